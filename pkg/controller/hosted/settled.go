@@ -21,7 +21,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
 )
 
-// A parent is settled if its last sync succeeded, asked for no other one, and had nothing to warn of. It is
+// A parent is settled if its last sync succeeded, changed nothing, asked for no other one, and had nothing to warn of. It is
 // then left alone until it or a child changes, or until all parents are synced again. That holds for the
 // process that runs the controller next, too: it does not call the hook about a parent that it finds as the
 // last sync left it. What was left is remembered as one hash a parent.
@@ -121,7 +121,20 @@ func (c *Controller) settledHash(snapshot *pipeline.Snapshot) uint64 {
 // isSettled reports whether a parent is settled after a sync that returned next.
 func (c *Controller) isSettled(parent object.Key, state *parentState, result *syncResult, next syncqueue.Result) bool {
 	return next == syncqueue.Done(0) && result.inputs != 0 && !result.rolling && result.leaving == nil && state.loopsEnd == 0 &&
-		!c.health.hasFindings(parent)
+		!c.health.hasFindings(parent) && !c.changedInputs(result.outcomes)
+}
+
+// changedInputs reports whether the steps of a sync have changed what the sync depended on. Its inputs are then from before
+// that: they would come back if what was written were undone. The sync that follows such a write has the inputs that count.
+// None follows the write of a status that is not looked at, and no input has changed.
+func (c *Controller) changedInputs(outcomes []pipeline.Outcome) bool {
+	for i := range outcomes {
+		outcome := &outcomes[i]
+		if changed(outcome) && (outcome.Op != pipeline.Status || !c.observer.IgnoresStatus(outcome.Observed)) {
+			return true
+		}
+	}
+	return false
 }
 
 // wasSettled reports whether an earlier process left a parent settled whose inputs had this hash.

@@ -6,10 +6,12 @@ package hosted
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,6 +19,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/syncqueue"
@@ -49,8 +52,10 @@ type process struct {
 	answer      string
 	spec        *Spec
 	store       records
-	syncAll     bool
-	started     time.Time
+	// host is nil if there is nothing to write.
+	host    *rest.Config
+	syncAll bool
+	started time.Time
 }
 
 // sync has the process recall what the one before it left, sync the parent twice, and save. It returns how
@@ -64,6 +69,9 @@ func (p *process) sync(t *testing.T) (first, second int32) {
 	}))
 	defer answering.Close()
 	config, _ := hostOfText(t, p.text, `,"status":{"observedGeneration":0,"ready":1}`)
+	if p.host != nil {
+		config = p.host
+	}
 	spec := *p.spec
 	spec.Sync = &v1alpha1.Hook{Webhook: new(at(answering.URL))}
 	events, err := report.NewEvents(context.WithoutCancel(t.Context()), config, scheme.Scheme, report.EventOptions{QPS: 1, Burst: 10})
@@ -134,6 +142,65 @@ func TestAParentThatWasLeftSettledIsNotSyncedByTheNextProcess(t *testing.T) {
 			first, second := p.sync(t)
 			if first != test.called || second != 1 {
 				t.Errorf("the second process calls the hook %d times, and then %d times, want %d and 1", first, second, test.called)
+			}
+		})
+	}
+}
+
+// slowHost serves watches of one parent, webs/a, which has a status or none, and of no children. It takes writes, but the
+// watches do not show them. So it is, for the next process, as if what was written had been undone.
+func slowHost(t *testing.T, status string) *rest.Config {
+	t.Helper()
+	const written = `{"apiVersion":%q,"kind":%q,"metadata":{"name":"a","namespace":"default","uid":"u","resourceVersion":"2"}}`
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case r.Method == http.MethodPost:
+			w.WriteHeader(http.StatusCreated)
+			_, _ = fmt.Fprintf(w, written, "v1", "Pod")
+		case r.Method == http.MethodPut:
+			_, _ = fmt.Fprintf(w, written, "ctl.example/v1", "Web")
+		case strings.HasSuffix(r.URL.Path, "/webs"):
+			_, _ = fmt.Fprintf(w, `{"type":"ADDED","object":{"apiVersion":"ctl.example/v1","kind":"Web","metadata":{"name":"a","namespace":"default","uid":"u","resourceVersion":"1"}%s}}`, status)
+			fallthrough
+		default:
+			_, _ = io.WriteString(w, `{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"1","annotations":{"k8s.io/initial-events-end":"true"}}}}`)
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		}
+	}))
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	return &rest.Config{Host: server.URL}
+}
+
+// What a process has written may be undone before the next one starts. The parent is then as it was before the
+// write, and not as it was left.
+func TestAParentIsSettledOnlyByASyncThatChangedNothing(t *testing.T) {
+	const hasStatus = `,"status":{"observedGeneration":0,"ready":1}`
+	tests := map[string]struct {
+		status, children string
+		ignoresStatus    bool
+		called           int32 // how often the second process calls the hook
+	}{
+		"it changed nothing":                                     {status: hasStatus, called: 0},
+		"it created a child":                                     {status: hasStatus, children: `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}`, called: 1},
+		"it wrote the status":                                    {called: 1},
+		"it wrote the status, which starts no sync":              {ignoresStatus: true, called: 0},
+		"it wrote the status, which starts no sync, and a child": {ignoresStatus: true, children: `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}`, called: 1},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := newProcess()
+			p.host, p.answer = slowHost(t, test.status), `{"status":{"ready":1},"children":[`+test.children+`]}`
+			p.spec.Targets[0].Rules[0].IgnoreStatusChanges = test.ignoresStatus
+			if first, _ := p.sync(t); first != 1 {
+				t.Fatalf("the first process calls the hook %d times, want once", first)
+			}
+			if first, _ := p.sync(t); first != test.called {
+				t.Errorf("the second process calls the hook %d times, want %d", first, test.called)
 			}
 		})
 	}
