@@ -8,12 +8,13 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/storage/etcd"
 )
 
 const (
@@ -35,7 +36,7 @@ type Store struct {
 
 // New returns the store of a server whose keys have this prefix.
 func New(client *clientv3.Client, prefix string) *Store {
-	return &Store{client, strings.TrimSuffix(prefix, "/") + "/" + folder + "/"}
+	return &Store{client, etcd.KeyPrefix(prefix) + folder + "/"}
 }
 
 // Load returns the record of a controller; nil if there is none, or if it was not written to its end.

@@ -71,3 +71,12 @@ func TestARecordThatWasNotWrittenToItsEndCountsAsNone(t *testing.T) {
 	}
 	store.expect(t, nil)
 }
+
+// The records are beside the objects, whose keys the API server begins with a slash.
+func TestRecordsAreBesideTheObjectsWhateverThePrefixIs(t *testing.T) {
+	store := newStore(t)
+	if err := New(store.client, "metacontroller/").Save(t.Context(), "uid", []byte("record")); err != nil {
+		t.Fatal(err)
+	}
+	store.expect(t, []byte("record"))
+}
