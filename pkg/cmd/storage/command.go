@@ -51,7 +51,10 @@ func newMove() *cobra.Command {
 		Long: `Moves all objects from a data directory to an etcd, or the other way. A PLACE is a directory or the URLs of an etcd,
 separated by commas. Stop all servers that use one of them before. The place that the objects are moved to must have
 none. Resource versions go on rising, and clients that watch list again. To make that so, the history of the etcd is
-compacted.`,
+compacted. If the etcd has users, that needs the role root; to move from it, the right to read the keys is enough.
+
+No server starts with the place that the objects are moved to until the move has finished. If it was ended before,
+run it again: it begins anew.`,
 		Example: `  metacontroller-apiserver storage move --from=/var/lib/metacontroller --to=https://etcd-0:2379,https://etcd-1:2379 \
     --etcd-cafile=ca.crt --etcd-certfile=tls.crt --etcd-keyfile=tls.key`,
 		Args: cobra.NoArgs,

@@ -4,7 +4,6 @@
 package etcd
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -17,16 +16,43 @@ import (
 // the old one by mistake.
 const movedFile = "moved"
 
+// movedTime is between the place and the time in that file.
+const movedTime = ", at "
+
 // MarkMoved has no server start with the storage of a data directory any more, which is somewhere else now.
 func MarkMoved(dataDir, to string) error {
-	text := fmt.Sprintf("%s, at %s\n", to, time.Now().UTC().Format(time.RFC3339))
+	// Nobody needs the reserve any more, and on a full volume there is no room for the file without it.
+	if err := newReserve(dataDir, 0).giveBack(); err != nil {
+		return err
+	}
+	text := to + movedTime + time.Now().UTC().Format(time.RFC3339) + "\n"
 	if err := os.WriteFile(filepath.Join(dataDir, movedFile), []byte(text), 0o600); err != nil {
 		return err
 	}
 	return syncDirectory(dataDir)
 }
 
+// IsMoved reports whether a data directory is marked as moved to a place.
+func IsMoved(dataDir, to string) (bool, error) {
+	text, err := os.ReadFile(filepath.Join(dataDir, movedFile))
+	return err == nil && strings.HasPrefix(string(text), to+movedTime), ignoreMissing(err)
+}
+
+// UnmarkMoved undoes MarkMoved.
+func UnmarkMoved(dataDir string) error {
+	if err := ignoreMissing(os.Remove(filepath.Join(dataDir, movedFile))); err != nil {
+		return err
+	}
+	return syncDirectory(dataDir)
+}
+
+// refuseMoved returns an error if the storage of a data directory is not the one to use: because it was moved away,
+// or because not all of it has come yet.
 func refuseMoved(dataDir string) error {
+	if path := filepath.Join(dataDir, arriving); exists(path) {
+		return fmt.Errorf("the objects are being moved into this data directory, and that has not finished: run `metacontroller-apiserver storage move` "+
+			"again, which begins anew; to do without them, remove %s", path)
+	}
 	path := filepath.Join(dataDir, movedFile)
 	to, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -37,34 +63,4 @@ func refuseMoved(dataDir string) error {
 	}
 	return fmt.Errorf("the storage was moved to %s: use that one; to go back to the old one and lose what was written since, remove %s",
 		strings.TrimSpace(string(to)), path)
-}
-
-// Prepare makes an empty storage in a data directory that has none. Its revisions begin above another one.
-func Prepare(ctx context.Context, dataDir string, above int64) error {
-	dir, err := os.MkdirTemp("", "empty") // a short path, for the socket
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	snapshot, err := emptySnapshot(ctx, dir)
-	if err != nil {
-		return err
-	}
-	_, err = restore(snapshot, dataDir, false, func(last int64) int64 { return max(last, above) + 1 })
-	return err
-}
-
-func emptySnapshot(ctx context.Context, dir string) (path string, err error) {
-	server, err := Start(ctx, Config{DataDir: filepath.Join(dir, "data")})
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, server.Close()) }()
-	file, err := os.Create(filepath.Join(dir, "snapshot"))
-	if err != nil {
-		return "", err
-	}
-	snapshot := server.Snapshot()
-	_, err = snapshot.WriteTo(file)
-	return file.Name(), errors.Join(err, snapshot.Close(), file.Close())
 }

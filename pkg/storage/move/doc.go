@@ -5,6 +5,9 @@
 // directory to an etcd, or the other way.
 //
 // Resource versions are revisions of etcd, and clients go by them. So before anything is copied, the revisions of
-// the other storage are raised above those of the first one, and what is before counts as compacted afterwards: a
-// client that watches is told to list again.
+// the other storage are raised above those of the first one, and what is before counts as compacted: a client that
+// watches is told to list again.
+//
+// A storage that has not all objects yet is marked, and no server starts with it. Whoever moves them again replaces
+// what is there.
 package move

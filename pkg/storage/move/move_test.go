@@ -128,7 +128,7 @@ func TestAStorageMovesToAnEtcdAndBack(t *testing.T) {
 		t.Errorf("moved %+v, want %d keys from revision %d to a later one", moved, count, seen)
 	}
 	now := expectKeys(t, theirs, count, large)
-	expectForgotten(t, theirs, seen)
+	expectForgotten(t, theirs, seen+1) // from where a client that has seen all goes on
 	if found, err := theirs.Get(t.Context(), "/registry/theirs"); err != nil || len(found.Kvs) != 1 {
 		t.Errorf("what was there before is %v, %v", found, err)
 	}
@@ -141,7 +141,7 @@ func TestAStorageMovesToAnEtcdAndBack(t *testing.T) {
 		if revision := expectKeys(t, client, count, large); revision <= now {
 			t.Errorf("the revision was %d and is %d", now, revision)
 		}
-		expectForgotten(t, client, now)
+		expectForgotten(t, client, now+1)
 	})
 
 	if _, err := theirs.Delete(t.Context(), prefix, clientv3.WithPrefix()); err != nil {
@@ -183,13 +183,19 @@ func TestWhatIsNotMoved(t *testing.T) {
 
 func TestRevisionsThatAreTooFarBehind(t *testing.T) {
 	dir := newDir(t)
-	if err := etcd.Prepare(t.Context(), dir, 10*mostRaises); err != nil {
+	arrival, err := etcd.Receive(t.Context(), dir, 10*mostRaises)
+	if err != nil {
 		t.Fatal(err)
 	}
+	if err := arrival.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	use(t, dir, func(client *clientv3.Client) { put(t, client, 1, "old") })
 	theirs, stop := serve(t, newDir(t))
 	defer stop()
-	_, err := Move(t.Context(), Place{DataDir: dir}, Place{Servers: theirs.Endpoints()}, prefix)
+	_, err = Move(t.Context(), Place{DataDir: dir}, Place{Servers: theirs.Endpoints()}, prefix)
 	if err == nil || !strings.Contains(err.Error(), "make that etcd from a snapshot instead") {
 		t.Errorf("the error is %v", err)
 	}
+	expectKeys(t, theirs, 0, "")
 }

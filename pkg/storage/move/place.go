@@ -37,32 +37,61 @@ func (p Place) String() string {
 // dialTimeout bounds how long servers are waited for.
 const dialTimeout = 5 * time.Second
 
-// storage is a place that is open.
+// storage is a place that is open. It knows only the keys that begin with a prefix: nobody may need rights to others.
 type storage struct {
 	*clientv3.Client
-	place Place
-	close func() error
+	place  Place
+	prefix string
+	// mark is the value of the mark of this move, if it is to here.
+	mark string
+	// finish has servers start with the data directory that was moved to.
+	finish func() error
+	close  func() error
 }
 
 // open opens a place that has a storage, and answers.
-func (p Place) open(ctx context.Context) (*storage, error) {
-	config := clientv3.Config{Endpoints: p.Servers, TLS: p.TLS, DialTimeout: dialTimeout, Context: ctx, Logger: zap.NewNop()}
-	stop := func() error { return nil }
-	if p.DataDir != "" {
-		if !hasStorage(p.DataDir) { // etcd would make one
-			return nil, fmt.Errorf("data directory %s has no storage", p.DataDir)
-		}
-		server, err := etcd.Start(ctx, etcd.Config{DataDir: p.DataDir})
-		if err != nil {
-			return nil, err
-		}
-		config.Endpoints, stop = []string{server.Endpoint()}, server.Close
+func (p Place) open(ctx context.Context, prefix string) (*storage, error) {
+	if p.DataDir == "" {
+		return p.dial(ctx, prefix, p.Servers, func() error { return nil })
 	}
-	client, err := clientv3.New(config)
+	if !hasStorage(p.DataDir) { // etcd would make one
+		return nil, fmt.Errorf("data directory %s has no storage", p.DataDir)
+	}
+	server, err := etcd.Start(ctx, etcd.Config{DataDir: p.DataDir})
+	if err != nil {
+		return nil, err
+	}
+	return p.dial(ctx, prefix, []string{server.Endpoint()}, server.Close)
+}
+
+// receive opens a place that objects are to be moved to. A storage that is made for them has revisions above another
+// one.
+func (p Place) receive(ctx context.Context, prefix string, above int64) (*storage, error) {
+	if p.DataDir == "" {
+		return p.open(ctx, prefix)
+	}
+	arrival, err := etcd.Receive(ctx, p.DataDir, above)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := p.dial(ctx, prefix, []string{arrival.Endpoint()}, arrival.Close)
+	if err != nil {
+		return nil, err
+	}
+	opened.finish = arrival.Finish
+	return opened, nil
+}
+
+func (p Place) dial(ctx context.Context, prefix string, endpoints []string, stop func() error) (*storage, error) {
+	client, err := clientv3.New(clientv3.Config{Endpoints: endpoints, TLS: p.TLS, DialTimeout: dialTimeout, Context: ctx, Logger: zap.NewNop()})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("reach %s: %w", p, err), stop())
 	}
-	opened := &storage{Client: client, place: p, close: func() error { return errors.Join(client.Close(), stop()) }}
+	opened := &storage{
+		Client: client, place: p, prefix: prefix,
+		finish: func() error { return nil },
+		close:  func() error { return errors.Join(client.Close(), stop()) },
+	}
 	if _, err := opened.revision(ctx); err != nil {
 		return nil, errors.Join(err, opened.close())
 	}
@@ -78,9 +107,9 @@ func hasStorage(dataDir string) bool {
 func (s *storage) revision(ctx context.Context) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	answer, err := s.Get(ctx, "revision", clientv3.WithCountOnly())
+	answer, err := s.Get(ctx, s.prefix, clientv3.WithCountOnly())
 	if err != nil {
-		return 0, fmt.Errorf("reach %s: %w", s.place, err)
+		return 0, fmt.Errorf("reach %s: %w", s.place, s.explain(err))
 	}
 	return answer.Header.GetRevision(), nil
 }
