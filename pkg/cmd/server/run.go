@@ -60,6 +60,9 @@ func (o *Options) run(ctx context.Context, seams seams) (err error) {
 		defer func() { err = errors.Join(err, closeStorage()) }()
 	} else {
 		klog.FromContext(ctx).Info("Storing objects in an external etcd", "servers", o.etcdServers(""))
+		if err := o.awaitObjects(ctx); err != nil {
+			return err
+		}
 	}
 	active := newActivity(setAtRest, restAfterWork)
 	config, err := o.config(serving, embedded, active.begin)
