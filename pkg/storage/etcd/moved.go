@@ -50,8 +50,8 @@ func UnmarkMoved(dataDir string) error {
 // or because not all of it has come yet.
 func refuseMoved(dataDir string) error {
 	if path := filepath.Join(dataDir, arriving); exists(path) {
-		return fmt.Errorf("the objects are being moved into this data directory, and that has not finished: run `metacontroller-apiserver storage move` "+
-			"again, which begins anew; to do without them, remove %s", path)
+		return fmt.Errorf("the objects are being moved into this data directory, and that has not finished: "+
+			"run `metacontroller-apiserver storage move` again, which begins anew; to do without them, remove %s", path)
 	}
 	path := filepath.Join(dataDir, movedFile)
 	to, err := os.ReadFile(path)

@@ -64,8 +64,8 @@ func (s *storage) expectNone(ctx context.Context) error {
 		return fmt.Errorf("read %s: %w", s.place, s.explain(err))
 	}
 	if len(found.Kvs) > 0 {
-		return fmt.Errorf("%s has keys already, such as %s: if nobody needs them, delete all that begin with %s, or else use another --etcd-prefix",
-			s.place, found.Kvs[0].Key, s.prefix)
+		return fmt.Errorf("%s has keys already, such as %s: if nobody needs them, delete all that begin with %s, or else use "+
+			"another --etcd-prefix", s.place, found.Kvs[0].Key, s.prefix)
 	}
 	return nil
 }

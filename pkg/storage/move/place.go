@@ -83,7 +83,8 @@ func (p Place) receive(ctx context.Context, prefix string, above int64) (*storag
 }
 
 func (p Place) dial(ctx context.Context, prefix string, endpoints []string, stop func() error) (*storage, error) {
-	client, err := clientv3.New(clientv3.Config{Endpoints: endpoints, TLS: p.TLS, DialTimeout: dialTimeout, Context: ctx, Logger: zap.NewNop()})
+	config := clientv3.Config{Endpoints: endpoints, TLS: p.TLS, DialTimeout: dialTimeout, Context: ctx, Logger: zap.NewNop()}
+	client, err := clientv3.New(config)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("reach %s: %w", p, err), stop())
 	}

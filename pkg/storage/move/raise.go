@@ -29,8 +29,9 @@ func (s *storage) expectNear(ctx context.Context, above int64) error {
 		return err
 	}
 	if above-now > mostRaises {
-		return fmt.Errorf("resource versions are at %d, and those of %s at %d, which is too far behind to be raised: make that etcd from a snapshot instead, "+
-			"by `metacontroller-apiserver snapshot save` and `etcdutl snapshot restore --bump-revision 1000000000 --mark-compacted`", above, s.place, now)
+		return fmt.Errorf("resource versions are at %d, and those of %s at %d, which is too far behind to be raised: "+
+			"make that etcd from a snapshot instead, by `metacontroller-apiserver snapshot save` and "+
+			"`etcdutl snapshot restore --bump-revision 1000000000 --mark-compacted`", above, s.place, now)
 	}
 	return nil
 }

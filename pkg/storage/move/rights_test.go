@@ -46,7 +46,8 @@ func serveUsers(t *testing.T) (root, limited *clientv3.Client) {
 		}
 	}
 	keys := prefix + "/"
-	if _, err := anybody.RoleGrantPermission(t.Context(), "limited", keys, clientv3.GetPrefixRangeEnd(keys), clientv3.PermissionType(clientv3.PermReadWrite)); err != nil {
+	all := clientv3.PermissionType(clientv3.PermReadWrite)
+	if _, err := anybody.RoleGrantPermission(t.Context(), "limited", keys, clientv3.GetPrefixRangeEnd(keys), all); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := anybody.AuthEnable(t.Context()); err != nil {
@@ -59,7 +60,8 @@ func serveUsers(t *testing.T) (root, limited *clientv3.Client) {
 func TestRightsThatAreNeededInAnEtcd(t *testing.T) {
 	root, limited := serveUsers(t)
 	s := &storage{Client: limited, place: Place{Servers: limited.Endpoints()}, prefix: prefix + "/"}
-	if err := s.prepare(t.Context(), Place{DataDir: "/data"}, 10); err == nil || !strings.Contains(err.Error(), "needs the role root for the move") {
+	err := s.prepare(t.Context(), Place{DataDir: "/data"}, 10)
+	if err == nil || !strings.Contains(err.Error(), "needs the role root for the move") {
 		t.Errorf("the error is %v", err)
 	}
 	expectKeys(t, root, 0, "")
@@ -69,7 +71,8 @@ func TestRightsThatAreNeededInAnEtcd(t *testing.T) {
 		t.Errorf("there are %d keys, %v", count, err)
 	}
 	others := &storage{Client: limited, place: s.place, prefix: "/other/"}
-	if _, err := others.revision(t.Context()); err == nil || !strings.Contains(err.Error(), "the right to read and write all keys that begin with /other/") {
+	_, err = others.revision(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "the right to read and write all keys that begin with /other/") {
 		t.Errorf("the error is %v", err)
 	}
 

@@ -72,7 +72,8 @@ func TestAMoveToADataDirectoryThatWasEndedBeginsAnew(t *testing.T) {
 	from, to := Place{Servers: theirs.Endpoints()}, Place{DataDir: newDir(t)}
 	moveInPart(t, from, to)
 
-	if _, err := etcd.Start(t.Context(), etcd.Config{DataDir: to.DataDir}); err == nil || !strings.Contains(err.Error(), "run `metacontroller-apiserver storage move` again") {
+	_, err := etcd.Start(t.Context(), etcd.Config{DataDir: to.DataDir})
+	if err == nil || !strings.Contains(err.Error(), "run `metacontroller-apiserver storage move` again") {
 		t.Fatalf("a server starts with what has come: %v", err)
 	}
 	mustMove(t, from, to)
@@ -107,7 +108,8 @@ func TestAMoveToAnEtcdThatWasEndedBeginsAnew(t *testing.T) {
 	if err := Await(ctx, theirs, prefix); err == nil {
 		t.Fatal("a server starts with what has come")
 	}
-	if _, err := Move(t.Context(), to, Place{DataDir: newDir(t)}, prefix); err == nil || !strings.Contains(err.Error(), "a move to it (from "+from.DataDir) {
+	_, err := Move(t.Context(), to, Place{DataDir: newDir(t)}, prefix)
+	if err == nil || !strings.Contains(err.Error(), "a move to it (from "+from.DataDir) {
 		t.Errorf("what has come is moved on: %v", err)
 	}
 	mustMove(t, from, to)
@@ -128,7 +130,8 @@ func TestAMoveThatWasEndedBeforeItsLastStepBeginsAnew(t *testing.T) {
 	defer stop()
 	to := Place{Servers: theirs.Endpoints()}
 	mustMove(t, from, to)
-	if _, err := Move(t.Context(), from, to, prefix); err == nil || !strings.Contains(err.Error(), "the storage was moved to") {
+	_, err := Move(t.Context(), from, to, prefix)
+	if err == nil || !strings.Contains(err.Error(), "the storage was moved to") {
 		t.Errorf("what was moved is moved again: %v", err)
 	}
 
