@@ -50,7 +50,7 @@ func serveSnapshot(w http.ResponseWriter, r *http.Request, storage *etcd.Server,
 		http.Error(w, "the server keeps its objects in an external etcd: save a snapshot with etcdctl", http.StatusNotImplemented)
 		return
 	}
-	snapshot, err := storage.SnapshotContext(r.Context())
+	snapshot, err := storage.Snapshot(r.Context())
 	if err != nil {
 		http.Error(w, err.Error()+": try again", http.StatusServiceUnavailable)
 		return

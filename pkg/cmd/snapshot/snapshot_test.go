@@ -64,7 +64,10 @@ func newSnapshot(t *testing.T) []byte {
 		t.Fatal(err)
 	}
 	var content bytes.Buffer
-	snapshot := storage.Snapshot()
+	snapshot, err := storage.Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer func() { _ = snapshot.Close() }()
 	if _, err := snapshot.WriteTo(&content); err != nil {
 		t.Fatal(err)

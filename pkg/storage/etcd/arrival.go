@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"go.etcd.io/etcd/client/pkg/v3/fileutil"
+	"k8s.io/klog/v2"
 )
 
 // arriving is a directory in a data directory that objects are being moved into. No server starts while it is there.
@@ -50,6 +51,9 @@ func Receive(ctx context.Context, dataDir string, above int64) (*Arrival, error)
 
 func (a *Arrival) begin(ctx context.Context, above int64) (err error) {
 	if err := a.lock.writeHolder(); err != nil {
+		return err
+	}
+	if err := settleRestore(klog.FromContext(ctx), a.dataDir); err != nil {
 		return err
 	}
 	if err := a.clear(); err != nil {
@@ -141,7 +145,10 @@ func emptySnapshot(ctx context.Context, dir string) (path string, err error) {
 	if err != nil {
 		return "", err
 	}
-	snapshot := server.Snapshot()
+	snapshot, err := server.Snapshot(ctx)
+	if err != nil {
+		return "", errors.Join(err, file.Close())
+	}
 	_, err = snapshot.WriteTo(file)
 	return file.Name(), errors.Join(err, snapshot.Close(), file.Close())
 }

@@ -74,7 +74,26 @@ func TestNothingArrivesWhereAStorageIs(t *testing.T) {
 	start(t, Config{DataDir: dir})
 }
 
-// A snapshot can be restored into a data directory that a move into it has left unfinished.
+func TestASnapshotIsRestoredInPlaceOfAnUnfinishedMove(t *testing.T) {
+	_, snapshot := endedWith(t, "restored")
+	dir := shortTempDir(t)
+	if err := receive(t, dir).Close(); err != nil {
+		t.Fatal(err)
+	}
+	mustRestore(t, snapshot, dir)
+	wantValue(t, dir, "restored")
+	wantGone(t, filepath.Join(dir, arriving))
+}
+
+func TestNothingArrivesWhereARestoreHasNotFinished(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "etcd.restoring"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Receive(t.Context(), dir, 1000)
+	wantWords(t, err, "a restore into", "has not finished")
+}
+
 func TestAStorageBesideAnUnfinishedMoveIsNotReplaced(t *testing.T) {
 	dir := t.TempDir()
 	if err := receive(t, dir).Close(); err != nil {

@@ -25,7 +25,10 @@ func saveSnapshot(t *testing.T, server *Server) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	snapshot := server.Snapshot()
+	snapshot, err := server.Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	written, err := snapshot.WriteTo(file)
 	if err := errors.Join(err, snapshot.Close(), file.Close()); err != nil {
 		t.Fatal(err)

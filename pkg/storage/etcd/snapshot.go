@@ -24,16 +24,10 @@ type Snapshot struct {
 	end func()
 }
 
-// Snapshot is SnapshotContext for as long as it takes.
-func (s *Server) Snapshot() *Snapshot {
-	snapshot, _ := s.SnapshotContext(context.Background()) // fails only with its context
-	return snapshot
-}
-
-// SnapshotContext takes a snapshot, while the server goes on serving. Until it is closed, the database keeps what was
-// deleted in the meantime, and is not defragmented. If it is being defragmented now, SnapshotContext waits for that,
+// Snapshot takes a snapshot, while the server goes on serving. Until it is closed, the database keeps what was
+// deleted in the meantime, and is not defragmented. If it is being defragmented now, Snapshot waits for that,
 // or returns an error when the context ends.
-func (s *Server) SnapshotContext(ctx context.Context) (*Snapshot, error) {
+func (s *Server) Snapshot(ctx context.Context) (*Snapshot, error) {
 	open := s.keeper.snapshots
 	if err := open.begin(ctx); err != nil {
 		return nil, fmt.Errorf("no snapshot can be taken while the storage is being defragmented: %w", err)

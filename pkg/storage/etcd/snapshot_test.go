@@ -24,7 +24,10 @@ func TestAnOpenSnapshotPutsOffADefragmentation(t *testing.T) {
 	size := worthDefragmenting(t, server)
 	put(t, client, "key", "value")
 
-	snapshot := server.Snapshot()
+	snapshot, err := server.Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	keeping := make(chan struct{})
 	go func() {
 		defer close(keeping)
@@ -61,7 +64,7 @@ func TestASnapshotWaitsForADefragmentation(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	_, err := server.SnapshotContext(ctx)
+	_, err := server.Snapshot(ctx)
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("the error is %v, want that of the context", err)
 	}
@@ -69,7 +72,7 @@ func TestASnapshotWaitsForADefragmentation(t *testing.T) {
 
 	taken := make(chan error)
 	go func() {
-		snapshot, err := server.SnapshotContext(t.Context())
+		snapshot, err := server.Snapshot(t.Context())
 		if err == nil {
 			err = snapshot.Close()
 		}

@@ -52,7 +52,9 @@ func (s swap) finish() error {
 				"tries that again", s.restoring, err)
 		}
 	}
-	err := errors.Join(syncDirectory(s.dataDir), ignoreMissing(os.Remove(filepath.Join(s.dataDir, movedFile))))
+	// What was moved away, or has not come whole, is replaced, too.
+	err := errors.Join(
+		syncDirectory(s.dataDir), ignoreMissing(os.Remove(filepath.Join(s.dataDir, movedFile))), os.RemoveAll(filepath.Join(s.dataDir, arriving)))
 	if err == nil {
 		err = os.RemoveAll(s.replaced)
 	}
