@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -317,6 +318,42 @@ func TestWatch(t *testing.T) {
 					test.after(s)
 				}
 				w.expect(t, test.then...)
+			})
+		})
+	}
+}
+
+func TestAWatchHasBegunWhenTheClientHasWhatIsThere(t *testing.T) {
+	for name, options := range map[string]WatchOptions{
+		"what is there":               {},
+		"what is there, and its end":  {SendInitialEvents: ptr.To(true), AllowBookmarks: true},
+		"what has changed since then": {ResourceVersion: version(1)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newStore()
+				put(s, "a/1", "a/2", "a/3", "a/4")
+				var begun atomic.Bool
+				options.Begun = func() { begun.Store(true) }
+				w, err := s.Watch(t.Context(), options)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer w.Stop()
+				synctest.Wait()
+				if begun.Load() {
+					t.Error("it has begun before the client has read anything")
+				}
+				for has := false; !has; synctest.Wait() {
+					select {
+					case <-w.ResultChan():
+					default:
+						has = true
+					}
+				}
+				if !begun.Load() {
+					t.Error("it has not begun although the client has everything")
+				}
 			})
 		})
 	}

@@ -23,6 +23,8 @@ type WatchOptions struct {
 	ResourceVersion   string
 	AllowBookmarks    bool
 	SendInitialEvents *bool
+	// Begun is called when the client has what it is told first. What comes then costs little. Nil calls nothing.
+	Begun func()
 }
 
 // Watch tells what changes from a version on, until ctx ends or the client stops it. Without a version, and
@@ -108,34 +110,41 @@ func (w *watcher[T]) run(ctx context.Context) {
 	defer close(w.results)
 	bookmarks := time.NewTicker(bookmarkPeriod)
 	defer bookmarks.Stop()
-	for {
-		changed, now, wake, err := w.next()
-		if err != nil {
-			w.send(ctx, watch.Event{Type: watch.Error, Object: &err.ErrStatus})
-			return
-		}
-		for _, one := range changed {
-			if event, told := w.event(one); told && !w.send(ctx, event) {
-				return
-			}
-		}
-		w.at = now
-		if w.marksEnd {
-			w.marksEnd = false
-			if !w.send(ctx, w.bookmark(map[string]string{metav1.InitialEventsAnnotationKey: "true"})) {
-				return
-			}
-		}
+	wake, goesOn := w.tell(ctx)
+	if w.options.Begun != nil {
+		w.options.Begun()
+	}
+	for goesOn {
 		select {
 		case <-wake:
+			wake, goesOn = w.tell(ctx)
 		case <-bookmarks.C:
-			if w.options.AllowBookmarks && !w.send(ctx, w.bookmark(nil)) {
-				return
-			}
+			goesOn = !w.options.AllowBookmarks || w.send(ctx, w.bookmark(nil))
 		case <-ctx.Done():
 			return
 		}
 	}
+}
+
+// tell sends what has changed since the version that the client is at. The first time, that may be all objects. It returns
+// what is closed at the next change, and false if the watch ends.
+func (w *watcher[T]) tell(ctx context.Context) (wake <-chan struct{}, goesOn bool) {
+	changed, now, wake, err := w.next()
+	if err != nil {
+		w.send(ctx, watch.Event{Type: watch.Error, Object: &err.ErrStatus})
+		return nil, false
+	}
+	for _, one := range changed {
+		if event, told := w.event(one); told && !w.send(ctx, event) {
+			return nil, false
+		}
+	}
+	w.at = now
+	if w.marksEnd {
+		w.marksEnd = false
+		return wake, w.send(ctx, w.bookmark(map[string]string{metav1.InitialEventsAnnotationKey: "true"}))
+	}
+	return wake, true
 }
 
 // next returns what has changed since the version that the client is at, in order, the version that it is at after that, and what is

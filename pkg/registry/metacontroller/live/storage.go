@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
+	utilflowcontrol "k8s.io/apiserver/pkg/util/flowcontrol"
 	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/utils/ptr"
 
@@ -120,6 +121,7 @@ func (r *REST[T]) Watch(ctx context.Context, options *metainternalversion.ListOp
 	events, err := view.Store.Watch(ctx, memory.WatchOptions{
 		Selection: selectionOf(ctx, options), ResourceVersion: options.ResourceVersion,
 		AllowBookmarks: options.AllowWatchBookmarks, SendInitialEvents: options.SendInitialEvents,
+		Begun: func() { utilflowcontrol.WatchInitialized(ctx) }, // it gives its seat of priority and fairness back
 	})
 	if err != nil {
 		view.Close()

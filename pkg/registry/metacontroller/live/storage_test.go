@@ -8,7 +8,9 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
+	utilflowcontrol "k8s.io/apiserver/pkg/util/flowcontrol"
 	"k8s.io/apiserver/pkg/warning"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/mirror"
@@ -139,6 +142,37 @@ func TestWhatCannotBeShownIsUnavailableForAMoment(t *testing.T) {
 			t.Errorf("error is %v, to be tried again after %d", err, after)
 		}
 	}
+}
+
+func TestAWatchGivesItsSeatBackWhenTheClientHasWhatIsThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := serve(t, nil, "a", "b", "c")
+		synctest.Wait()
+		ctx, _ := inNamespace(t, "ns")
+		signal := utilflowcontrol.NewInitializationSignal()
+		var isFree atomic.Bool
+		go func() {
+			signal.Wait()
+			isFree.Store(true)
+		}()
+		events, err := r.Watch(utilflowcontrol.WithInitializationSignal(ctx, signal), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer events.Stop()
+		synctest.Wait()
+		if isFree.Load() {
+			t.Error("the seat is given back before the client has read anything")
+		}
+		for range 3 {
+			<-events.ResultChan()
+		}
+		synctest.Wait()
+		if !isFree.Load() {
+			t.Error("the watch keeps its seat")
+			signal.Signal()
+		}
+	})
 }
 
 var (
