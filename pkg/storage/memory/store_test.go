@@ -115,21 +115,17 @@ func TestList(t *testing.T) {
 func TestListRefuses(t *testing.T) {
 	s := newStore()
 	put(s, "a/1", "a/2")
-	_, meta := listed(t, s, ListOptions{Limit: 1})
-	other := New(s.kind, time.UnixMicro(start+1000))
 	for name, test := range map[string]struct {
-		of      *Store[*corev1.Pod]
 		options ListOptions
 		is      func(error) bool
 	}{
-		"a version that is not reached yet":  {s, ListOptions{ResourceVersion: version(3)}, apierrors.IsResourceExpired},
-		"an old version exactly":             {s, ListOptions{ResourceVersion: version(1), Match: metav1.ResourceVersionMatchExact}, apierrors.IsResourceExpired},
-		"what is no version":                 {s, ListOptions{ResourceVersion: "x"}, apierrors.IsBadRequest},
-		"the continuation of another server": {other, ListOptions{Continue: meta.Continue}, apierrors.IsResourceExpired},
-		"what is no continuation":            {s, ListOptions{Continue: "?"}, apierrors.IsBadRequest},
+		"a version that is not reached yet": {ListOptions{ResourceVersion: version(3)}, apierrors.IsResourceExpired},
+		"an old version exactly":            {ListOptions{ResourceVersion: version(1), Match: metav1.ResourceVersionMatchExact}, apierrors.IsResourceExpired},
+		"what is no version":                {ListOptions{ResourceVersion: "x"}, apierrors.IsBadRequest},
+		"what is no continuation":           {ListOptions{Continue: "?"}, apierrors.IsBadRequest},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, _, err := test.of.List(test.options); !test.is(err) {
+			if _, _, err := s.List(test.options); !test.is(err) {
 				t.Errorf("error is %v", err)
 			}
 		})
@@ -158,6 +154,24 @@ func TestAListInParts(t *testing.T) {
 		w := watching(t, s, WatchOptions{ResourceVersion: meta.ResourceVersion})
 		w.expect(t, "ADDED a/0 6", "ADDED a/4 7", "DELETED a/2 8", "DELETED b/1 9")
 	})
+}
+
+func TestAListInPartsGoesOnAtAnotherReplica(t *testing.T) {
+	for name, began := range map[string]int{"that started earlier": -1000, "that started later": 1000} {
+		t.Run(name, func(t *testing.T) {
+			s, other := newStore(), New(newStore().kind, time.UnixMicro(start+int64(began)))
+			put(s, "a/1", "a/2", "b/1")
+			put(other, "b/1", "a/2", "a/1")
+			_, first := listed(t, s, ListOptions{Limit: 1})
+			rest, last := listed(t, other, ListOptions{Continue: first.Continue})
+			if rest != "a/2 b/1" || last.Continue != "" || last.ResourceVersion != first.ResourceVersion {
+				t.Errorf("the list goes on with %q and %+v", rest, last)
+			}
+			if _, err := other.Watch(t.Context(), WatchOptions{ResourceVersion: last.ResourceVersion}); !apierrors.IsResourceExpired(err) {
+				t.Errorf("the error of a watch from the version of the first replica is %v", err)
+			}
+		})
+	}
 }
 
 // watched is a watch of a test.
