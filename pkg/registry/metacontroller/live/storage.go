@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
@@ -111,7 +110,8 @@ func (r *REST[T]) List(ctx context.Context, options *metainternalversion.ListOpt
 	return r.kind.NewList(meta, items), nil
 }
 
-// Watch tells what changes.
+// Watch tells what changes until it is stopped, or until ctx ends. The API server stops no watch that it refuses after it has
+// begun, such as one with an Accept header that allows no stream: it only ends ctx.
 func (r *REST[T]) Watch(ctx context.Context, options *metainternalversion.ListOptions) (watch.Interface, error) {
 	view, err := r.open(ctx)
 	if err != nil {
@@ -127,7 +127,8 @@ func (r *REST[T]) Watch(ctx context.Context, options *metainternalversion.ListOp
 		view.Close()
 		return nil, err
 	}
-	return &closingWatch{Interface: events, close: sync.OnceFunc(view.Close)}, nil
+	forget := context.AfterFunc(ctx, view.Close)
+	return &closingWatch{Interface: events, close: func() { forget(); view.Close() }}, nil
 }
 
 // open begins a look.

@@ -33,8 +33,6 @@ import (
 
 // serve serves Pods of this process, and of another replica that does not answer.
 func serve(t *testing.T, err error, names ...string) *REST[*corev1.Pod] {
-	resource := schema.GroupResource{Resource: "pods"}
-	store := memory.New(memory.Kind[*corev1.Pod]{Resource: resource, Copy: (*corev1.Pod).DeepCopy, New: func() *corev1.Pod { return &corev1.Pod{} }}, time.Now())
 	follow := func(ctx context.Context, tell func([]*corev1.Pod, []types.NamespacedName) error) error {
 		if err != nil {
 			return err
@@ -49,11 +47,18 @@ func serve(t *testing.T, err error, names ...string) *REST[*corev1.Pod] {
 		<-ctx.Done()
 		return ctx.Err()
 	}
+	return serveFrom(t, follow)
+}
+
+// serveFrom serves what an origin has.
+func serveFrom(t *testing.T, follow mirror.FollowFunc[*corev1.Pod]) *REST[*corev1.Pod] {
+	resource := schema.GroupResource{Resource: "pods"}
+	store := memory.New(memory.Kind[*corev1.Pod]{Resource: resource, Copy: (*corev1.Pod).DeepCopy, New: func() *corev1.Pod { return &corev1.Pod{} }}, time.Now())
 	down := mirror.FollowFunc[*corev1.Pod](func(context.Context, func([]*corev1.Pod, []types.NamespacedName) error) error {
 		return errors.New("down")
 	})
 	shown := mirror.New(store, mirror.Origins[*corev1.Pod]{
-		Local: mirror.FollowFunc[*corev1.Pod](follow),
+		Local: follow,
 		Others: func(context.Context) (map[string]mirror.Origin[*corev1.Pod], error) {
 			return map[string]mirror.Origin[*corev1.Pod]{"two": down}, nil
 		},
@@ -173,6 +178,47 @@ func TestAWatchGivesItsSeatBackWhenTheClientHasWhatIsThere(t *testing.T) {
 			signal.Signal()
 		}
 	})
+}
+
+// The API server only ends the context of a watch that it refuses after it has begun, and does not stop it.
+func TestAWatchThatEndsInAnyWayIsNoLookAnyMore(t *testing.T) {
+	for name, end := range map[string]func(w watch.Interface, cancel func()){
+		"it is stopped":      func(w watch.Interface, _ func()) { w.Stop() },
+		"its context ends":   func(_ watch.Interface, cancel func()) { cancel() },
+		"both, in any order": func(w watch.Interface, cancel func()) { cancel(); w.Stop(); w.Stop() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var isFollowed atomic.Bool
+				r := serveFrom(t, func(ctx context.Context, tell func([]*corev1.Pod, []types.NamespacedName) error) error {
+					isFollowed.Store(true)
+					defer isFollowed.Store(false)
+					if err := tell(nil, nil); err != nil {
+						return err
+					}
+					<-ctx.Done()
+					return ctx.Err()
+				})
+				synctest.Wait()
+				ctx, _ := inNamespace(t, "ns")
+				ctx, cancel := context.WithCancel(ctx)
+				defer cancel()
+				events, err := r.Watch(ctx, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				<-time.After(time.Hour)
+				if !isFollowed.Load() {
+					t.Error("nothing is followed although somebody watches")
+				}
+				end(events, cancel)
+				<-time.After(time.Hour)
+				if isFollowed.Load() {
+					t.Error("the watch has ended, and its look has not")
+				}
+			})
+		})
+	}
 }
 
 var (
