@@ -201,6 +201,15 @@ func shownBy(t *testing.T, view *View[*corev1.Pod]) string {
 	return strings.Join(texts, " ")
 }
 
+// expectRows expects rows, whoever is missing.
+func (w *world) expectRows(want string) {
+	w.Helper()
+	rows, _, _ := strings.Cut(w.shown(), " -")
+	if rows != want {
+		w.Errorf("shown is %q, want %q", rows, want)
+	}
+}
+
 func (w *world) expect(want string) {
 	w.Helper()
 	if got := w.shown(); got != want {

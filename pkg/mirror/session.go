@@ -34,9 +34,9 @@ type session[T memory.Object] struct {
 	complete, over chan struct{}
 
 	mu sync.Mutex
-	// owner is the origin of each object that is kept. This process is local.
-	owner map[types.NamespacedName]string
-	// followed are the origins.
+	// rows are the objects that are kept.
+	rows *rows[T]
+	// followed are the origins. This process is local.
 	followed map[string]*followed
 	// counted is true when it is known which other replicas there are.
 	counted bool
@@ -59,10 +59,12 @@ type followed struct {
 }
 
 func newSession[T memory.Object](store *memory.Store[T], origins Origins[T]) *session[T] {
-	return &session[T]{
+	s := &session[T]{
 		store: store, origins: origins, complete: make(chan struct{}), over: make(chan struct{}),
-		owner: map[types.NamespacedName]string{}, followed: map[string]*followed{local: {cancel: func() {}}}, counted: origins.Others == nil,
+		followed: map[string]*followed{local: {cancel: func() {}}}, counted: origins.Others == nil,
 	}
+	s.rows = newRows(store, s.tells)
+	return s
 }
 
 // run keeps the objects of all origins until ctx ends. Then none is kept.
@@ -109,7 +111,7 @@ func (s *session[T]) followOthers(ctx context.Context, following *sync.WaitGroup
 		if one.tells || !one.tried || time.Since(one.since) <= grace {
 			continue
 		}
-		s.dropAllOf(name)
+		s.rows.drop(name)
 		if !one.lives {
 			one.cancel()
 			delete(s.followed, name)
@@ -150,37 +152,20 @@ func (s *session[T]) tell(name string, changed []T, gone []types.NamespacedName,
 	}
 	if first {
 		of.tells, of.tried, of.err = true, true, nil
-		gone = s.notAmong(name, changed)
+		gone = s.rows.notAmong(name, changed)
 	}
-	for _, one := range changed {
-		s.owner[types.NamespacedName{Namespace: one.GetNamespace(), Name: one.GetName()}] = name
-	}
-	var removed []types.NamespacedName
-	for _, key := range gone {
-		if s.owner[key] == name { // else another origin has it by now
-			delete(s.owner, key)
-			removed = append(removed, key)
-		}
-	}
-	s.store.Update(changed, removed)
+	s.rows.update(name, changed, gone)
 	s.completeIfSo()
 }
 
-// notAmong returns the objects of an origin that are not among those that it has now.
-func (s *session[T]) notAmong(name string, present []T) (gone []types.NamespacedName) {
-	keys := make(map[types.NamespacedName]bool, len(present))
-	for _, one := range present {
-		keys[types.NamespacedName{Namespace: one.GetNamespace(), Name: one.GetName()}] = true
-	}
-	for key, owner := range s.owner {
-		if owner == name && !keys[key] {
-			gone = append(gone, key)
-		}
-	}
-	return gone
+// tells reports whether an origin tells of changes. The caller holds mu.
+func (s *session[T]) tells(name string) bool {
+	of := s.followed[name]
+	return of != nil && of.tells
 }
 
-// failed notes that an origin does not tell of changes any more. What this process has shown is gone at once.
+// failed notes that an origin does not tell of changes any more. What this process has shown is gone at once, and what another one
+// has shown stays for a while.
 func (s *session[T]) failed(name string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -192,18 +177,11 @@ func (s *session[T]) failed(name string, err error) {
 		of.since = time.Now()
 	}
 	of.tells, of.tried, of.err = false, true, err
+	s.rows.silence(name)
 	if name == local {
-		s.dropAllOf(local)
+		s.rows.drop(local)
 	}
 	s.completeIfSo()
-}
-
-func (s *session[T]) dropAllOf(name string) {
-	gone := s.notAmong(name, nil)
-	for _, key := range gone {
-		delete(s.owner, key)
-	}
-	s.store.Update(nil, gone)
 }
 
 func (s *session[T]) completeIfSo() {
