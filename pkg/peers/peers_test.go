@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -234,6 +235,45 @@ func TestAPeerIsAskedForSyncs(t *testing.T) {
 	found, err := serve(t, local).RequestSyncs(t.Context(), v1alpha1.ControllerReference{Name: "webs"}, spec, true)
 	if err != nil || found.Parents != 7 || found.Paused != 2 || local.asked.Parents.Namespace != "shop" {
 		t.Errorf("%+v of %+v, %v", found, local.asked, err)
+	}
+}
+
+// silentHost is the network to a replica whose host takes requests and does not answer.
+type silentHost struct{}
+
+func (silentHost) RoundTrip(request *http.Request) (*http.Response, error) {
+	<-request.Context().Done()
+	return nil, request.Context().Err()
+}
+
+func TestAPeerThatDoesNotAnswerHoldsNobodyUpForLongerThanTwoSeconds(t *testing.T) {
+	for name, connect := range map[string]Connect{
+		"its host is silent": func(context.Context) (*http.Client, error) { return &http.Client{Transport: silentHost{}}, nil },
+		"the cluster does not say whom it trusts": func(ctx context.Context) (*http.Client, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				peer := New("one", "10.0.0.1:443", connect)
+				for what, ask := range map[string]func() error{
+					"a call": func() error { _, _, err := peer.HookCall(t.Context(), types.NamespacedName{}); return err },
+					"syncs": func() error {
+						_, err := peer.RequestSyncs(t.Context(), v1alpha1.ControllerReference{}, &v1alpha1.ResyncRequestSpec{}, false)
+						return err
+					},
+				} {
+					began := time.Now()
+					if err := ask(); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "replica one") {
+						t.Errorf("asked for %s, the error is %v", what, err)
+					}
+					if took := time.Since(began); took > 2*time.Second {
+						t.Errorf("who asked for %s was held up for %s", what, took)
+					}
+				}
+			})
+		})
 	}
 }
 

@@ -29,8 +29,8 @@ const (
 	// heartbeat is how often a replica that has nothing to tell says so, and silence is how long another one waits for a message.
 	heartbeat = 3 * time.Second
 	silence   = 10 * time.Second
-	// callTimeout bounds all other requests.
-	callTimeout = 5 * time.Second
+	// callTimeout bounds all other requests. They are answered from memory, and a user waits for them.
+	callTimeout = 2 * time.Second
 	// maxObjects is how many objects are in one message.
 	maxObjects = 500
 )

@@ -11,9 +11,13 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"time"
 
 	"k8s.io/client-go/rest"
 )
+
+// trustTimeout bounds a request for whom the cluster trusts. A stream can wait for that longer than a user.
+const trustTimeout = 5 * time.Second
 
 // Trust makes clients for peers.
 type Trust struct {
@@ -49,7 +53,7 @@ type apiService struct {
 
 // Connect returns a client: the same one as before as long as the APIService says the same.
 func (t *Trust) Connect(ctx context.Context) (*http.Client, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, trustTimeout)
 	defer cancel()
 	raw, err := t.client.Get().AbsPath("/apis/apiregistration.k8s.io/v1/apiservices", t.apiService).SetHeader("Accept", "application/json").Do(ctx).Raw()
 	if err != nil {
