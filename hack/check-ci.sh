@@ -8,5 +8,5 @@ while read -r target; do
     echo ".github/workflows/ci.yml does not run make $target, as .ci/run does: add it"
     failed=1
   fi
-done < <(sed -nE 's/^(step )?make ([a-z0-9-]+)$/\2/p' .ci/run)
+done < <(sed -nE 's/^(step |nice -n [0-9]+ )?make ([a-z0-9-]+)( .*)?$/\2/p' .ci/run)
 exit "$failed"
