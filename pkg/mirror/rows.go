@@ -61,8 +61,8 @@ func (r *rows[T]) own(key types.NamespacedName, origin string) {
 	r.owner[key] = origin
 }
 
-// letGo notes that an origin does not have some objects any more. It returns those that are shown instead, as another one has told
-// them, and those that nobody has.
+// letGo notes that an origin does not have some objects any more. It returns the objects of other origins that are to be shown
+// instead, and the keys of the objects that no origin has any more.
 func (r *rows[T]) letGo(origin string, keys []types.NamespacedName) (shown []T, removed []types.NamespacedName) {
 	for _, key := range keys {
 		if r.owner[key] != origin {

@@ -14,20 +14,11 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apiserver"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/storage/etcd"
 )
 
 // It would serve some of the objects, and take the others for deleted.
 func TestAServerWaitsForAnUnfinishedMoveToItsEtcd(t *testing.T) {
-	storage, err := etcd.Start(t.Context(), etcd.Config{DataDir: newDataDir(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := storage.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	storage := startEtcd(t)
 	theirs, err := clientv3.New(clientv3.Config{Endpoints: []string{storage.Endpoint()}, Logger: zap.NewNop()})
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ func (o *Options) embedded() bool {
 	return len(o.Recommended.Etcd.StorageConfig.Transport.ServerList) == 0
 }
 
-// validateExternalEtcd returns what leaves open in which etcd objects are to be kept. A server that took the one
+// validateExternalEtcd returns an error if the flags do not say clearly which etcd keeps the objects. A server that took the one
 // inside the process by mistake would begin with no objects.
 func (o *Options) validateExternalEtcd() []error {
 	certificates := o.etcdCertificates()

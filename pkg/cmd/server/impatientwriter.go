@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// impatientWriter fails if the client takes longer than the patience for a part of an answer. Without it, a client
-// that does not read has the handler wait forever: a timeout of the request does not end a write.
+// impatientWriter gives the client so much time for each write of an answer, and fails if the client has not taken it by then.
+// Without that, a client that does not read would block the handler forever: the timeout of a request does not end a write.
 type impatientWriter struct {
 	to       http.ResponseWriter
 	request  *http.Request

@@ -73,15 +73,7 @@ func TestASecondServerOnOneDataDirectoryFailsAtOnce(t *testing.T) {
 }
 
 func TestServersCanShareAStorageOutside(t *testing.T) {
-	storage, err := etcd.Start(t.Context(), etcd.Config{DataDir: newDataDir(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := storage.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	storage := startEtcd(t)
 	clients := newClientAuthority(t)
 	newConfig := func() serverConfig {
 		return serverConfig{dataDir: newDataDir(t), clientCA: clients.file, given: []string{"shutdown-delay-duration"}, options: func(o *Options) {

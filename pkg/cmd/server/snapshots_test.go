@@ -39,15 +39,7 @@ func TestASnapshotIsSentOverEachProtocol(t *testing.T) {
 }
 
 func TestASnapshotThatNobodyReadsIsEnded(t *testing.T) {
-	storage, err := etcd.Start(t.Context(), etcd.Config{DataDir: newDataDir(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := storage.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	storage := startEtcd(t)
 	fill(t, storage, 20) // more than all buffers on the way hold
 	for version := 1; version <= 2; version++ {
 		t.Run(fmt.Sprintf("HTTP/%d", version), func(t *testing.T) {

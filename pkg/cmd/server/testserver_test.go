@@ -27,6 +27,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apiserver"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/storage/etcd"
 )
 
 // testServer is a server inside the test process, with a storage and certificates of its own.
@@ -56,6 +57,21 @@ func newDataDir(t *testing.T) string {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return dir
+}
+
+// startEtcd starts an etcd that ends with the test.
+func startEtcd(t *testing.T) *etcd.Server {
+	t.Helper()
+	storage, err := etcd.Start(t.Context(), etcd.Config{DataDir: newDataDir(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := storage.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return storage
 }
 
 // newTestOptions are completed and valid options of a server that listens on a free port.

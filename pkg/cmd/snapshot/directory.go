@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// abandonedAfter is after how long without a write a part is what a save has left that was killed. One that runs
-// has ended long before, because a request to the cluster has a minute.
+// abandonedAfter is the time after its last write from which on a part counts as left by a killed save. A save that runs writes
+// more often: its request to the cluster ends after a minute.
 const abandonedAfter = time.Hour
 
 // directory is where snapshots are saved with the time as their name.
@@ -31,12 +31,12 @@ func (d directory) save(snapshot io.Reader, stderr io.Writer) error {
 	tidyErr := d.tidy(time.Now(), "") // no reason not to save; if it stays, it is met again below
 	name := fileName(time.Now())
 	if err := saveAs(snapshot, filepath.Join(d.path, name), stderr); err != nil {
-		return errors.Join(explainFull(err, d.path, d.makeRoom()), tidyErr)
+		return errors.Join(explainFull(err, d.path, d.adviceWhenFull()), tidyErr)
 	}
 	return d.tidy(time.Now(), name)
 }
 
-// tidy removes the snapshots that are more than are kept, the oldest first, and the parts that killed saves have
+// tidy removes the snapshots beyond the number that is kept, the oldest first, and the parts that killed saves have
 // left. The snapshot named latest counts, but stays whatever its name says. It is empty before one is saved.
 func (d directory) tidy(now time.Time, latest string) error {
 	entries, err := os.ReadDir(d.path)
@@ -53,7 +53,7 @@ func (d directory) tidy(now time.Time, latest string) error {
 	return errors.Join(errs...)
 }
 
-// surplus returns the names of the snapshots that are more than are kept. A snapshot from the future was named by a
+// surplus returns the names of the snapshots beyond the number that is kept. A snapshot from the future was named by a
 // clock that was ahead, so that nothing is known of its age. It counts as older than those with a time that can be
 // true: otherwise such names would stay, and each new snapshot would be removed by the next one.
 func (d directory) surplus(entries []os.DirEntry, now time.Time, latest string) []string {
@@ -78,7 +78,7 @@ func (d directory) surplus(entries []os.DirEntry, now time.Time, latest string) 
 	return others[:max(0, len(others)-kept)]
 }
 
-// abandonedParts returns the names of the parts of snapshots that nobody has written to for long.
+// abandonedParts returns the names of the parts that killed saves have left.
 func abandonedParts(entries []os.DirEntry, now time.Time) []string {
 	var parts []string
 	for _, entry := range entries {

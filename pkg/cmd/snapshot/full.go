@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// makeRoom is the advice for a full volume on which this command removes nothing.
+// makeRoom is the advice for a full volume where fewer snapshots cannot be kept.
 const makeRoom = "enlarge it, or remove what else is on it"
 
 // explainFull adds to an error of a full volume the advice what to do about it. Other errors stay as they are.
@@ -20,8 +20,8 @@ func explainFull(err error, dir, advice string) error {
 	return err
 }
 
-// makeRoom returns the advice for a volume that is full of the snapshots of the directory.
-func (d directory) makeRoom() string {
+// adviceWhenFull returns the advice for a volume that is full of the snapshots of the directory.
+func (d directory) adviceWhenFull() string {
 	switch d.keep {
 	case 0:
 		return "set --keep, with which the oldest snapshots are removed, or enlarge the volume"

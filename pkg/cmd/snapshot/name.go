@@ -6,9 +6,10 @@ package snapshot
 import "time"
 
 const (
-	// fileTime is the name of a snapshot in a directory. Files with another name are somebody else's.
+	// fileTime is the format of the names of snapshots in a directory. Files with other names are neither counted nor removed.
 	fileTime = "metacontroller-20060102T150405.000Z.db"
-	// partMark is in the name of a file while a snapshot is copied to it, between the later name and a random end.
+	// partMark is in the name of a part, which is a snapshot that is still being copied. It follows the name that the file gets
+	// when it is whole, and a random text follows it.
 	partMark = ".part-"
 )
 

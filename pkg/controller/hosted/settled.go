@@ -124,9 +124,8 @@ func (c *Controller) isSettled(parent object.Key, state *parentState, result *sy
 		!c.health.hasFindings(parent) && !c.changedInputs(result.outcomes)
 }
 
-// changedInputs reports whether the steps of a sync have changed what the sync depended on. Its inputs are then from before
-// that: they would come back if what was written were undone. The sync that follows such a write has the inputs that count.
-// None follows the write of a status that is not looked at, and no input has changed.
+// changedInputs reports whether the steps of a sync have changed what the sync depended on. The hash of its inputs then says how
+// things were before these writes, and another sync follows them. The write of a status that is ignored changes no input.
 func (c *Controller) changedInputs(outcomes []pipeline.Outcome) bool {
 	for i := range outcomes {
 		outcome := &outcomes[i]

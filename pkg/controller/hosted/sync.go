@@ -74,7 +74,7 @@ func (c *Controller) sync(ctx context.Context, parent object.Key, cause syncqueu
 	case ctx.Err() != nil:
 		return syncqueue.Done(0)
 	case result.gone && !state.pending.DropSeen():
-		return syncqueue.RequeueAfter(readBackInterval) // its finalizer was removed
+		return syncqueue.RequeueAfter(readBackInterval) // the cache does not show yet that its finalizer was removed
 	case result.gone:
 		c.forget(parent, state)
 		return syncqueue.Forget()

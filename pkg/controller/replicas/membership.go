@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/klog/v2"
@@ -243,18 +244,11 @@ func (m *Membership) keep(ctx context.Context, lost func(error)) {
 
 // followDead looks for dead replicas until ctx ends. It is not part of keep, since the host may answer its requests late.
 func (m *Membership) followDead(ctx context.Context) {
-	ticker := time.NewTicker(renewPeriod)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return
-		}
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		if m.Fence.Check() == nil {
 			m.findDead(ctx)
 		}
-	}
+	}, renewPeriod)
 }
 
 // renew renews the Lease. If somebody has deleted it, others may no longer count on this replica.

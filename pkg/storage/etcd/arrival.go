@@ -95,7 +95,9 @@ func (a *Arrival) clear() error {
 
 // inPlace reports whether a move has put its storage into its place, and was ended before it removed its mark. No
 // server has used that storage.
-func (a *Arrival) inPlace() bool { return exists(a.making) && !exists(storageOf(a.making)) }
+func (a *Arrival) inPlace() bool {
+	return fileutil.Exist(a.making) && !fileutil.Exist(storageOf(a.making))
+}
 
 // Finish stops the server, and has others start with the storage.
 func (a *Arrival) Finish() error {
@@ -154,8 +156,3 @@ func emptySnapshot(ctx context.Context, dir string) (path string, err error) {
 }
 
 func storageOf(dataDir string) string { return filepath.Join(dataDir, "etcd") }
-
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
-}

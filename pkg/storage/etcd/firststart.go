@@ -8,10 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 
 	"go.etcd.io/bbolt"
 	"go.etcd.io/etcd/client/pkg/v3/fileutil"
@@ -36,8 +34,8 @@ func removeUnborn(logger klog.Logger, etcdDir string) error {
 	if logged, err := hasEntries(segments[0]); err != nil || logged {
 		return err
 	}
-	if applied, err := hasApplied(filepath.Join(member, "snap", "db")); err != nil || applied {
-		return err // the log is damaged, which etcd explains
+	if hasApplied(filepath.Join(member, "snap", "db")) {
+		return nil // the log is damaged, which etcd explains
 	}
 	if err := os.RemoveAll(member); err != nil {
 		return fmt.Errorf("removing an empty storage that a killed process left behind: %w", err)
@@ -78,22 +76,19 @@ func hasEntries(segment string) (logged bool, err error) {
 	}
 }
 
-// hasApplied reports whether a database has ever applied an entry of a log.
-func hasApplied(database string) (applied bool, err error) {
-	if _, err := os.Stat(database); errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+// hasApplied reports whether a database has ever applied an entry of a log. It returns true if the database cannot be read: etcd
+// says what is wrong.
+func hasApplied(database string) bool {
+	if !fileutil.Exist(database) {
+		return false
 	}
-	db, err := bbolt.Open(database, 0o600, &bbolt.Options{ReadOnly: true, Timeout: time.Second})
-	if err != nil {
-		return true, nil // etcd says what is wrong
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	err = db.View(func(tx *bbolt.Tx) error {
+	applied := false
+	err := viewDatabase(database, func(tx *bbolt.Tx) error {
 		if meta := tx.Bucket(schema.Meta.Name()); meta != nil {
 			index := meta.Get(schema.MetaConsistentIndexKeyName)
 			applied = len(index) == 8 && binary.BigEndian.Uint64(index) != 0
 		}
 		return nil
 	})
-	return applied, err
+	return applied || err != nil
 }

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 )
 
 // movedFile is a file in the data directory. It says where its storage was moved to, so that nobody goes on with
@@ -49,7 +51,7 @@ func UnmarkMoved(dataDir string) error {
 // refuseMoved returns an error if the storage of a data directory is not the one to use: because it was moved away,
 // or because not all of it has come yet.
 func refuseMoved(dataDir string) error {
-	if path := filepath.Join(dataDir, arriving); exists(path) {
+	if path := filepath.Join(dataDir, arriving); fileutil.Exist(path) {
 		return fmt.Errorf("the objects are being moved into this data directory, and that has not finished: "+
 			"run `metacontroller-apiserver storage move` again, which begins anew; to do without them, remove %s", path)
 	}

@@ -10,8 +10,9 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// openSnapshots keeps snapshots and defragmentations apart. A defragmentation waits until nobody reads the database, and
-// all requests wait for the defragmentation: they would wait for whoever reads a snapshot.
+// openSnapshots has no defragmentation begin while a snapshot is open, and no snapshot while a defragmentation runs. Etcd answers
+// no request while it defragments, and its defragmentation waits until all snapshots are closed. So a slow reader of a snapshot
+// would block all requests.
 type openSnapshots struct {
 	// open has one part for each open snapshot. A defragmentation has all parts.
 	open *semaphore.Weighted

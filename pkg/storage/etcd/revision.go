@@ -4,8 +4,6 @@
 package etcd
 
 import (
-	"fmt"
-	"runtime/debug"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -30,19 +28,7 @@ func restoredRevision(last int64, now time.Time) int64 {
 // lastRevision returns the revision of the last write in the file of a database, or of the last compaction: that one
 // may have removed a later deletion. It returns an error if the file cannot be read.
 func lastRevision(database string) (revision int64, err error) {
-	// If pages are damaged, bbolt panics or reads beyond the end of the file.
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if reason := recover(); reason != nil {
-			err = fmt.Errorf("%s is damaged: %v", database, reason)
-		}
-	}()
-	db, err := bbolt.Open(database, 0o600, &bbolt.Options{ReadOnly: true, Timeout: time.Second})
-	if err != nil {
-		return 0, fmt.Errorf("%s: %w", database, err)
-	}
-	defer func() { _ = db.Close() }()
-	err = db.View(func(tx *bbolt.Tx) error {
+	err = viewDatabase(database, func(tx *bbolt.Tx) error {
 		var stored [][]byte
 		if keys := tx.Bucket(schema.Key.Name()); keys != nil {
 			last, _ := keys.Cursor().Last()

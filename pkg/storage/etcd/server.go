@@ -103,7 +103,7 @@ func (s *Server) start(ctx context.Context, dataDir string, quotaBytes int64) er
 	if err := refuseMoved(dataDir); err != nil {
 		return err
 	}
-	etcdDir := filepath.Join(dataDir, "etcd")
+	etcdDir := storageOf(dataDir)
 	if err := makePrivate(etcdDir); err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ type swap struct {
 }
 
 func swapIn(dataDir string) swap {
-	storage := filepath.Join(dataDir, "etcd")
+	storage := storageOf(dataDir)
 	return swap{dataDir: dataDir, storage: storage, restoring: storage + ".restoring", replaced: storage + ".replaced"}
 }
 
@@ -101,8 +101,11 @@ func settleRestore(logger klog.Logger, dataDir string) error {
 	return nil
 }
 
-// hasStorage reports whether a directory has an etcd, be it damaged. A server that has failed to start leaves a directory
-// that has none.
+// HasStorage reports whether a data directory has a storage.
+func HasStorage(dataDir string) bool { return hasStorage(storageOf(dataDir)) }
+
+// hasStorage reports whether a directory has the files of an etcd, which may be damaged. A server that fails at its first start
+// may leave the directory without them.
 func hasStorage(etcdDir string) bool {
 	return fileutil.Exist(filepath.Join(etcdDir, "member"))
 }

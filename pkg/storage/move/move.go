@@ -69,8 +69,8 @@ func Move(ctx context.Context, from, to Place, prefix string) (moved *Moved, err
 	return moved, target.finish()
 }
 
-// lastAsked returns the last revision that a client may ask for, if it knows a storage up to its last revision: it
-// goes on watching from the next one.
+// lastAsked returns the highest revision from which a client may watch, if last is the last one of its storage: a client that has
+// seen everything watches from the next one.
 func lastAsked(last int64) int64 { return last + 1 }
 
 // prepare marks an empty storage, and has its revisions begin above those that a client may ask for. What can fail
@@ -95,8 +95,8 @@ func (s *storage) prepare(ctx context.Context, from Place, asked int64) error {
 	return s.forget(ctx)
 }
 
-// resume has a move begin anew that was ended just before its last step: the data directory says that its objects
-// are in an etcd, which says that the move has not finished.
+// resume removes the file that marks a data directory as moved, if the mark in the etcd says that the move has not finished: it
+// ended between its last two steps, and begins anew.
 func resume(ctx context.Context, from, to Place, prefix string) error {
 	if from.DataDir == "" || to.DataDir != "" {
 		return nil

@@ -8,8 +8,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -37,7 +35,7 @@ func (p Place) String() string {
 // dialTimeout bounds how long servers are waited for.
 const dialTimeout = 5 * time.Second
 
-// storage is a place that is open. It knows only the keys that begin with a prefix: nobody may need rights to others.
+// storage is a place that is open. It reads and writes only keys with the prefix, so its user of the etcd needs no right to others.
 type storage struct {
 	*clientv3.Client
 	place  Place
@@ -54,7 +52,7 @@ func (p Place) open(ctx context.Context, prefix string) (*storage, error) {
 	if p.DataDir == "" {
 		return p.dial(ctx, prefix, p.Servers, func() error { return nil })
 	}
-	if !hasStorage(p.DataDir) { // etcd would make one
+	if !etcd.HasStorage(p.DataDir) { // etcd would make one
 		return nil, fmt.Errorf("data directory %s has no storage", p.DataDir)
 	}
 	server, err := etcd.Start(ctx, etcd.Config{DataDir: p.DataDir})
@@ -97,11 +95,6 @@ func (p Place) dial(ctx context.Context, prefix string, endpoints []string, stop
 		return nil, errors.Join(err, opened.close())
 	}
 	return opened, nil
-}
-
-func hasStorage(dataDir string) bool {
-	_, err := os.Stat(filepath.Join(dataDir, "etcd", "member"))
-	return err == nil
 }
 
 // revision returns the present revision.

@@ -14,8 +14,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// serveUsers starts an etcd that knows users. It returns clients of its administrator, and of somebody who may use
-// only the keys with the prefix.
+// serveUsers starts an etcd with authentication. It returns a client of the user root, and one of a user whose role permits
+// only keys with the prefix.
 func serveUsers(t *testing.T) (root, limited *clientv3.Client) {
 	t.Helper()
 	config := embed.NewConfig()
