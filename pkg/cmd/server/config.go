@@ -28,7 +28,7 @@ func (o *Options) config(ctx context.Context, embedded *etcd.Server) (*apiserver
 	if err != nil {
 		return nil, err
 	}
-	if err := o.Certificate.ensure(ctx, o.Recommended.SecureServing.SecureServingOptions, o.Recommended.CoreAPI.CoreAPIKubeconfigPath); err != nil {
+	if err := o.Certificate.ensure(o.Recommended.SecureServing.SecureServingOptions, o.Recommended.CoreAPI.CoreAPIKubeconfigPath); err != nil {
 		return nil, err
 	}
 	endpoint := ""
