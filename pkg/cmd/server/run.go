@@ -76,7 +76,7 @@ func (o *Options) run(ctx context.Context, seams seams) (err error) {
 	}
 	server, err := completed.New()
 	if err != nil {
-		return err
+		return o.nameEtcd(err)
 	}
 	closePlain, err := o.PlainHTTP.listen(serving, server.GenericAPIServer.Handler.NonGoRestfulMux)
 	if err != nil {
