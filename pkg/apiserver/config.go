@@ -14,7 +14,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apiserver/unreadable"
 	generatedopenapi "github.com/metacontroller/metacontroller-apiserver/pkg/generated/openapi"
 	metacontrollerrest "github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/rest"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/syncreview"
@@ -74,7 +73,7 @@ func NewConfig(scheme *runtime.Scheme) *Config {
 	}
 	made := &Config{GenericConfig: generic, scheme: scheme}
 	generic.BuildHandlerChainFunc = func(handler http.Handler, config *genericapiserver.Config) http.Handler {
-		chain := genericapiserver.DefaultBuildHandlerChain(unreadable.Explain(endWatches(handler, made.ExtraConfig.Leading)), config)
+		chain := genericapiserver.DefaultBuildHandlerChain(endWatches(handler, made.ExtraConfig.Leading), config)
 		return spreadConnections(chain, config.GoawayChance, config.ShutdownInitiatedNotify())
 	}
 	return made

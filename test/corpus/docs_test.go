@@ -136,21 +136,6 @@ func TestDocsHaveEveryWarning(t *testing.T) {
 	}
 }
 
-func TestDocsHaveEveryMistakeOfUnreadableObjects(t *testing.T) {
-	rows := table(t, "Objects that cannot be read")
-	for _, c := range Unreadable(t) {
-		for _, mistake := range c.Errors {
-			path, message, _ := strings.Cut(mistake, ": ")
-			markDocumented(t, rows, path, message)
-		}
-	}
-	for _, row := range rows {
-		if !row.found {
-			t.Errorf("no object has the mistake %s", row.row)
-		}
-	}
-}
-
 // Each message of validation is in the docs, also those that no object of the corpus leads to.
 func TestDocsHaveEveryTextOfValidation(t *testing.T) {
 	pages := map[string]string{"syncreview.go": "previews.md", "resyncrequest.go": "observing.md"}

@@ -20,6 +20,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/lookup"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/text"
 )
 
 // shownParents is how many parents of a controller are listed.
@@ -71,7 +72,7 @@ func (s *status) stateOf(controller *lookup.Controller) string {
 }
 
 func withReason(condition metav1.Condition) string {
-	return condition.Reason + ": " + strings.Join(strings.Fields(condition.Message), " ")
+	return condition.Reason + ": " + text.OneLine(condition.Message)
 }
 
 // parents returns the types of the parents and how they do.
@@ -166,7 +167,7 @@ func (s *status) stateOfSync(row *v1alpha1.Sync) string {
 // reason returns why a parent is in its state, as it follows the state in a line; empty if there is nothing to say.
 func reason(row *v1alpha1.Sync) string {
 	if message := cmp.Or(row.Status.Message, row.Status.WaitsFor); message != "" {
-		return ": " + message
+		return ": " + text.OneLine(message)
 	}
 	return ""
 }
