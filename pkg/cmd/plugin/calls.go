@@ -142,7 +142,8 @@ func (l *calls) list(ctx context.Context, namespace string, selector fields.Set)
 		return l.inList(true, func() error { return printItems(&l.output, found.Items) })
 	}
 	raw, err := client.MetacontrollerV1alpha1().RESTClient().Get().NamespaceIfScoped(namespace, namespace != "").Resource("hookcalls").
-		VersionedParams(&selected, metav1.ParameterCodec).SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").Do(ctx).Raw()
+		VersionedParams(&selected, metav1.ParameterCodec).
+		SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").Do(ctx).Raw()
 	if err != nil {
 		return err
 	}

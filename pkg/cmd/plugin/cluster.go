@@ -60,9 +60,10 @@ func (c *cluster) addFlags(command *cobra.Command) {
 		"cluster":   completion.ListClustersInConfig,
 		"user":      completion.ListUsersInConfig,
 	} {
-		completeFlag(command, flag, func(_ *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+		complete := func(_ *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 			return names(toComplete), cobra.ShellCompDirectiveNoFileComp
-		})
+		}
+		completeFlag(command, flag, complete)
 	}
 }
 
@@ -114,7 +115,7 @@ func (c *cluster) split(
 ) (controller *lookup.Controller, parents []string, err error) {
 	controller, parents, err = find.Split(ctx, args)
 	if err == nil && len(parents) > 0 && c.allNamespaces {
-		err = errors.New("a parent cannot be given by its name across all namespaces: give --namespace instead of --all-namespaces")
+		err = errors.New("a parent cannot be given by its name across all namespaces: use --namespace")
 	}
 	return controller, parents, err
 }
@@ -184,7 +185,8 @@ func (c *cluster) completeCalls(
 	if err != nil || len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	calls, err := client.MetacontrollerV1alpha1().HookCalls(c.namespaceOrAll()).List(command.Context(), metav1.ListOptions{})
+	in := client.MetacontrollerV1alpha1().HookCalls(c.namespaceOrAll())
+	calls, err := in.List(command.Context(), metav1.ListOptions{})
 	if err != nil {
 		cobra.CompErrorln(err.Error())
 		return nil, cobra.ShellCompDirectiveNoFileComp

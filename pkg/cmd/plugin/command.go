@@ -107,12 +107,16 @@ it. A parent is given as TYPE/NAME, such as website/shop, or as NAME behind its 
 	c.addFlags(command)
 	groups := templates.CommandGroups{
 		{
-			Message:  "Look at controllers and parents:",
-			Commands: []*cobra.Command{newStatus(c, streams), newPreview(c, streams), newCalls(c, streams), newReplay(c, streams)},
+			Message: "Look at controllers and parents:",
+			Commands: []*cobra.Command{
+				newStatus(c, streams), newPreview(c, streams), newCalls(c, streams), newReplay(c, streams),
+			},
 		},
 		{
-			Message:  "Have something done:",
-			Commands: []*cobra.Command{newRollout(c, streams), newResync(c, streams), newPause(c, streams), newResume(c, streams)},
+			Message: "Have something done:",
+			Commands: []*cobra.Command{
+				newRollout(c, streams), newResync(c, streams), newPause(c, streams), newResume(c, streams),
+			},
 		},
 		{
 			Message:  "Write controllers:",

@@ -60,7 +60,8 @@ type initialization struct {
 func (i *initialization) run(command *cobra.Command, name string) error {
 	language, known := scaffold.Languages()[i.language]
 	if !known {
-		return cmdutil.UsageErrorf(command, "--lang is %q, it should be one of %s", i.language, strings.Join(languages(), ", "))
+		known := strings.Join(languages(), ", ")
+		return cmdutil.UsageErrorf(command, "--lang is %q, it should be one of %s", i.language, known)
 	}
 	folder, name := name, filepath.Base(name)
 	i.names.Singular = name

@@ -38,7 +38,9 @@ type output struct {
 }
 
 func newOutput(streams genericiooptions.IOStreams) output {
-	return output{streams: streams, printFlags: genericclioptions.NewPrintFlags(""), columns: get.NewCustomColumnsPrintFlags()}
+	return output{
+		streams: streams, printFlags: genericclioptions.NewPrintFlags(""), columns: get.NewCustomColumnsPrintFlags(),
+	}
 }
 
 // addFlags adds -o with the formats of kubectl get, and --color. More values of -o may be for people.

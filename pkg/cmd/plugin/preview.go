@@ -74,7 +74,8 @@ The exit code is 0 if nothing would change, 1 if something would, and above 1 if
 		},
 	}
 	flags := command.Flags()
-	cmdutil.AddFilenameOptionFlags(command, &p.files, "that have controllers or parents to preview as they are there; - is standard input.")
+	cmdutil.AddFilenameOptionFlags(command, &p.files,
+		"that have controllers or parents to preview as they are there; - is standard input.")
 	flags.StringVarP(&p.selector, "selector", "l", "", "Label selector for the parents, such as tier=front.")
 	flags.StringVar(&p.hook, "hook", "", "URL of a hook on this machine, such as http://localhost:8080; the paths of the controller's webhooks follow behind it.")
 	flags.BoolVar(&p.dryRun, "dry-run", false, "Send each write to the cluster in a dry run.")

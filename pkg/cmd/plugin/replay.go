@@ -263,7 +263,8 @@ cluster.`,
 	flags := command.Flags()
 	flags.StringVar(&r.folder, "folder", ".", "Folder with the controller. The test is written into the folder tests below it.")
 	flags.StringVar(&r.name, "name", "", "Name of the test. Without it, that of the call.")
-	cmdutil.AddFilenameOptionFlags(command, &r.files, "that have the controllers and their CustomResourceDefinitions, if the folder does not.")
+	cmdutil.AddFilenameOptionFlags(command, &r.files,
+		"that have the controllers and their CustomResourceDefinitions, if the folder does not.")
 	return command
 }
 

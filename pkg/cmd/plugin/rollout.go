@@ -177,7 +177,8 @@ func (r *rolloutStatus) look(ctx context.Context, of *lookup.Parent) (*progressO
 	case seen.done:
 		seen.text = "is rolled out"
 	default:
-		seen.text = fmt.Sprintf("has %d of %d children at the present version; %s", total(revisions)-behind, total(revisions), state)
+		all := total(revisions)
+		seen.text = fmt.Sprintf("has %d of %d children at the present version; %s", all-behind, all, state)
 	}
 	return seen, nil
 }

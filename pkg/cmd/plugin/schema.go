@@ -60,7 +60,8 @@ There is one for each message of each kind of controllers, in each version of th
 func printSchema(command *cobra.Command, streams genericiooptions.IOStreams, name, format string) error {
 	document, known := jsonschema.Documents()[name]
 	if !known {
-		return cmdutil.UsageErrorf(command, "there is no schema %q, there are %s", name, strings.Join(command.ValidArgs, ", "))
+		names := strings.Join(command.ValidArgs, ", ")
+		return cmdutil.UsageErrorf(command, "there is no schema %q, there are %s", name, names)
 	}
 	text, err := document.Format()
 	if err == nil && format == "yaml" {

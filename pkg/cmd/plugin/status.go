@@ -145,7 +145,7 @@ func (s *status) showController(ctx context.Context, controller *lookup.Controll
 		}
 	}
 	add("parents", s.parents(controller))
-	add("children", strings.Join(typeNames(controller.ChildTypes()), ", "))
+	add("children", lookup.TypeNames(controller.ChildTypes()))
 	for _, name := range []string{"sync", "finalize", "customize"} {
 		add(name+" hook", addressOf(controller.Webhook(name)))
 	}
@@ -184,7 +184,7 @@ func withReason(condition metav1.Condition) string {
 
 // parents returns the types of the parents and how they do.
 func (s *status) parents(controller *lookup.Controller) string {
-	text := strings.Join(typeNames(controller.ParentTypes()), ", ")
+	text := lookup.TypeNames(controller.ParentTypes())
 	counts := parentCounts(controller)
 	parts := []string{}
 	for _, part := range []struct {
@@ -200,13 +200,6 @@ func (s *status) parents(controller *lookup.Controller) string {
 		text += ", of which " + strings.Join(parts, ", ")
 	}
 	return text
-}
-
-func typeNames(rules []v1alpha1.ResourceRule) (names []string) {
-	for _, rule := range rules {
-		names = append(names, rule.GroupResource().String())
-	}
-	return names
 }
 
 // addressOf returns where a webhook is called; empty if there is none. Passwords are not shown.

@@ -78,7 +78,8 @@ The exit code is 0 if all cases pass, 1 if some do not, and above 1 if they cann
 	flags := command.Flags()
 	flags.StringVar(&t.hook, "hook", "", "URL of the hook, such as http://localhost:8080, if it runs already.")
 	flags.StringVar(&t.hookCommand, "hook-command", "", "Command that starts the hook; $PORT is the port that it has to listen on. It takes the place of the one in suite.yaml.")
-	cmdutil.AddFilenameOptionFlags(command, &t.files, "that have the controllers and their CustomResourceDefinitions, if the folder does not.")
+	cmdutil.AddFilenameOptionFlags(command, &t.files,
+		"that have the controllers and their CustomResourceDefinitions, if the folder does not.")
 	flags.StringVar(&t.pattern, "run", "", "Regular expression for the names of the cases to run.")
 	flags.BoolVar(&t.update, "update", false, "Write what comes of the cases into their files.")
 	flags.StringVar(&t.junit, "junit", "", "File to write the results to, in the form of JUnit.")

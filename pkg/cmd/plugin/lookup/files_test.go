@@ -26,7 +26,8 @@ func write(t *testing.T, folder, name, content string) string {
 
 func TestRead(t *testing.T) {
 	folder := t.TempDir()
-	list := `{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"C","metadata":{"name":"c"}},{"apiVersion":"v1","kind":"D","metadata":{"name":"d"}}]}`
+	list := `{"apiVersion":"v1","kind":"List","items":[
+		{"apiVersion":"v1","kind":"C","metadata":{"name":"c"}},{"apiVersion":"v1","kind":"D","metadata":{"name":"d"}}]}`
 	write(t, folder, "b.yaml", "---\napiVersion: v1\nkind: A\nmetadata: {name: a}\n---\n# nothing\n---\napiVersion: v1\nkind: B\nmetadata: {name: b}\n")
 	write(t, folder, "a.json", list)
 	write(t, folder, "README.md", "no manifest")
@@ -43,12 +44,27 @@ func TestRead(t *testing.T) {
 		files resource.FilenameOptions
 		want  []string
 	}{
-		"nothing":         {resource.FilenameOptions{}, nil},
-		"a file":          {resource.FilenameOptions{Filenames: []string{folder + "/b.yaml"}}, []string{"b.yaml A a", "b.yaml B b"}},
-		"a folder":        {resource.FilenameOptions{Filenames: []string{folder}}, []string{"a.json C c", "a.json D d", "b.yaml A a", "b.yaml B b"}},
-		"a tree":          {resource.FilenameOptions{Filenames: []string{folder}, Recursive: true}, []string{"a.json C c", "a.json D d", "b.yaml A a", "b.yaml B b", "e.yaml E e"}},
-		"a URL":           {resource.FilenameOptions{Filenames: []string{served.URL + "/a.json"}}, []string{"a.json C c", "a.json D d"}},
-		"a kustomization": {resource.FilenameOptions{Kustomize: kustomization}, []string{filepath.Base(kustomization) + " F my-f"}},
+		"nothing": {},
+		"a file": {
+			resource.FilenameOptions{Filenames: []string{folder + "/b.yaml"}},
+			[]string{"b.yaml A a", "b.yaml B b"},
+		},
+		"a folder": {
+			resource.FilenameOptions{Filenames: []string{folder}},
+			[]string{"a.json C c", "a.json D d", "b.yaml A a", "b.yaml B b"},
+		},
+		"a tree of folders": {
+			resource.FilenameOptions{Filenames: []string{folder}, Recursive: true},
+			[]string{"a.json C c", "a.json D d", "b.yaml A a", "b.yaml B b", "e.yaml E e"},
+		},
+		"a URL": {
+			resource.FilenameOptions{Filenames: []string{served.URL + "/a.json"}},
+			[]string{"a.json C c", "a.json D d"},
+		},
+		"a kustomization": {
+			resource.FilenameOptions{Kustomize: kustomization},
+			[]string{filepath.Base(kustomization) + " F my-f"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all, err := Read(test.files)

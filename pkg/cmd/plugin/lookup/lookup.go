@@ -31,7 +31,8 @@ type Lookup struct {
 	namespace string
 }
 
-// New returns a Lookup in the cluster that flags name. Objects that are given without a namespace are in that of the flags.
+// New returns a Lookup in the cluster that flags name. Objects that are given without a namespace are in that of the
+// flags.
 func New(getter genericclioptions.RESTClientGetter) (*Lookup, error) {
 	config, err := getter.ToRESTConfig()
 	if err != nil {
@@ -77,7 +78,7 @@ func (l *Lookup) parent(of *meta.RESTMapping, name string) *Parent {
 	return parent
 }
 
-// ParentIn returns the parent that an argument names: of a controller, as NAME or TYPE/NAME, or without one as TYPE/NAME.
+// ParentIn returns the parent that an argument names: NAME or TYPE/NAME behind a controller, TYPE/NAME without one.
 func (l *Lookup) ParentIn(controller *Controller, argument string) (*Parent, error) {
 	if controller == nil {
 		return l.Parent(argument)
@@ -92,11 +93,11 @@ func (l *Lookup) ParentIn(controller *Controller, argument string) (*Parent, err
 			return rule.GroupResource() != named.Mapping.Resource.GroupResource()
 		})
 		if len(rules) == 0 {
-			return nil, fmt.Errorf("%s is for %s, not for %q", controller, typesOf(controller), of)
+			return nil, fmt.Errorf("%s is for %s, not for %q", controller, TypeNames(controller.ParentTypes()), of)
 		}
 	}
 	if len(rules) != 1 {
-		return nil, fmt.Errorf("%s is for %s: give the parent as TYPE/NAME", controller, typesOf(controller))
+		return nil, fmt.Errorf("%s is for %s: give the parent as TYPE/NAME", controller, TypeNames(controller.ParentTypes()))
 	}
 	mapping, err := l.typeOf(rules[0])
 	if err != nil {
@@ -118,10 +119,10 @@ func (l *Lookup) typeOf(rule v1alpha1.ResourceRule) (*meta.RESTMapping, error) {
 	return l.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 }
 
-// typesOf returns the types of the parents of a controller.
-func typesOf(controller *Controller) string {
+// TypeNames returns the types that rules name, as people write them.
+func TypeNames(rules []v1alpha1.ResourceRule) string {
 	var names []string
-	for _, rule := range controller.ParentTypes() {
+	for _, rule := range rules {
 		names = append(names, rule.GroupResource().String())
 	}
 	return strings.Join(names, ", ")
