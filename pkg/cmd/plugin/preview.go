@@ -46,7 +46,7 @@ and with what it changes. Nothing is written, and no call counts as a sync.
  * With -f, a controller or parents are taken as they are in the file, and not as they are stored.
  * With --hook, the hook on this machine is called in the place of the one that the controller names. The cluster need not
    reach it. Values of Secrets are replaced by digests in what it is sent.
- * With --dry-run, each write is sent to the cluster with dryRun=All, so that its defaults, admission and quotas speak.
+ * With --dry-run, each write is sent to the cluster with dryRun=All, which applies its defaults, admission and quotas.
 
 Without parents, all parents of the controller are previewed: in all namespaces, unless there is --namespace.
 
@@ -148,12 +148,8 @@ func (p *preview) review(ctx context.Context, of subject) error {
 	if err != nil {
 		return err
 	}
-	spec := v1alpha1.SyncReviewSpec{
-		Controller: of.controller.InReview(), Parent: of.parent, Until: v1alpha1.SyncReviewUntilPlan, TimeoutSeconds: ptr.To[int32](reviewTimeout),
-	}
-	if of.controller.Candidate != nil {
-		spec.Candidate = &runtime.RawExtension{Raw: of.controller.Candidate}
-	}
+	spec := reviewOf(of.controller)
+	spec.Parent = of.parent
 	switch {
 	case of.object != nil:
 		spec.Object = &runtime.RawExtension{Raw: of.object}
@@ -185,6 +181,17 @@ func (p *preview) review(ctx context.Context, of subject) error {
 		return nil
 	}
 	return err
+}
+
+// reviewOf returns a review of a controller up to the plan.
+func reviewOf(controller *lookup.Controller) v1alpha1.SyncReviewSpec {
+	spec := v1alpha1.SyncReviewSpec{
+		Controller: controller.InReview(), Until: v1alpha1.SyncReviewUntilPlan, TimeoutSeconds: ptr.To[int32](reviewTimeout),
+	}
+	if controller.Candidate != nil {
+		spec.Candidate = &runtime.RawExtension{Raw: controller.Candidate}
+	}
+	return spec
 }
 
 // show prints one answer.

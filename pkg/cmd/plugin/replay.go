@@ -15,7 +15,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/cli-runtime/pkg/resource"
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
@@ -99,12 +98,10 @@ func (r *replay) run(ctx context.Context, name string) error {
 		return err
 	}
 	about := call.Spec.Parent
-	spec := v1alpha1.SyncReviewSpec{
-		Controller: controller.InReview(), Request: call.Status.Request.Object, Until: v1alpha1.SyncReviewUntilPlan, TimeoutSeconds: ptr.To[int32](reviewTimeout),
-		Parent: &v1alpha1.SyncReviewParent{APIVersion: about.APIVersion, Kind: about.Kind, Namespace: about.Namespace, Name: about.Name},
-	}
-	if controller.Candidate != nil {
-		spec.Candidate = &runtime.RawExtension{Raw: controller.Candidate}
+	spec := reviewOf(controller)
+	spec.Request = call.Status.Request.Object
+	spec.Parent = &v1alpha1.SyncReviewParent{
+		APIVersion: about.APIVersion, Kind: about.Kind, Namespace: about.Namespace, Name: about.Name,
 	}
 	var caller reviews.Caller
 	if r.local != nil {
