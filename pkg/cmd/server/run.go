@@ -42,7 +42,7 @@ type seams struct {
 func (o *Options) run(ctx context.Context, seams seams) (err error) {
 	klog.FromContext(ctx).Info("Starting", "version", version.Get().String())
 
-	defer tuneHeap(restAfter)()
+	limitMemory(ctx)
 	serving, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var embedded *etcd.Server
@@ -64,8 +64,7 @@ func (o *Options) run(ctx context.Context, seams seams) (err error) {
 			return err
 		}
 	}
-	active := newActivity(setAtRest, restAfterWork)
-	config, err := o.config(serving, embedded, active.begin)
+	config, err := o.config(serving, embedded)
 	if err != nil {
 		return err
 	}
@@ -91,7 +90,6 @@ func (o *Options) run(ctx context.Context, seams seams) (err error) {
 	defer closePlain()
 	klog.FromContext(ctx).Info("Serving", "address", config.GenericConfig.SecureServing.Listener.Addr().String())
 	defer context.AfterFunc(serving, func() { klog.FromContext(ctx).Info("Stopping") })()
-	defer active.start(serving)()
 	return server.Run(serving)
 }
 
