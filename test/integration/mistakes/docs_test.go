@@ -59,7 +59,8 @@ var (
 	conditionReason = regexp.MustCompile(`(?m)^    Reason:  (\S+)\n    Status:  (?:False|Unknown)\n    Type:  (\S+)$`)
 )
 
-// clues names what kubectl shows of a mistake in one variant at least.
+// clues names what kubectl shows of a mistake in one variant at least. It leaves out what follows from
+// the rest: the page says what does.
 func clues(g *golden) string {
 	var all []string
 	add := func(clue string) {
@@ -70,19 +71,23 @@ func clues(g *golden) string {
 	for _, variant := range variants {
 		text := g.texts[variant]
 		if applyError.MatchString(text) {
-			add("an error of `kubectl apply`")
+			add("an error")
 		}
 		if applyWarning.MatchString(text) {
-			add("a warning of `kubectl apply`")
+			add("a warning")
 		}
 		if outdated.MatchString(text) {
-			add("column `OUTDATED`")
+			add("`OUTDATED`")
 		}
 		for _, found := range warningReason.FindAllStringSubmatch(text, -1) {
-			add("event `" + found[1] + "`")
+			add("`" + found[1] + "`")
 		}
 		for _, found := range conditionReason.FindAllStringSubmatch(text, -1) {
-			add("condition `" + found[2] + "`: `" + found[1] + "`")
+			switch found[1] {
+			case "NotRunning", "NotCalledYet", "ParentsFailing":
+			default:
+				add("`" + found[1] + "`")
+			}
 		}
 	}
 	return strings.Join(all, ", ")
