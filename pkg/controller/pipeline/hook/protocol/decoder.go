@@ -161,12 +161,12 @@ func (d *Decoder) quoteAll(answer []byte) string { return strconv.Quote(d.Show(a
 func (d *Decoder) Show(answer []byte) string {
 	text := d.Redactor.Body(answer)
 	before, exception := cutException(text)
-	shown := HeadAndTail(before)
+	shown := beginning(before, maxShownBytes)
 	if d.Whole && len(text) <= maxWholeBytes {
 		shown = strings.TrimSpace(text)
 	}
 	if exception == "" {
 		return shown
 	}
-	return HeadAndTail(exception) + "; " + shown
+	return beginning(exception, maxExceptionBytes) + "; " + shown
 }

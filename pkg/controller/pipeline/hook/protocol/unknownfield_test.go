@@ -26,7 +26,7 @@ func TestWhatWasMeantByAnUnknownField(t *testing.T) {
 		"a field of one kind alone":      {`{"label":{}}`, want{"label": ""}, want{"label": "labels"}},
 		"a word of its own":              {`{"comment":"hello"}`, want{"comment": ""}, want{"comment": ""}},
 		"too long to be a mistake":       {`{"` + strings.Repeat("children", 6) + `":1}`, want{strings.Repeat("children", 6): ""}, want{strings.Repeat("children", 6): ""}},
-		"a long name is cut":             {`{"` + strings.Repeat("x", 1000) + `":1}`, want{strings.Repeat("x", 120) + "…": ""}, want{strings.Repeat("x", 120) + "…": ""}},
+		"a long name is cut":             {`{"` + strings.Repeat("x", 1000) + `":1}`, want{strings.Repeat("x", 117) + "…": ""}, want{strings.Repeat("x", 117) + "…": ""}},
 		"two":                            {`{"Children":[],"Status":{}}`, want{"Children": "children", "Status": "status"}, want{"Children": "attachments", "Status": "status"}},
 		"what a status holds is its":     {`{"status":{"Children":[]}}`, want{}, want{}},
 		"what a child holds is its":      {`{"children":[{"apiVersion":"v1","kind":"Pod","Status":{}}]}`, want{}, want{"children": "attachments"}},
