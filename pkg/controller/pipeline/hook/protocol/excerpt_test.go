@@ -6,6 +6,8 @@ package protocol
 import (
 	"strings"
 	"testing"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/redact"
 )
 
 func TestExcerpt(t *testing.T) {
@@ -25,6 +27,22 @@ func TestExcerpt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := excerpt(test.text); got != test.want {
 				t.Errorf("it is %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestOfALongAnswerTheBeginningIsRead(t *testing.T) {
+	long := strings.Repeat("x", maxReadBytes-4)
+	for name, test := range map[string]struct{ answer, want string }{
+		"without secrets":                         {long + strings.Repeat("y", 100), strings.Repeat("x", maxShownBytes-3) + "…"},
+		"that mentions a Secret":                  {long + "Secret", redact.NotShown},
+		"with a credential where the rest is cut": {strings.Repeat(" ", maxReadBytes-3) + "t0ken and more", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := Decoder{Redactor: redact.Redactor{Credentials: []string{"t0ken"}, Answer: []byte(test.answer)}}
+			if got := d.Show([]byte(test.answer)); got != test.want {
+				t.Errorf("shown is %.100q, want %.100q", got, test.want)
 			}
 		})
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/redact"
 )
 
 func TestWhatWasMeantByAnUnknownField(t *testing.T) {
@@ -34,7 +36,7 @@ func TestWhatWasMeantByAnUnknownField(t *testing.T) {
 	} {
 		for format, want := range map[Format]want{Composite(): test.composite, Decorator(): test.decorator} {
 			t.Run(name+"/"+format.parent, func(t *testing.T) {
-				d := &Decoder{Redactor: Redactor{Answer: []byte(test.answer)}}
+				d := &Decoder{Redactor: redact.Redactor{Answer: []byte(test.answer)}}
 				if _, err := d.Response(format, []byte(test.answer)); err != nil {
 					t.Fatal(err)
 				}
