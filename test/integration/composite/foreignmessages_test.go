@@ -58,7 +58,7 @@ var foreignMessages = map[string]foreignMessage{
 	"schema-type": {
 		child:       fmt.Sprintf(database, `{size: "10"}`),
 		want:        `spec.size: Invalid value: "string": spec.size in body must be of type integer: "string"`,
-		wantOfApply: `.spec.size: expected numeric (int or float), got &value.valueUnstructured{Value:"10"}`,
+		wantOfApply: `.spec.size: expected numeric (int or float), got string`,
 	},
 	"schema-required": {
 		child: fmt.Sprintf(database, "{owner: shop}"),
@@ -86,7 +86,7 @@ var foreignMessages = map[string]foreignMessage{
 		want: `Deployment in version "v1" cannot be handled as a Deployment: json: cannot unmarshal string into Go struct field ` +
 			`DeploymentSpec.spec.replicas of type int32`,
 		wantOfApply: `failed to create typed patch object (NAMESPACE/NAME; apps/v1, Kind=Deployment): ` +
-			`.spec.replicas: expected numeric (int or float), got &value.valueUnstructured{Value:"3"}`,
+			`.spec.replicas: expected numeric (int or float), got string`,
 	},
 	"built-in-immutable": {
 		before: fmt.Sprintf(deployment, "0", "x"), child: fmt.Sprintf(deployment, "0", "z"),
