@@ -120,8 +120,7 @@ migrate: build ## Move the cluster of $KUBECONFIG from Metacontroller to the ser
 #
 # test/faults plays some 700 runs, and test/integration/mistakes 400, of the code that all other tests
 # run with the race detector. They run without it, and alone, since what they look for has to happen
-# within bounds of time. A server with the race detector never rests, so test/integration/rest runs
-# without it, too.
+# within bounds of time.
 #
 # The three packages that take longest are named first, so that they begin before the others in test. A
 # package that is named twice runs once.
@@ -129,14 +128,13 @@ migrate: build ## Move the cluster of $KUBECONFIG from Metacontroller to the ser
 test: host-binaries build ## Run all tests, with the race detector.
 	KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)" \
 	METACONTROLLER_APISERVER="$(CURDIR)/bin/metacontroller-apiserver" \
-	go test -count=1 -p 1 -parallel 16 -timeout 15m ./test/faults ./test/integration/mistakes ./test/integration/rest
-	CGO_ENABLED=0 go test -trimpath -count=1 -run '^TestRest' ./pkg/cmd/server
+	go test -count=1 -p 1 -parallel 16 -timeout 15m ./test/faults ./test/integration/mistakes
 	go build $(RACE) -o bin/test/ ./cmd/...
 	KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)" \
 	METACONTROLLER_APISERVER="$(CURDIR)/bin/test/metacontroller-apiserver" \
 	KUBECTL_METACONTROLLER="$(CURDIR)/bin/test/kubectl-metacontroller" \
 	go test $(RACE) -count=1 -p 3 -parallel 8 -timeout 30m $$(go list ./... | grep -v /test/) \
-		./test/integration/migrate ./test/integration/composite ./test/integration/replicas $$(go list ./test/... | grep -vE '/test/(faults|e2e|integration/(mistakes|rest))$$')
+		./test/integration/migrate ./test/integration/composite ./test/integration/replicas $$(go list ./test/... | grep -vE '/test/(faults|e2e|integration/mistakes)$$')
 
 # It needs root, and the folder ../shared/realcluster or a cluster in E2E_KUBECONFIG.
 .PHONY: e2e

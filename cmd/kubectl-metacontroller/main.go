@@ -8,9 +8,11 @@ package main
 import (
 	"os"
 
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin"
 )
 
 func main() {
-	os.Exit(plugin.Main(plugin.Streams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}, os.Args[1:]))
+	os.Exit(plugin.Main(genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}, os.Args[1:]))
 }

@@ -199,11 +199,9 @@ func newDependencies(ctx context.Context, config Config, clients *clients, fence
 		Resync:     config.CacheFlushInterval,
 		Metrics:    config.Metrics,
 		Tracer:     tracing.New(config.Tracing),
-		BeginSync:  config.BeginSync,
 
 		DeveloperMode:         config.DeveloperMode,
 		RequireServiceAccount: config.RequireServiceAccount,
-		Settled:               config.settled(fence),
 		Syncs:                 &hosted.Syncs{},
 		Calls:                 calllog.New(time.Now()),
 		Revisions:             stored,

@@ -13,7 +13,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
@@ -94,35 +93,5 @@ func TestAReplicaThatLostItsLeaseWritesToNoAPI(t *testing.T) {
 		if !errors.Is(err, replicas.ErrLeaseLost) {
 			t.Fatalf("the error is %v", err)
 		}
-	}
-}
-
-// records is where settled parents are remembered.
-type records struct{ saved int }
-
-func (r *records) Load(context.Context, types.UID) ([]byte, error) { return nil, nil }
-
-func (r *records) Save(context.Context, types.UID, []byte) error {
-	r.saved++
-	return nil
-}
-
-// The next replica may have saved what it has settled.
-func TestAReplicaThatLostItsLeaseSavesNotWhatIsSettled(t *testing.T) {
-	for name, test := range map[string]struct {
-		fence *replicas.Fence
-		err   error
-		saved int
-	}{
-		"no replicas":       {nil, nil, 1},
-		"its Lease is lost": {closedFence(t), replicas.ErrLeaseLost, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			kept := &records{}
-			config := Config{Settled: kept}
-			if err := config.settled(test.fence).Store.Save(t.Context(), "u", nil); !errors.Is(err, test.err) || kept.saved != test.saved {
-				t.Errorf("the error is %v, and it was saved %d times", err, kept.saved)
-			}
-		})
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/registration"
@@ -29,13 +28,8 @@ type Config struct {
 	Registration *registration.Registration
 	// Metrics is where controllers register their metrics while they run.
 	Metrics prometheus.Registerer
-	// Settled keeps which parents are settled; nil if that is not kept.
-	Settled hosted.SettledStore
 	// Tracing traces syncs; nil if they are not traced. It must be shut down after the controllers have ended.
 	Tracing trace.TracerProvider
-	// Each sync of a parent calls BeginSync first. BeginSync returns a function, which the sync calls when it ends.
-	// If BeginSync is nil, syncs call nothing.
-	BeginSync func() (end func())
 	// Handle reaches the loop while it runs; nil if nothing has to.
 	Handle *Handle
 	Options
@@ -65,9 +59,6 @@ type Options struct {
 	Client ClientLimits
 	// CacheFlushInterval is how often all parents are synced again. Zero is never.
 	CacheFlushInterval time.Duration
-	// SyncAllOnStart has a controller that starts sync all parents, also those that an earlier process left
-	// settled.
-	SyncAllOnStart bool
 	// DiscoveryInterval is how often the types in use are read from the host again. Most changes
 	// are noticed without that, at once. Zero is never.
 	DiscoveryInterval time.Duration

@@ -113,7 +113,7 @@ func (s situation) unfit(wanted content) string {
 	if s.now.Before(wanted.since.Add(announcement)) {
 		issuers = wanted.authorities()
 	}
-	return wanted.serving.unfitForAll(issuers, s.who, s.now)
+	return wanted.serving.unfit(issuers, s.who, s.now)
 }
 
 // stillTrusted returns the former authorities that are not yet to be forgotten.

@@ -9,10 +9,12 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"errors"
+	"net"
 	"slices"
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,6 +32,15 @@ const (
 	secretName      = "certificates"
 	serviceName     = "v1alpha1.metacontroller.k8s.io"
 )
+
+var (
+	someNames = []string{"api.system.svc", "localhost"}
+	someIPs   = []net.IP{net.IPv4(127, 0, 0, 1)}
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m)
+}
 
 // cluster is a host with a clock. It trusts the certificates that the caBundle of its APIService lets it trust.
 type cluster struct {

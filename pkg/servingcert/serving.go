@@ -7,13 +7,10 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"errors"
 	"fmt"
 	"net"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -36,21 +33,6 @@ type serving struct {
 	cert    *x509.Certificate
 	certPEM []byte
 	keyPEM  []byte
-}
-
-// loadServing reads the serving certificate in a directory. It returns nil if there is none, or
-// none that can be used: a new one is made then.
-func loadServing(dir string) (*serving, error) {
-	certPEM, certErr := readFile(filepath.Join(dir, servingCertFile))
-	keyPEM, keyErr := readFile(filepath.Join(dir, servingKeyFile))
-	if err := errors.Join(certErr, keyErr); err != nil {
-		return nil, fmt.Errorf("reading the serving certificate: %w", err)
-	}
-	pair, err := tls.X509KeyPair(certPEM, keyPEM)
-	if err != nil {
-		return nil, nil
-	}
-	return &serving{cert: pair.Leaf, certPEM: certPEM, keyPEM: keyPEM}, nil
 }
 
 // issue returns a new serving certificate.
@@ -87,17 +69,9 @@ func (a *authority) issue(who subjects, now time.Time) (*serving, error) {
 	return &serving{cert: parsed, certPEM: encodeCert(der), keyPEM: keyPEM}, nil
 }
 
-// unfit returns why a certificate has to be replaced, or "" if it need not be.
-func (s *serving) unfit(issuer *authority, who subjects, now time.Time) string {
-	if s != nil && s.isBy(issuer.cert) && s.covers(who) && !s.names().equals(who) {
-		return "it is for other names"
-	}
-	return s.unfitForAll([]*x509.Certificate{issuer.cert}, who, now)
-}
-
-// unfitForAll is unfit for a certificate of several servers: any of the issuers may have signed it, and it may
-// be for more names.
-func (s *serving) unfitForAll(issuers []*x509.Certificate, who subjects, now time.Time) string {
+// unfit returns why a certificate of several servers has to be replaced, or "" if it need not be. Any of the issuers
+// may have signed it, and it may be for more names.
+func (s *serving) unfit(issuers []*x509.Certificate, who subjects, now time.Time) string {
 	switch {
 	case s == nil:
 		return "there is none"
@@ -124,8 +98,6 @@ func (s *serving) names() subjects {
 // covers reports whether the certificate is for these names and addresses.
 func (s *serving) covers(who subjects) bool { return s.names().set().IsSuperset(who.set()) }
 
-func (who subjects) equals(other subjects) bool { return who.set().Equal(other.set()) }
-
 // set returns the names and addresses as text.
 func (who subjects) set() sets.Set[string] {
 	all := sets.New(who.dnsNames...)
@@ -133,11 +105,4 @@ func (who subjects) set() sets.Set[string] {
 		all.Insert(ip.String())
 	}
 	return all
-}
-
-func (s *serving) save(dir string) error {
-	return errors.Join(
-		writeFile(filepath.Join(dir, servingKeyFile), s.keyPEM, privateMode),
-		writeFile(filepath.Join(dir, servingCertFile), s.certPEM, publicMode),
-	)
 }

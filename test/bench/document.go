@@ -95,10 +95,9 @@ func describeRun(ctx context.Context, rounds int) (string, error) {
 // growth is a table of how cost grows.
 func growth(steps []step) string {
 	var b strings.Builder
-	b.WriteString("| parents | RSS | CPU per quiet sync | restart to quiet | with all synced |\n|---|---|---|---|---|\n")
+	b.WriteString("| parents | RSS | CPU per quiet sync | restart to quiet |\n|---|---|---|---|\n")
 	for _, s := range steps {
-		fmt.Fprintf(&b, "| %d (%d ×) | %s | %.2f ms | %s | %s |\n", s.sites, s.sites/steps[0].sites, mebibytes(s.resident), s.perSync,
-			milliseconds(s.restart), milliseconds(s.syncAll))
+		fmt.Fprintf(&b, "| %d (%d ×) | %s | %.2f ms | %s |\n", s.sites, s.sites/steps[0].sites, mebibytes(s.resident), s.perSync, milliseconds(s.restart))
 	}
 	return b.String()
 }

@@ -28,7 +28,7 @@ func measureLarge(ctx context.Context, b *bench) ([]row, error) {
 			return err
 		}
 		for range b.rounds {
-			if err := b.restart(ctx, w, own, allSynced, sites, "--sync-all-on-start"); err != nil {
+			if err := b.restart(ctx, w, own, sites); err != nil {
 				return err
 			}
 		}

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
@@ -29,8 +28,8 @@ func (b *bench) occupied(ctx context.Context, w *world, what string) error {
 	return nil
 }
 
-// restart restarts the server with more flags and waits until it is quiet. What it notes begins with that name.
-func (b *bench) restart(ctx context.Context, w *world, own *ours, name string, sites int, flags ...string) error {
+// restart restarts the server and waits until it is quiet.
+func (b *bench) restart(ctx context.Context, w *world, own *ours, sites int) error {
 	if err := w.settle(ctx); err != nil {
 		return err
 	}
@@ -40,17 +39,14 @@ func (b *bench) restart(ctx context.Context, w *world, own *ours, name string, s
 	}
 	w.hook.forget()
 	var begin time.Time
-	before := w.env.Server.Args
 	err = w.restartServer(ctx, func() error {
-		w.env.Server.Args = append(slices.Clone(before), flags...)
 		begin = time.Now()
 		return nil
 	})
-	w.env.Server.Args = before
 	if err != nil {
 		return err
 	}
-	stopProfile := b.profile(ctx, w, own, name)
+	stopProfile := b.profile(ctx, w, own, "restart")
 	if err := w.waitForSynced(ctx, sites); err != nil {
 		return err
 	}
@@ -67,11 +63,11 @@ func (b *bench) restart(ctx context.Context, w *world, own *ours, name string, s
 	if err != nil {
 		return err
 	}
-	b.addTime(fmt.Sprintf("%s %d", name, sites), quiet)
-	b.add(fmt.Sprintf("%s writes %d", name, sites), float64(writes))
-	b.add(fmt.Sprintf("%s calls %d", name, sites), float64(w.hook.count()))
+	b.addTime(fmt.Sprintf("restart %d", sites), quiet)
+	b.add(fmt.Sprintf("restart writes %d", sites), float64(writes))
+	b.add(fmt.Sprintf("restart calls %d", sites), float64(w.hook.count()))
 	b.add(fmt.Sprintf("resident %d", sites), resident)
-	b.logf("%s, %d sites: quiet after %s, %d calls, %d writes, %.0f MiB", name, sites, quiet, w.hook.count(), writes, resident)
+	b.logf("restart, %d sites: quiet after %s, %d calls, %d writes, %.0f MiB", sites, quiet, w.hook.count(), writes, resident)
 	return nil
 }
 

@@ -5,6 +5,7 @@ package plugin
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,7 +13,12 @@ import (
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/cli-runtime/pkg/printers"
+	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 	"sigs.k8s.io/yaml"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
@@ -20,12 +26,11 @@ import (
 )
 
 // newCalls returns the command that shows the last calls of hooks.
-func newCalls(c *cluster, streams Streams) *cobra.Command {
-	l := &calls{cluster: c, output: output{streams: streams}}
+func newCalls(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
+	l := &calls{cluster: c, output: newOutput(streams)}
 	command := &cobra.Command{
-		Use:     "calls [CONTROLLER] [PARENT] | CALL",
-		GroupID: groupLook,
-		Short:   "Show the last calls of hooks, and what was sent and answered",
+		Use:   "calls [CONTROLLER] [PARENT] | CALL",
+		Short: "Show the last calls of hooks, and what was sent and answered",
 		Long: `Show the last calls of hooks, and what was sent and answered.
 
 The server keeps a limited number of the last calls of each controller, and those that failed longer. Calls are in the namespace of the
@@ -45,7 +50,7 @@ CALL, by its name in the list, the request and the answer are shown; values of S
 				return err
 			}
 			if len(args) > 2 {
-				return usageError(command, "give a controller, a parent, both, or a call")
+				return cmdutil.UsageErrorf(command, "give a controller, a parent, both, or a call")
 			}
 			return l.run(command.Context(), args)
 		},
@@ -53,7 +58,8 @@ CALL, by its name in the list, the request and the answer are shown; values of S
 	flags := command.Flags()
 	flags.BoolVar(&l.failed, "failed", false, "Show only calls that failed.")
 	flags.StringVar(&l.hook, "hook", "", "Show only calls of a hook: sync, finalize or customize.")
-	l.output.addFlags(command, "json", "yaml", "name", "wide")
+	l.addAllNamespaces(command)
+	l.output.addFlags(command, "wide")
 	return command
 }
 
@@ -78,7 +84,7 @@ func (l *calls) run(ctx context.Context, args []string) error {
 		return l.showCall(call)
 	}
 	selector, namespace := fields.Set{}, l.namespaceOrAll()
-	controller, parents, err := find.Split(ctx, args)
+	controller, parents, err := l.split(ctx, find, args)
 	if err != nil {
 		return err
 	}
@@ -127,35 +133,41 @@ func (l *calls) list(ctx context.Context, namespace string, selector fields.Set)
 	if err != nil {
 		return err
 	}
-	options := metav1.ListOptions{FieldSelector: selector.AsSelector().String()}
-	switch l.format {
-	case "json", "yaml", "name":
-		found, err := client.MetacontrollerV1alpha1().HookCalls(namespace).List(ctx, options)
+	selected := metav1.ListOptions{FieldSelector: selector.AsSelector().String()}
+	if l.printer != nil {
+		found, err := client.MetacontrollerV1alpha1().HookCalls(namespace).List(ctx, selected)
 		if err != nil {
 			return err
 		}
 		return l.inList(true, func() error { return printItems(&l.output, found.Items) })
 	}
 	raw, err := client.MetacontrollerV1alpha1().RESTClient().Get().NamespaceIfScoped(namespace, namespace != "").Resource("hookcalls").
-		VersionedParams(&options, metav1.ParameterCodec).SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").Do(ctx).Raw()
+		VersionedParams(&selected, metav1.ParameterCodec).
+		SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").Do(ctx).Raw()
 	if err != nil {
 		return err
 	}
 	var table metav1.Table
-	if err := unmarshal(raw, &table); err != nil {
-		return err
+	if err := json.Unmarshal(raw, &table); err != nil {
+		return fmt.Errorf("read the answer of the server: %w", err)
 	}
 	if len(table.Rows) == 0 {
 		_, err := fmt.Fprintln(l.streams.ErrOut, "No calls are remembered.")
 		return err
 	}
-	return printServerTable(l.streams.Out, &table, l.format == "wide", namespace == "")
+	for i := range table.Rows {
+		of := &table.Rows[i].Object // it has the namespace
+		if of.Object, err = runtime.Decode(unstructured.UnstructuredJSONScheme, of.Raw); err != nil {
+			return fmt.Errorf("read the answer of the server: %w", err)
+		}
+	}
+	options := printers.PrintOptions{Wide: *l.printFlags.OutputFormat == "wide", WithNamespace: namespace == ""}
+	return printers.NewTablePrinter(options).PrintObj(&table, l.streams.Out)
 }
 
 // showCall prints a call with its request and answer.
 func (l *calls) showCall(call *v1alpha1.HookCall) error {
-	switch l.format {
-	case "json", "yaml", "name":
+	if l.printer != nil {
 		return l.print(call)
 	}
 	style := l.style()

@@ -6,81 +6,96 @@ package plugin
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
+	"strings"
 
-	"github.com/spf13/pflag"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
+	cmdutil "k8s.io/kubectl/pkg/cmd/util"
+	"k8s.io/kubectl/pkg/util/completion"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/lookup"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
 )
 
-// cluster is the cluster that the options name, as kubectl finds it. Nothing is read before it is needed.
+// cluster is the cluster that the flags name, as kubectl finds it. Nothing is read before it is needed.
 type cluster struct {
-	rules     *clientcmd.ClientConfigLoadingRules
-	overrides clientcmd.ConfigOverrides
+	cmdutil.Factory
+	configFlags *genericclioptions.ConfigFlags
 	// warnings prints the warnings of the cluster, each once.
-	warnings rest.WarningHandler
+	warnings      rest.WarningHandler
+	allNamespaces bool
 }
 
-func newCluster(warnings io.Writer) *cluster {
-	return &cluster{
-		rules: clientcmd.NewDefaultClientConfigLoadingRules(), warnings: rest.NewWarningWriter(warnings, rest.WarningWriterOptions{Deduplicate: true}),
+func newCluster(streams genericiooptions.IOStreams) *cluster {
+	flags := genericclioptions.NewConfigFlags(true).WithWarningPrinter(streams)
+	c := &cluster{
+		Factory: cmdutil.NewFactory(flags), configFlags: flags,
+		warnings: rest.NewWarningWriter(streams.ErrOut, rest.WarningWriterOptions{
+			Deduplicate: true, Color: printers.AllowsColorOutput(streams.ErrOut),
+		}),
+	}
+	flags.WrapConfigFn = func(config *rest.Config) *rest.Config {
+		config.UserAgent = "kubectl-metacontroller"
+		config.QPS = -1 // the cluster's priority and fairness bound it
+		config.WarningHandler = c.warnings
+		return config
+	}
+	return c
+}
+
+// addFlags adds the flags that kubectl has for the cluster, with their completions.
+func (c *cluster) addFlags(command *cobra.Command) {
+	c.configFlags.AddFlags(command.PersistentFlags())
+	completion.SetFactoryForCompletion(c)
+	for flag, names := range map[string]func(toComplete string) []string{
+		"namespace": func(toComplete string) []string { return completion.CompGetResource(c, "namespace", toComplete) },
+		"context":   completion.ListContextsInConfig,
+		"cluster":   completion.ListClustersInConfig,
+		"user":      completion.ListUsersInConfig,
+	} {
+		complete := func(_ *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+			return names(toComplete), cobra.ShellCompDirectiveNoFileComp
+		}
+		completeFlag(command, flag, complete)
 	}
 }
 
-// addFlags adds the options that kubectl has for the cluster.
-func (c *cluster) addFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&c.rules.ExplicitPath, "kubeconfig", "", "Path of the kubeconfig file.")
-	clientcmd.BindOverrideFlags(&c.overrides, flags, clientcmd.RecommendedConfigOverrideFlags(""))
+// addAllNamespaces adds -A to a command whose default it is.
+func (c *cluster) addAllNamespaces(command *cobra.Command) {
+	command.Flags().BoolVarP(&c.allNamespaces, "all-namespaces", "A", false,
+		"All namespaces, whatever --namespace says. It is the default where no parent is named.")
 }
 
-func (c *cluster) loader() clientcmd.ClientConfig {
-	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(c.rules, &c.overrides)
-}
-
-// config returns how the cluster is reached. Its warnings are printed.
-func (c *cluster) config() (*rest.Config, error) {
-	config, err := c.loader().ClientConfig()
-	if err != nil {
-		return nil, err
+// namespaceOrAll returns the namespace that a flag names; empty, for all, if none does.
+func (c *cluster) namespaceOrAll() string {
+	if c.allNamespaces {
+		return ""
 	}
-	config.UserAgent = "kubectl-metacontroller"
-	config.QPS = -1 // the cluster's priority and fairness bound it
-	config.WarningHandler = c.warnings
-	return config, nil
+	return *c.configFlags.Namespace
 }
 
 // client returns a client of the API of metacontroller-apiserver.
 func (c *cluster) client() (versioned.Interface, error) {
-	config, err := c.config()
+	config, err := c.ToRESTConfig()
 	if err != nil {
 		return nil, err
 	}
 	return versioned.NewForConfig(config)
 }
 
-// objects returns a client of all objects of the cluster.
-func (c *cluster) objects() (dynamic.Interface, error) {
-	config, err := c.config()
-	if err != nil {
-		return nil, err
-	}
-	return dynamic.NewForConfig(config)
-}
-
-// patch changes an object by a JSON merge patch, and returns what it has become. In a dry run, the cluster checks the change and
-// stores nothing.
-func (c *cluster) patch(ctx context.Context, of schema.GroupVersionResource, namespace, name string, patch []byte, dryRun bool) (*unstructured.Unstructured, error) {
-	client, err := c.objects()
+// patch changes an object by a JSON merge patch, and returns what it has become. In a dry run, the cluster checks the
+// change and stores nothing.
+func (c *cluster) patch(
+	ctx context.Context, of schema.GroupVersionResource, namespace, name string, patch []byte, dryRun bool,
+) (*unstructured.Unstructured, error) {
+	client, err := c.DynamicClient()
 	if err != nil {
 		return nil, err
 	}
@@ -92,30 +107,95 @@ func (c *cluster) patch(ctx context.Context, of schema.GroupVersionResource, nam
 }
 
 // lookup returns what finds controllers and parents in the cluster.
-func (c *cluster) lookup() (*lookup.Lookup, error) {
-	config, err := c.config()
-	if err != nil {
-		return nil, err
+func (c *cluster) lookup() (*lookup.Lookup, error) { return lookup.New(c) }
+
+// split splits arguments into the controller that the first one may name, which is nil if it does not, and parents.
+func (c *cluster) split(
+	ctx context.Context, find *lookup.Lookup, args []string,
+) (controller *lookup.Controller, parents []string, err error) {
+	controller, parents, err = find.Split(ctx, args)
+	if err == nil && len(parents) > 0 && c.allNamespaces {
+		err = errors.New("a parent cannot be given by its name across all namespaces: use --namespace")
 	}
-	namespace, _, err := c.loader().Namespace()
-	if err != nil {
-		return nil, err
-	}
-	return lookup.New(config, namespace)
+	return controller, parents, err
 }
 
-// namespaceOrAll returns the namespace that was given as an option; empty, for all, if none was.
-func (c *cluster) namespaceOrAll() string { return c.overrides.Context.Namespace }
+// completeFlag has the values of a flag completed. The command has the flag.
+func completeFlag(command *cobra.Command, name string, complete cobra.CompletionFunc) {
+	_ = command.RegisterFlagCompletionFunc(name, complete) // it fails only for flags that are not there
+}
 
-// explain adds to an error what to do about it.
-func explain(err error) string {
-	status, ok := errors.AsType[*apierrors.StatusError](err)
-	if ok && apierrors.IsNotFound(err) && status.ErrStatus.Details != nil && status.ErrStatus.Details.Name == "" && lookup.IsOwnAPI(status.ErrStatus.Details) {
-		return fmt.Sprintf("the cluster does not serve metacontroller.k8s.io/v1alpha1 as this command needs it: "+
-			"is metacontroller-apiserver installed, and as new as this command? (%v)", err)
+// oneOf completes a flag that is one of these.
+func oneOf(values ...string) cobra.CompletionFunc {
+	return cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
+}
+
+// completeSubjects completes arguments of which the first may be a controller, and the others are its parents.
+func (c *cluster) completeSubjects(
+	command *cobra.Command, args []string, toComplete string,
+) (names []string, _ cobra.ShellCompDirective) {
+	if len(args) == 0 || !lookup.IsController(args[0]) {
+		return c.completeObjects(command, args, toComplete)
 	}
-	if clientcmd.IsEmptyConfig(err) {
-		return "no cluster is known: set KUBECONFIG or --kubeconfig"
+	find, err := c.lookup()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return err.Error()
+	controller, err := find.Controller(command.Context(), args[0])
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	for _, rule := range controller.ParentTypes() {
+		names = append(names, completion.CompGetResource(c, rule.GroupResource().String(), toComplete)...)
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeObjects completes arguments that are controllers, or parents in the form TYPE/NAME.
+func (c *cluster) completeObjects(
+	command *cobra.Command, _ []string, toComplete string,
+) (names []string, _ cobra.ShellCompDirective) {
+	if of, name, typed := strings.Cut(toComplete, "/"); typed {
+		for _, found := range completion.CompGetResource(c, of, name) {
+			names = append(names, of+"/"+found)
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+	find, err := c.lookup()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	controllers, err := find.Controllers(command.Context())
+	if err != nil {
+		cobra.CompErrorln(err.Error())
+	}
+	for _, controller := range controllers {
+		if strings.HasPrefix(controller.Short(), toComplete) {
+			names = append(names, cobra.CompletionWithDesc(controller.Short(), controller.Kind))
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeCalls completes an argument that is a call, in all namespaces unless --namespace names one.
+func (c *cluster) completeCalls(
+	command *cobra.Command, args []string, toComplete string,
+) (names []string, _ cobra.ShellCompDirective) {
+	client, err := c.client()
+	if err != nil || len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	in := client.MetacontrollerV1alpha1().HookCalls(c.namespaceOrAll())
+	calls, err := in.List(command.Context(), metav1.ListOptions{})
+	if err != nil {
+		cobra.CompErrorln(err.Error())
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	for i := range calls.Items {
+		if name, of := calls.Items[i].Name, &calls.Items[i].Spec; strings.HasPrefix(name, toComplete) {
+			about := of.Hook + " of " + of.Controller.Name + ", " + of.Parent.Kind + " " + of.Parent.Name
+			names = append(names, cobra.CompletionWithDesc(name, about))
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
 }

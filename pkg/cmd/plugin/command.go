@@ -1,6 +1,16 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package plugin is the command kubectl-metacontroller.
+//
+// It is a thin client: the API answers what needs the cluster, with the rights of the user who runs the command. What
+// kubectl has, it takes from there: the flags for the cluster and for files, the output formats, help and completion.
+// Each command has a file, which reads its arguments, asks, and prints. The packages below this one do what several
+// commands need:
+//
+//   - lookup finds the controllers and parents that arguments and files name;
+//   - reviews sends SyncReviews: page after page, and with the answers of a hook on this machine (localhook);
+//   - printing shows the answers to people.
 package plugin
 
 import (
@@ -8,21 +18,24 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"os/signal"
 	"syscall"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/kubectl/pkg/cmd/options"
+	cmdutil "k8s.io/kubectl/pkg/cmd/util"
+	"k8s.io/kubectl/pkg/util/templates"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/lookup"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/version"
 )
 
-// Streams are where a command reads from and prints to.
-type Streams struct {
-	In          io.Reader
-	Out, ErrOut io.Writer
-}
-
 // Main runs the command with arguments and returns its exit code.
-func Main(streams Streams, args []string) int {
+func Main(streams genericiooptions.IOStreams, args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	command := NewCommand(streams)
@@ -55,9 +68,25 @@ func exitCode(to io.Writer, err error) int {
 	return code
 }
 
+// explain returns the text of an error, and what to do if the cluster does not answer or does not serve our API.
+func explain(err error) string {
+	if status, ok := errors.AsType[*apierrors.StatusError](err); ok && apierrors.IsNotFound(err) {
+		if details := status.ErrStatus.Details; details != nil && details.Name == "" && lookup.IsOwnAPI(details) {
+			return fmt.Sprintf("the cluster does not serve metacontroller.k8s.io/v1alpha1 as this command needs it: "+
+				"is metacontroller-apiserver installed, and as new as this command? (%v)", err)
+		}
+	}
+	if unreachable, ok := errors.AsType[*url.Error](err); ok {
+		if text, known := cmdutil.StandardErrorMessage(unreachable); known {
+			return text
+		}
+	}
+	return err.Error()
+}
+
 // NewCommand returns the command with its subcommands.
-func NewCommand(streams Streams) *cobra.Command {
-	c := newCluster(streams.ErrOut)
+func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	c := newCluster(streams)
 	command := &cobra.Command{
 		Use:   "kubectl-metacontroller",
 		Short: "See what controllers of metacontroller-apiserver do and would do, and test their hooks",
@@ -66,33 +95,62 @@ func NewCommand(streams Streams) *cobra.Command {
 A controller is given as cc/NAME (a CompositeController), dec/NAME (a DecoratorController), or NAME if only one of the two has
 it. A parent is given as TYPE/NAME, such as website/shop, or as NAME behind its controller.`,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl metacontroller"},
-		Args:          cobra.NoArgs,
 		RunE:          func(command *cobra.Command, _ []string) error { return command.Help() },
 		SilenceErrors: true,
 		SilenceUsage:  true,
+
+		DisableFlagsInUseLine: true,
 	}
 	command.SetIn(streams.In)
 	command.SetOut(streams.Out)
 	command.SetErr(streams.ErrOut)
-	c.addFlags(command.PersistentFlags())
-	completeFlag(command, "namespace", c.completeNamespaces)
-	useHelpOfKubectl(command)
-	command.AddGroup(
-		&cobra.Group{ID: groupLook, Title: "Look at controllers and parents:"},
-		&cobra.Group{ID: groupAct, Title: "Have something done:"},
-		&cobra.Group{ID: groupWrite, Title: "Write controllers:"},
-	)
-	command.SetHelpCommandGroupID(groupOther)
-	command.SetCompletionCommandGroupID(groupOther)
-	command.AddGroup(&cobra.Group{ID: groupOther, Title: "Other commands:"})
-	command.AddCommand(newStatus(c, streams), newPreview(c, streams), newCalls(c, streams), newReplay(c, streams), newRollout(c, streams), newResync(c, streams), newPause(c, streams), newResume(c, streams), newTest(streams), newRecord(c, streams), newInit(streams), newSchema(streams), newVersion(streams), newOptions(streams))
+	c.addFlags(command)
+	groups := templates.CommandGroups{
+		{
+			Message: "Look at controllers and parents:",
+			Commands: []*cobra.Command{
+				newStatus(c, streams), newPreview(c, streams), newCalls(c, streams), newReplay(c, streams),
+			},
+		},
+		{
+			Message: "Have something done:",
+			Commands: []*cobra.Command{
+				newRollout(c, streams), newResync(c, streams), newPause(c, streams), newResume(c, streams),
+			},
+		},
+		{
+			Message:  "Write controllers:",
+			Commands: []*cobra.Command{newTest(streams), newRecord(c, streams), newInit(streams), newSchema(streams)},
+		},
+	}
+	for _, group := range groups {
+		for _, one := range group.Commands {
+			one.DisableFlagsInUseLine = true // kubectl's help says [options]
+		}
+	}
+	groups.Add(command)
+	templates.ActsAsRootCommand(command, []string{"options"}, groups...)
+	command.AddCommand(newVersion(streams), options.NewCmdOptions(streams.Out))
 	return command
 }
 
-// The groups of commands in the help.
-const (
-	groupLook  = "look"
-	groupAct   = "act"
-	groupWrite = "write"
-	groupOther = "other"
-)
+// newVersion returns the command that prints the version of this program.
+func newVersion(streams genericiooptions.IOStreams) *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version of this command", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintln(streams.Out, "kubectl-metacontroller", version.Get())
+			return err
+		},
+	}
+}
+
+// oneArg accepts one argument, which is called so.
+func oneArg(what string) cobra.PositionalArgs {
+	return func(command *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return cmdutil.UsageErrorf(command, "give %s", what)
+		}
+		return nil
+	}
+}

@@ -13,17 +13,18 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/scaffold"
 )
 
 // newInit returns the command that begins a controller.
-func newInit(streams Streams) *cobra.Command {
+func newInit(streams genericiooptions.IOStreams) *cobra.Command {
 	i := &initialization{streams: streams}
 	command := &cobra.Command{
-		Use:     "init NAME",
-		GroupID: groupWrite,
-		Short:   "Begin a controller, with a hook that runs and its tests",
+		Use:   "init NAME",
+		Short: "Begin a controller, with a hook that runs and its tests",
 		Long: `Begin a controller, with a hook that runs and its tests.
 
 A new folder NAME gets a CustomResourceDefinition, a CompositeController for it, a hook that makes a Deployment for each object, tests
@@ -51,7 +52,7 @@ func languages() []string { return slices.Sorted(maps.Keys(scaffold.Languages())
 
 // initialization is the command under way.
 type initialization struct {
-	streams  Streams
+	streams  genericiooptions.IOStreams
 	language string
 	names    scaffold.Names
 }
@@ -59,7 +60,8 @@ type initialization struct {
 func (i *initialization) run(command *cobra.Command, name string) error {
 	language, known := scaffold.Languages()[i.language]
 	if !known {
-		return usageError(command, "--lang is %q, it should be one of %s", i.language, strings.Join(languages(), ", "))
+		known := strings.Join(languages(), ", ")
+		return cmdutil.UsageErrorf(command, "--lang is %q, it should be one of %s", i.language, known)
 	}
 	folder, name := name, filepath.Base(name)
 	i.names.Singular = name
@@ -70,7 +72,7 @@ func (i *initialization) run(command *cobra.Command, name string) error {
 		i.names.Kind = strings.ToUpper(name[:1]) + name[1:]
 	}
 	if err := i.validate(); err != nil {
-		return usageError(command, "%v", err)
+		return cmdutil.UsageErrorf(command, "%v", err)
 	}
 	if _, err := scaffold.Write(folder, language, i.names); err != nil {
 		return err

@@ -7,47 +7,168 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/kubectl/pkg/cmd/get"
+	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/printing"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/scheme"
 )
 
 // output is how a command prints what it has found: for people, or as -o says.
 type output struct {
-	streams Streams
-	format  string
-	color   string
-	formats []string
-	// list is the List that objects are printed into; nil if each is a document.
-	list *list
+	streams    genericiooptions.IOStreams
+	printFlags *genericclioptions.PrintFlags
+	columns    *get.CustomColumnsPrintFlags
+	// forPeople are the values of -o that are for people, too.
+	forPeople []string
+	color     string
+	// printer prints objects as -o says; nil if the output is for people.
+	printer printers.ResourcePrinter
+	// list collects the objects that are printed as one List; nil if each is printed for itself.
+	list *unstructured.UnstructuredList
 }
 
-// addFlags adds -o with these formats, and --color.
-func (o *output) addFlags(command *cobra.Command, formats ...string) {
-	o.formats = formats
-	command.Flags().StringVarP(&o.format, "output", "o", "", "Output format: "+strings.Join(formats, ", ")+". Without it, the output is for people.")
-	completeFlag(command, "output", oneOf(formats...))
+func newOutput(streams genericiooptions.IOStreams) output {
+	return output{
+		streams: streams, printFlags: genericclioptions.NewPrintFlags(""), columns: get.NewCustomColumnsPrintFlags(),
+	}
+}
+
+// addFlags adds -o with the formats of kubectl get, and --color. More values of -o may be for people.
+func (o *output) addFlags(command *cobra.Command, forPeople ...string) {
+	o.forPeople = forPeople
+	o.printFlags.JSONYamlPrintFlags.AddFlags(command)
+	o.printFlags.TemplatePrinterFlags.AddFlags(command)
+	command.Flags().StringVarP(o.printFlags.OutputFormat, "output", "o", "",
+		"Output format. One of: ("+strings.Join(o.formats(), ", ")+"). Without it, the output is for people.")
+	o.printFlags.OutputFlagSpecified = func() bool { return command.Flags().Changed("output") }
+	completeFlag(command, "output", oneOf(o.formats()...))
 	o.addColor(command)
 }
 
+// formats returns the values of -o.
+func (o *output) formats() []string {
+	return slices.Concat(o.printFlags.AllowedFormats(), o.columns.AllowedFormats(), o.forPeople)
+}
+
 func (o *output) addColor(command *cobra.Command) {
-	command.Flags().StringVar(&o.color, "color", "auto", "Whether the output has colors: always, never, or auto, which is on a terminal unless NO_COLOR is set.")
+	command.Flags().StringVar(&o.color, "color", "auto",
+		"Whether the output has colors: always, never, or auto, which is on a terminal unless NO_COLOR is set.")
 	completeFlag(command, "color", oneOf("always", "auto", "never"))
 }
 
 func (o *output) validate(command *cobra.Command) error {
-	if o.format != "" && !slices.Contains(o.formats, o.format) {
-		return usageError(command, "the output format is %q, it should be one of %s", o.format, strings.Join(o.formats, ", "))
-	}
 	if !slices.Contains([]string{"auto", "always", "never"}, o.color) {
-		return usageError(command, "--color is %q, it should be auto, always or never", o.color)
+		return cmdutil.UsageErrorf(command, "--color is %q, it should be auto, always or never", o.color)
+	}
+	printer, err := o.toPrinter()
+	if err != nil {
+		return cmdutil.UsageErrorf(command, "%v", err)
+	}
+	o.printer = printer
+	return nil
+}
+
+// toPrinter returns the printer for the flags; nil if the output is for people.
+func (o *output) toPrinter() (printers.ResourcePrinter, error) {
+	format, template := *o.printFlags.OutputFormat, *o.printFlags.TemplatePrinterFlags.TemplateArgument
+	if format == "" && template == "" || slices.Contains(o.forPeople, format) {
+		return nil, nil
+	}
+	printer, err := o.columns.ToPrinter(format)
+	if genericclioptions.IsNoCompatiblePrinterError(err) {
+		printer, err = o.printFlags.ToPrinter()
+	}
+	if genericclioptions.IsNoCompatiblePrinterError(err) {
+		err = genericclioptions.NoCompatiblePrinterError{OutputFormat: &format, AllowedFormats: o.formats()}
+	}
+	return printer, err
+}
+
+// isNames reports whether the output is names of objects.
+func (o *output) isNames() bool { return *o.printFlags.OutputFormat == "name" }
+
+// inList has a function print objects. If several is true, they are the items of one v1 List, also if there is only one
+// or none of them: the form of the output follows from the arguments, as that of kubectl get.
+func (o *output) inList(several bool, printAll func() error) error {
+	if !several || o.printer == nil {
+		return printAll()
+	}
+	list := &unstructured.UnstructuredList{Object: map[string]any{
+		"apiVersion": "v1", "kind": "List", "metadata": map[string]any{"resourceVersion": ""},
+	}}
+	o.list = list
+	err := printAll()
+	if o.list = nil; err != nil && len(list.Items) == 0 {
+		return err
+	}
+	if failed := o.printer.PrintObj(list, o.streams.Out); err == nil {
+		err = failed
+	}
+	return err
+}
+
+// print prints an object as -o says.
+func (o *output) print(object runtime.Object) error {
+	converted, err := toUnstructured(object)
+	if err != nil {
+		return err
+	}
+	if o.list != nil {
+		o.list.Items = append(o.list.Items, *converted)
+		return nil
+	}
+	return o.printer.PrintObj(converted, o.streams.Out)
+}
+
+// printItems prints the items of a list that the API has answered.
+func printItems[T any, P interface {
+	*T
+	runtime.Object
+}](o *output, items []T) error {
+	for i := range items {
+		if err := o.print(P(&items[i])); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// toUnstructured returns an object with its type, and with the fields that templates and paths name.
+func toUnstructured(object runtime.Object) (*unstructured.Unstructured, error) {
+	if converted, ok := object.(*unstructured.Unstructured); ok {
+		return converted, nil
+	}
+	if object.GetObjectKind().GroupVersionKind().Empty() {
+		kinds, _, err := scheme.Scheme.ObjectKinds(object) // objects in lists, and answers to requests, have no kind
+		if err != nil {
+			return nil, err
+		}
+		object.GetObjectKind().SetGroupVersionKind(kinds[0])
+	}
+	raw, err := json.Marshal(object)
+	if err != nil {
+		return nil, err
+	}
+	converted := &unstructured.Unstructured{}
+	return converted, converted.UnmarshalJSON(raw)
+}
+
+// printDone prints what was done with an object, as -o says or as a line for people.
+func (o *output) printDone(object runtime.Object, done string) error {
+	if o.printer != nil {
+		return o.print(object)
+	}
+	return (&printers.NamePrinter{Operation: done}).PrintObj(object, o.streams.Out)
 }
 
 // style returns how text for people is coloured.
@@ -55,18 +176,22 @@ func (o *output) style() printing.Style {
 	if o.color != "auto" {
 		return printing.Style{Colored: o.color == "always"}
 	}
-	return printing.Style{Colored: isTerminal(o.streams.Out) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
+	return printing.Style{Colored: printers.AllowsColorOutput(o.streams.Out)}
 }
 
-func isTerminal(to io.Writer) bool {
-	file, ok := to.(*os.File)
-	return ok && term.IsTerminal(int(file.Fd()))
-}
-
-// unmarshal reads JSON of the server.
-func unmarshal(raw []byte, into any) error {
-	if err := json.Unmarshal(raw, into); err != nil {
-		return fmt.Errorf("read the answer of the server: %w", err)
+// printTable prints rows in columns, as kubectl does, without blanks behind the last cell. Only the last cell of a row
+// may be coloured.
+func printTable(to io.Writer, rows [][]string) error {
+	var aligned strings.Builder
+	table := printers.GetNewTabWriter(&aligned)
+	for _, row := range rows {
+		_, _ = fmt.Fprintln(table, strings.Join(row, "\t")) // a Builder takes everything
+	}
+	_ = table.Flush()
+	for line := range strings.Lines(aligned.String()) {
+		if _, err := fmt.Fprintln(to, strings.TrimRight(line, " \n")); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -6,18 +6,19 @@ package plugin
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/lookup"
 )
 
 // newPause returns the command that has controllers or parents left alone.
-func newPause(c *cluster, streams Streams) *cobra.Command {
+func newPause(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
 	return newPausing(c, streams, true, &cobra.Command{
 		Use:   "pause CONTROLLER | PARENT ...",
 		Short: "Have a controller stand still, or a parent left alone",
@@ -35,7 +36,7 @@ there.`,
 }
 
 // newResume returns the command that takes pause back.
-func newResume(c *cluster, streams Streams) *cobra.Command {
+func newResume(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
 	return newPausing(c, streams, false, &cobra.Command{
 		Use:   "resume CONTROLLER | PARENT ...",
 		Short: "Have a controller or a parent go on that is paused",
@@ -55,12 +56,12 @@ type pausing struct {
 	dryRun bool
 }
 
-func newPausing(c *cluster, streams Streams, paused bool, command *cobra.Command) *cobra.Command {
-	p := &pausing{cluster: c, output: output{streams: streams}, paused: paused}
-	command.GroupID, command.ValidArgsFunction = groupAct, c.completeControllers
+func newPausing(c *cluster, streams genericiooptions.IOStreams, paused bool, command *cobra.Command) *cobra.Command {
+	p := &pausing{cluster: c, output: newOutput(streams), paused: paused}
+	command.ValidArgsFunction = c.completeObjects
 	command.RunE = func(command *cobra.Command, args []string) error {
 		if len(args) == 0 {
-			return usageError(command, "give a controller or a parent")
+			return cmdutil.UsageErrorf(command, "give a controller or a parent")
 		}
 		if err := p.validate(command); err != nil {
 			return err
@@ -68,7 +69,7 @@ func newPausing(c *cluster, streams Streams, paused bool, command *cobra.Command
 		return p.run(command.Context(), args)
 	}
 	command.Flags().BoolVar(&p.dryRun, "dry-run", false, "Have the cluster check the change, and store nothing.")
-	p.output.addFlags(command, "json", "yaml", "name")
+	p.output.addFlags(command)
 	return command
 }
 
@@ -98,12 +99,11 @@ func (p *pausing) pauseController(ctx context.Context, find *lookup.Lookup, argu
 	if err != nil {
 		return err
 	}
-	kind := v1alpha1.SchemeGroupVersion.WithKind(controller.Kind)
 	var wanted any
 	if p.paused {
 		wanted = true
 	}
-	return p.patch(ctx, v1alpha1.SchemeGroupVersion.WithResource(controller.Resource()), kind.GroupKind(), "", controller.GetName(),
+	return p.patch(ctx, v1alpha1.SchemeGroupVersion.WithResource(controller.Resource()), "", controller.GetName(),
 		map[string]any{"spec": map[string]any{"paused": wanted}}, controller.IsPaused())
 }
 
@@ -117,7 +117,7 @@ func (p *pausing) pauseParent(ctx context.Context, find *lookup.Lookup, argument
 	if p.paused {
 		wanted = "true"
 	}
-	client, err := p.objects()
+	client, err := p.DynamicClient()
 	if err != nil {
 		return err
 	}
@@ -125,13 +125,15 @@ func (p *pausing) pauseParent(ctx context.Context, find *lookup.Lookup, argument
 	if err != nil {
 		return err
 	}
-	return p.patch(ctx, parent.Mapping.Resource, parent.Mapping.GroupVersionKind.GroupKind(), parent.Namespace, parent.Name,
+	return p.patch(ctx, parent.Mapping.Resource, parent.Namespace, parent.Name,
 		map[string]any{"metadata": map[string]any{"annotations": map[string]any{v1alpha1.PausedAnnotation: wanted}}},
 		object.GetAnnotations()[v1alpha1.PausedAnnotation] == "true")
 }
 
 // patch changes an object, and prints what was done. A change to what it is already changes nothing.
-func (p *pausing) patch(ctx context.Context, of schema.GroupVersionResource, kind schema.GroupKind, namespace, name string, change any, isPaused bool) error {
+func (p *pausing) patch(
+	ctx context.Context, of schema.GroupVersionResource, namespace, name string, change any, isPaused bool,
+) error {
 	body, err := json.Marshal(change)
 	if err != nil {
 		return err
@@ -140,9 +142,6 @@ func (p *pausing) patch(ctx context.Context, of schema.GroupVersionResource, kin
 	if err != nil {
 		return err
 	}
-	if p.format != "" {
-		return p.print(patched)
-	}
 	done := map[bool]string{true: "paused", false: "resumed"}[p.paused]
 	if isPaused == p.paused {
 		done = "unchanged"
@@ -150,6 +149,5 @@ func (p *pausing) patch(ctx context.Context, of schema.GroupVersionResource, kin
 	if p.dryRun {
 		done += " (dry run)"
 	}
-	_, err = fmt.Fprintf(p.streams.Out, "%s %s\n", nameOf(kind, name), done)
-	return err
+	return p.printDone(patched, done)
 }

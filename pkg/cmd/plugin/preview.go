@@ -7,12 +7,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/cli-runtime/pkg/resource"
+	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
@@ -29,12 +33,11 @@ const (
 )
 
 // newPreview returns the command that shows what syncs would do.
-func newPreview(c *cluster, streams Streams) *cobra.Command {
-	p := &preview{cluster: c, output: output{streams: streams}}
+func newPreview(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
+	p := &preview{cluster: c, output: newOutput(streams)}
 	command := &cobra.Command{
-		Use:     "preview [CONTROLLER] [PARENT ...]",
-		GroupID: groupLook,
-		Short:   "Show what syncs would write, before it happens",
+		Use:   "preview [CONTROLLER] [PARENT ...]",
+		Short: "Show what syncs would write, before it happens",
 		Long: `Show what syncs would write, before it happens.
 
 The controller's hook is called with what exists now, and what would follow is printed as a diff: each write with its reason
@@ -43,7 +46,7 @@ and with what it changes. Nothing is written, and no call counts as a sync.
  * With -f, a controller or parents are taken as they are in the file, and not as they are stored.
  * With --hook, the hook on this machine is called in the place of the one that the controller names. The cluster need not
    reach it. Values of Secrets are replaced by digests in what it is sent.
- * With --dry-run, each write is sent to the cluster with dryRun=All, so that its defaults, admission and quotas speak.
+ * With --dry-run, each write is sent to the cluster with dryRun=All, which applies its defaults, admission and quotas.
 
 Without parents, all parents of the controller are previewed: in all namespaces, unless there is --namespace.
 
@@ -71,11 +74,13 @@ The exit code is 0 if nothing would change, 1 if something would, and above 1 if
 		},
 	}
 	flags := command.Flags()
-	addFilename(flags, &p.filenames, "Controllers or parents to preview as they are there.")
+	cmdutil.AddFilenameOptionFlags(command, &p.files,
+		"that have controllers or parents to preview as they are there; - is standard input.")
 	flags.StringVarP(&p.selector, "selector", "l", "", "Label selector for the parents, such as tier=front.")
 	flags.StringVar(&p.hook, "hook", "", "URL of a hook on this machine, such as http://localhost:8080; the paths of the controller's webhooks follow behind it.")
 	flags.BoolVar(&p.dryRun, "dry-run", false, "Send each write to the cluster in a dry run.")
-	p.output.addFlags(command, "json", "yaml", "name")
+	p.addAllNamespaces(command)
+	p.output.addFlags(command)
 	return command
 }
 
@@ -89,7 +94,7 @@ const (
 type preview struct {
 	*cluster
 	output
-	filenames      []string
+	files          resource.FilenameOptions
 	selector, hook string
 	dryRun         bool
 
@@ -103,8 +108,8 @@ func (p *preview) validate(command *cobra.Command, args []string) (err error) {
 	if err := p.output.validate(command); err != nil {
 		return err
 	}
-	if len(args) == 0 && len(p.filenames) == 0 {
-		return usageError(command, "give a controller, a parent, or a file with one of them")
+	if len(args) == 0 && p.files.RequireFilenameOrKustomize() != nil {
+		return cmdutil.UsageErrorf(command, "give a controller, a parent, or a file with one of them")
 	}
 	if p.hook != "" {
 		if p.local, err = localhook.At(p.hook); err != nil {
@@ -143,12 +148,8 @@ func (p *preview) review(ctx context.Context, of subject) error {
 	if err != nil {
 		return err
 	}
-	spec := v1alpha1.SyncReviewSpec{
-		Controller: of.controller.InReview(), Parent: of.parent, Until: v1alpha1.SyncReviewUntilPlan, TimeoutSeconds: ptr.To[int32](reviewTimeout),
-	}
-	if of.controller.Candidate != nil {
-		spec.Candidate = &runtime.RawExtension{Raw: of.controller.Candidate}
-	}
+	spec := reviewOf(of.controller)
+	spec.Parent = of.parent
 	switch {
 	case of.object != nil:
 		spec.Object = &runtime.RawExtension{Raw: of.object}
@@ -158,7 +159,7 @@ func (p *preview) review(ctx context.Context, of subject) error {
 	if p.dryRun {
 		spec.Until = v1alpha1.SyncReviewUntilDryRun
 	}
-	if p.format != "yaml" && p.format != "json" {
+	if p.printer == nil || p.isNames() {
 		spec.Details = v1alpha1.SyncReviewDetailsSteps
 	}
 	var call reviews.Caller
@@ -182,9 +183,20 @@ func (p *preview) review(ctx context.Context, of subject) error {
 	return err
 }
 
+// reviewOf returns a review of a controller up to the plan.
+func reviewOf(controller *lookup.Controller) v1alpha1.SyncReviewSpec {
+	spec := v1alpha1.SyncReviewSpec{
+		Controller: controller.InReview(), Until: v1alpha1.SyncReviewUntilPlan, TimeoutSeconds: ptr.To[int32](reviewTimeout),
+	}
+	if controller.Candidate != nil {
+		spec.Candidate = &runtime.RawExtension{Raw: controller.Candidate}
+	}
+	return spec
+}
+
 // show prints one answer.
 func (p *preview) show(controller *lookup.Controller, review *v1alpha1.SyncReview) error {
-	if p.format != "" {
+	if p.printer != nil {
 		return p.printReview(review)
 	}
 	style := p.style()
@@ -211,18 +223,18 @@ func (p *preview) show(controller *lookup.Controller, review *v1alpha1.SyncRevie
 // printReview prints a review as -o says. A review has no name: instead, the names are those of the parents whose syncs would change
 // something, or fail.
 func (o *output) printReview(review *v1alpha1.SyncReview) error {
-	if o.format != "name" {
+	if !o.isNames() {
 		return o.print(review)
 	}
 	for _, sync := range review.Status.Syncs {
 		if sync.Result == v1alpha1.ReviewedUnchanged {
 			continue
 		}
-		version, err := schema.ParseGroupVersion(sync.Parent.APIVersion)
-		if err != nil {
-			return err
+		parent := &metav1.PartialObjectMetadata{
+			TypeMeta:   metav1.TypeMeta{APIVersion: sync.Parent.APIVersion, Kind: sync.Parent.Kind},
+			ObjectMeta: metav1.ObjectMeta{Name: sync.Parent.Name},
 		}
-		if err := o.printName(schema.GroupKind{Group: version.Group, Kind: sync.Parent.Kind}, sync.Parent.Name); err != nil {
+		if err := o.print(parent); err != nil {
 			return err
 		}
 	}
@@ -231,7 +243,7 @@ func (o *output) printReview(review *v1alpha1.SyncReview) error {
 
 // conclude prints the summary and returns the exit code as an error.
 func (p *preview) conclude(subjects int) error {
-	if p.format == "" {
+	if p.printer == nil {
 		if _, err := fmt.Fprintln(p.streams.Out, p.style().Summary(&p.summary)); err != nil {
 			return &exit{code: codeFailed, err: err}
 		}
@@ -252,3 +264,36 @@ func exitOf(summary *v1alpha1.SyncReviewSummary) error {
 	}
 	return nil
 }
+
+// progress says on a terminal how many parents have been previewed. It is a line at the end of the output, which the next
+// output replaces.
+type progress struct {
+	to   io.Writer
+	of   int32
+	done int
+}
+
+// newProgress returns the progress of a subject. Without a terminal nothing is printed.
+func (p *preview) newProgress(of subject) *progress {
+	if of.parent != nil || of.object != nil || !printers.IsTerminal(p.streams.ErrOut) {
+		return &progress{to: io.Discard}
+	}
+	shown := &progress{to: p.streams.ErrOut}
+	if status := of.controller.GetStatus(); p.labels == nil && p.namespaceOrAll() == "" && status.Parents != nil {
+		shown.of = status.Parents.Total
+	}
+	return shown
+}
+
+// add says that more parents have been previewed.
+func (p *progress) add(more int) {
+	p.done += more
+	if p.of >= int32(p.done) {
+		_, _ = fmt.Fprintf(p.to, "%d of %d parents ...", p.done, p.of)
+	} else {
+		_, _ = fmt.Fprintf(p.to, "%d parents ...", p.done)
+	}
+}
+
+// end removes the line.
+func (p *progress) end() { _, _ = fmt.Fprint(p.to, "\r\x1b[K") }

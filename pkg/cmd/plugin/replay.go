@@ -5,15 +5,20 @@ package plugin
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/utils/ptr"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/cli-runtime/pkg/resource"
+	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 	"sigs.k8s.io/yaml"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/hooktest"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/localhook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/lookup"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/printing"
@@ -21,12 +26,11 @@ import (
 )
 
 // newReplay returns the command that sends the request of an earlier call again.
-func newReplay(c *cluster, streams Streams) *cobra.Command {
-	r := &replay{cluster: c, output: output{streams: streams}}
+func newReplay(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
+	r := &replay{cluster: c, output: newOutput(streams)}
 	command := &cobra.Command{
-		Use:     "replay CALL",
-		GroupID: groupLook,
-		Short:   "Send the request of an earlier call to the hook again",
+		Use:   "replay CALL",
+		Short: "Send the request of an earlier call to the hook again",
 		Long: `Send the request of an earlier call to the hook again.
 
 The answer is compared with the one that it had then, and what would follow from it now is printed, as by preview. Nothing is
@@ -54,8 +58,8 @@ The exit code is that of preview.`,
 	}
 	flags := command.Flags()
 	flags.StringVar(&r.hook, "hook", "", "URL of a hook on this machine, which is called in the place of the controller's.")
-	flags.StringVarP(&r.filename, "filename", "f", "", "File with a changed controller, which is taken as it is there.")
-	r.output.addFlags(command, "json", "yaml", "name")
+	cmdutil.AddFilenameOptionFlags(command, &r.files, "that have a changed controller, which is taken as it is there.")
+	r.output.addFlags(command)
 	return command
 }
 
@@ -63,8 +67,9 @@ The exit code is that of preview.`,
 type replay struct {
 	*cluster
 	output
-	hook, filename string
-	local          *localhook.Hook
+	hook  string
+	files resource.FilenameOptions
+	local *localhook.Hook
 }
 
 func (r *replay) validate(command *cobra.Command) (err error) {
@@ -93,12 +98,10 @@ func (r *replay) run(ctx context.Context, name string) error {
 		return err
 	}
 	about := call.Spec.Parent
-	spec := v1alpha1.SyncReviewSpec{
-		Controller: controller.InReview(), Request: call.Status.Request.Object, Until: v1alpha1.SyncReviewUntilPlan, TimeoutSeconds: ptr.To[int32](reviewTimeout),
-		Parent: &v1alpha1.SyncReviewParent{APIVersion: about.APIVersion, Kind: about.Kind, Namespace: about.Namespace, Name: about.Name},
-	}
-	if controller.Candidate != nil {
-		spec.Candidate = &runtime.RawExtension{Raw: controller.Candidate}
+	spec := reviewOf(controller)
+	spec.Request = call.Status.Request.Object
+	spec.Parent = &v1alpha1.SyncReviewParent{
+		APIVersion: about.APIVersion, Kind: about.Kind, Namespace: about.Namespace, Name: about.Name,
 	}
 	var caller reviews.Caller
 	if r.local != nil {
@@ -107,7 +110,7 @@ func (r *replay) run(ctx context.Context, name string) error {
 	var result v1alpha1.SyncReviewSummary
 	err = reviews.Each(ctx, reviewer, spec, caller, func(review *v1alpha1.SyncReview) error {
 		reviews.Add(&result, review.Status.Summary)
-		if r.format != "" {
+		if r.printer != nil {
 			return r.printReview(review)
 		}
 		return r.show(call, controller, review)
@@ -138,14 +141,14 @@ func replayable(call *v1alpha1.HookCall) error {
 // controllerOf returns the controller of a call, or the changed one in the file.
 func (r *replay) controllerOf(ctx context.Context, call *v1alpha1.HookCall) (*lookup.Controller, error) {
 	of := call.Spec.Controller
-	if r.filename == "" {
+	if r.files.RequireFilenameOrKustomize() != nil {
 		find, err := r.lookup()
 		if err != nil {
 			return nil, err
 		}
 		return find.Controller(ctx, of.Kind+"/"+of.Name)
 	}
-	read, err := lookup.Read([]string{r.filename}, r.streams.In)
+	read, err := lookup.Read(r.files)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +158,7 @@ func (r *replay) controllerOf(ctx context.Context, call *v1alpha1.HookCall) (*lo
 			return controller, err
 		}
 	}
-	return nil, fmt.Errorf("there is no %s %s in %s", of.Kind, of.Name, r.filename)
+	return nil, fmt.Errorf("there is no %s %s in the files", of.Kind, of.Name)
 }
 
 // show prints how the answer differs from that of the call, and what would follow.
@@ -210,8 +213,8 @@ func answerDifference(call *v1alpha1.HookCall, sync *v1alpha1.ReviewedSync) (str
 // reviews.
 func withoutSecrets(answer []byte) (string, error) {
 	var content map[string]any
-	if err := unmarshal(answer, &content); err != nil {
-		return "", err
+	if err := json.Unmarshal(answer, &content); err != nil {
+		return "", fmt.Errorf("read the answer of the hook: %w", err)
 	}
 	for _, field := range []string{"children", "attachments"} {
 		objects, _ := content[field].([]any)
@@ -230,4 +233,62 @@ func withoutSecrets(answer []byte) (string, error) {
 	}
 	text, err := yaml.Marshal(content)
 	return string(text), err
+}
+
+// newRecord returns the command that makes a test of a call.
+func newRecord(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
+	r := &record{cluster: c, streams: streams}
+	command := &cobra.Command{
+		Use:   "record CALL",
+		Short: "Make a test of a call that a controller has made",
+		Long: `Make a test of a call that a controller has made.
+
+A file in the folder tests gets the parent, its children and the related objects as the hook was sent them, and expects what it
+answered and what followed from that. Values of Secrets are blanked. Read the file before you keep it: it has objects of your
+cluster.`,
+		Example: `  kubectl metacontroller calls website/front -n shop
+  kubectl metacontroller record 20261124-101500-123456-abcd -n shop --name scaled-down`,
+		Args:              oneArg("the name of a call, see 'kubectl metacontroller calls'"),
+		ValidArgsFunction: c.completeCalls,
+		RunE: func(command *cobra.Command, args []string) error {
+			if strings.ContainsAny(r.name, `/\`) {
+				return cmdutil.UsageErrorf(command, "--name is %q, it should be the name of a file, without its extension", r.name)
+			}
+			return r.run(command.Context(), args[0])
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&r.folder, "folder", ".", "Folder with the controller. The test is written into the folder tests below it.")
+	flags.StringVar(&r.name, "name", "", "Name of the test. Without it, that of the call.")
+	cmdutil.AddFilenameOptionFlags(command, &r.files,
+		"that have the controllers and their CustomResourceDefinitions, if the folder does not.")
+	return command
+}
+
+// record is the command under way.
+type record struct {
+	*cluster
+	streams      genericiooptions.IOStreams
+	folder, name string
+	files        resource.FilenameOptions
+}
+
+func (r *record) run(ctx context.Context, name string) error {
+	suite, err := hooktest.Begin(r.folder, r.files)
+	if err != nil {
+		return err
+	}
+	call, err := r.call(ctx, name)
+	if err != nil {
+		return err
+	}
+	if r.name == "" {
+		r.name = name
+	}
+	path, err := suite.Record(ctx, call, r.name)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(r.streams.Out, path)
+	return err
 }

@@ -9,18 +9,19 @@ import (
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/lookup"
 )
 
 // newResync returns the command that has parents synced now.
-func newResync(c *cluster, streams Streams) *cobra.Command {
-	r := &resync{cluster: c, output: output{streams: streams}}
+func newResync(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
+	r := &resync{cluster: c, output: newOutput(streams)}
 	command := &cobra.Command{
-		Use:     "resync CONTROLLER [PARENT ...] | PARENT ...",
-		GroupID: groupAct,
-		Short:   "Have parents synced now, although nothing has changed",
+		Use:   "resync CONTROLLER [PARENT ...] | PARENT ...",
+		Short: "Have parents synced now, although nothing has changed",
 		Long: `Have parents synced now, although nothing has changed.
 
 Without parents, all parents of the controller are synced: in all namespaces, unless there is --namespace. They are synced one after
@@ -46,7 +47,8 @@ for its type. Those that are paused stay paused.`,
 	flags := command.Flags()
 	flags.StringVarP(&r.selector, "selector", "l", "", "Label selector for the parents, such as tier=front.")
 	flags.BoolVar(&r.dryRun, "dry-run", false, "Only say how many parents there are.")
-	r.output.addFlags(command, "json", "yaml", "name")
+	r.addAllNamespaces(command)
+	r.output.addFlags(command)
 	return command
 }
 
@@ -61,11 +63,11 @@ type resync struct {
 
 func (r *resync) validate(command *cobra.Command, args []string) (err error) {
 	if len(args) == 0 {
-		return usageError(command, "give a controller or a parent")
+		return cmdutil.UsageErrorf(command, "give a controller or a parent")
 	}
 	if r.selector != "" {
 		if r.labels, err = metav1.ParseToLabelSelector(r.selector); err != nil {
-			return usageError(command, "--selector: %v", err)
+			return cmdutil.UsageErrorf(command, "--selector: %v", err)
 		}
 	}
 	return r.output.validate(command)
@@ -76,7 +78,7 @@ func (r *resync) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	controller, parents, err := find.Split(ctx, args)
+	controller, parents, err := r.split(ctx, find, args)
 	if err != nil {
 		return err
 	}
@@ -148,11 +150,11 @@ func (r *resync) request(ctx context.Context, controller *lookup.Controller, spe
 
 // show prints how many parents of a controller are synced.
 func (r *resync) show(controller *lookup.Controller, answered *v1alpha1.ResyncRequest) error {
-	switch r.format {
-	case "json", "yaml":
+	switch {
+	case r.isNames():
+		return r.print(controller.Object)
+	case r.printer != nil:
 		return r.print(answered)
-	case "name":
-		return r.printName(v1alpha1.SchemeGroupVersion.WithKind(controller.Kind).GroupKind(), controller.GetName())
 	}
 	verb := "will be synced"
 	if r.dryRun {

@@ -11,35 +11,39 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/lookup"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions"
 )
 
 // newRollout returns the command with what is done with rolling updates.
-func newRollout(c *cluster, streams Streams) *cobra.Command {
+func newRollout(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
 	command := &cobra.Command{
-		Use:     "rollout",
-		GroupID: groupAct,
-		Short:   "See how far the rolling update of a parent is, or take it back",
-		Long:    "See how far the rolling update of a parent is, or take it back.",
-		Args:    cobra.NoArgs,
-		RunE:    func(command *cobra.Command, _ []string) error { return command.Help() },
+		Use:   "rollout",
+		Short: "See how far the rolling update of a parent is, or take it back",
+		Long:  "See how far the rolling update of a parent is, or take it back.",
+		Args:  cobra.NoArgs,
+		RunE:  func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
-	command.AddGroup(&cobra.Group{ID: groupAct, Title: "Commands:"})
-	command.AddCommand(newRolloutStatus(c, streams), newRolloutUndo(c, streams))
+	for _, one := range []*cobra.Command{newRolloutStatus(c, streams), newRolloutUndo(c, streams)} {
+		one.DisableFlagsInUseLine = true
+		command.AddCommand(one)
+	}
 	return command
 }
 
 // newRolloutStatus returns the command that shows how far a rollout is.
-func newRolloutStatus(c *cluster, streams Streams) *cobra.Command {
-	r := &rolloutStatus{rollout: rollout{cluster: c, output: output{streams: streams}}}
+func newRolloutStatus(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
+	r := &rolloutStatus{rollout: rollout{cluster: c, output: newOutput(streams)}}
 	command := &cobra.Command{
-		Use:     "status PARENT",
-		GroupID: groupAct,
-		Short:   "Show how far a rolling update is, and wait until it is done",
+		Use:   "status PARENT",
+		Short: "Show how far a rolling update is, and wait until it is done",
 		Long: `Show how far a rolling update is, and wait until it is done.
 
 Each version of the parent that children are still at is a ControllerRevision. The update is done when all children are at the
@@ -51,7 +55,7 @@ present version, and the parent is synced. With -o, the ControllerRevisions are 
   # Only look.
   kubectl metacontroller rollout status catset/web --watch=false`,
 		Args:              oneArg("a parent, such as catset/web"),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: c.completeObjects,
 		RunE: func(command *cobra.Command, args []string) error {
 			if err := r.validate(command); err != nil {
 				return err
@@ -62,7 +66,7 @@ present version, and the parent is synced. With -o, the ControllerRevisions are 
 	flags := command.Flags()
 	flags.BoolVarP(&r.watch, "watch", "w", true, "Wait until the update is done.")
 	flags.DurationVar(&r.timeout, "timeout", 0, "How long to wait, such as 5m. Zero is as long as it takes.")
-	r.output.addFlags(command, "json", "yaml", "name")
+	r.output.addFlags(command)
 	return command
 }
 
@@ -106,8 +110,8 @@ func (r *rolloutStatus) run(ctx context.Context, argument string) error {
 		if err != nil {
 			return err
 		}
-		if r.format == "" && seen.text != said {
-			if _, err := fmt.Fprint(r.streams.Out, seen.text); err != nil {
+		if r.printer == nil && seen.text != said {
+			if err := r.printDone(seen.parent, seen.text); err != nil {
 				return err
 			}
 			said = seen.text
@@ -125,7 +129,7 @@ func (r *rolloutStatus) run(ctx context.Context, argument string) error {
 
 // conclude prints the ControllerRevisions if -o asks for objects.
 func (r *rolloutStatus) conclude(revisions []v1alpha1.ControllerRevision) error {
-	if r.format == "" {
+	if r.printer == nil {
 		return nil
 	}
 	return r.inList(true, func() error { return printItems(&r.output, revisions) })
@@ -133,6 +137,7 @@ func (r *rolloutStatus) conclude(revisions []v1alpha1.ControllerRevision) error 
 
 // progressOfRollout is how far a rollout is.
 type progressOfRollout struct {
+	parent    *unstructured.Unstructured
 	done      bool
 	text      string
 	revisions []v1alpha1.ControllerRevision
@@ -148,7 +153,6 @@ func (r *rolloutStatus) look(ctx context.Context, of *lookup.Parent) (*progressO
 	if err != nil {
 		return nil, err
 	}
-	name := nameOf(of.Mapping.GroupVersionKind.GroupKind(), of.Name)
 	state, synced := "", true
 	for _, row := range rows {
 		if row.Spec.Controller.Kind != lookup.Composite {
@@ -166,14 +170,15 @@ func (r *rolloutStatus) look(ctx context.Context, of *lookup.Parent) (*progressO
 			behind += childrenAt(&revisions[i])
 		}
 	}
-	seen := &progressOfRollout{done: behind == 0 && synced, revisions: revisions}
+	seen := &progressOfRollout{parent: parent, done: behind == 0 && synced, revisions: revisions}
 	switch {
 	case seen.done && len(revisions) == 0:
-		seen.text = name + " has no rolling update: no ControllerRevision belongs to it\n"
+		seen.text = "has no rolling update: no ControllerRevision belongs to it"
 	case seen.done:
-		seen.text = name + " is rolled out\n"
+		seen.text = "is rolled out"
 	default:
-		seen.text = fmt.Sprintf("%s: %d of %d children are at the present version; %s\n", name, total(revisions)-behind, total(revisions), state)
+		all := total(revisions)
+		seen.text = fmt.Sprintf("has %d of %d children at the present version; %s", all-behind, all, state)
 	}
 	return seen, nil
 }
@@ -187,7 +192,7 @@ func total(revisions []v1alpha1.ControllerRevision) (children int) {
 
 // revisionsOf returns a parent and its ControllerRevisions, the current one first and the others by age.
 func (r *rollout) revisionsOf(ctx context.Context, of *lookup.Parent) (*unstructured.Unstructured, []v1alpha1.ControllerRevision, error) {
-	client, err := r.objects()
+	client, err := r.DynamicClient()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -230,4 +235,108 @@ func childrenAt(revision *v1alpha1.ControllerRevision) (count int) {
 	return count
 }
 
-var errNoEarlierVersion = errors.New("no children are at an earlier version of it: there is nothing to go back to")
+// newRolloutUndo returns the command that takes a rolling update back.
+func newRolloutUndo(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
+	u := &rolloutUndo{rollout: rollout{cluster: c, output: newOutput(streams)}}
+	command := &cobra.Command{
+		Use:   "undo PARENT",
+		Short: "Give a parent the version back that children are still at",
+		Long: `Give a parent the version back that children are still at.
+
+The fields of the parent that rolling updates are about become what they were in an earlier version. The children that have
+moved go back one by one. Earlier versions are kept as long as children are at them: an update that is done can be taken back only by
+whoever has the earlier parent, such as a repository. Whoever applies the parent from there has to change it there, too.`,
+		Example: `  # Go back to the version before.
+  kubectl metacontroller rollout undo catset/web
+
+  # Which versions are there? Go back to one of them.
+  kubectl metacontroller rollout status catset/web --watch=false -o yaml
+  kubectl metacontroller rollout undo catset/web --to-revision catsets.ctl.enisoc.com-5d1c`,
+		Args:              oneArg("a parent, such as catset/web"),
+		ValidArgsFunction: c.completeObjects,
+		RunE: func(command *cobra.Command, args []string) error {
+			if err := u.validate(command); err != nil {
+				return err
+			}
+			return u.run(command.Context(), args[0])
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&u.toRevision, "to-revision", "", "Name of the ControllerRevision to go back to. Without it, the newest earlier one.")
+	flags.BoolVar(&u.dryRun, "dry-run", false, "Show what would change, and have the cluster check it.")
+	u.output.addFlags(command)
+	return command
+}
+
+// rolloutUndo is the command under way.
+type rolloutUndo struct {
+	rollout
+	toRevision string
+	dryRun     bool
+}
+
+func (u *rolloutUndo) run(ctx context.Context, argument string) error {
+	find, err := u.lookup()
+	if err != nil {
+		return err
+	}
+	of, err := find.Parent(argument)
+	if err != nil {
+		return err
+	}
+	parent, all, err := u.revisionsOf(ctx, of)
+	if err != nil {
+		return err
+	}
+	revision, err := u.choose(all)
+	if err != nil {
+		return err
+	}
+	patch, err := backTo(parent, revision)
+	if err != nil {
+		return err
+	}
+	patched, err := u.patch(ctx, of.Mapping.Resource, of.Namespace, of.Name, patch, u.dryRun)
+	if err != nil {
+		return err
+	}
+	done := "goes back to " + revision.Name
+	if u.dryRun {
+		done = "would go back to " + revision.Name + ": " + string(patch)
+	}
+	return u.printDone(patched, done)
+}
+
+// choose returns the revision to go back to.
+func (u *rolloutUndo) choose(all []v1alpha1.ControllerRevision) (*v1alpha1.ControllerRevision, error) {
+	at := slices.IndexFunc(all, func(revision v1alpha1.ControllerRevision) bool {
+		if u.toRevision != "" {
+			return revision.Name == u.toRevision
+		}
+		return !isCurrent(&revision) && childrenAt(&revision) > 0
+	})
+	switch {
+	case at >= 0:
+		return &all[at], nil
+	case u.toRevision != "":
+		return nil, fmt.Errorf("the parent has no ControllerRevision %q", u.toRevision)
+	}
+	return nil, errors.New("no children are at an earlier version of it: there is nothing to go back to")
+}
+
+// backTo returns the JSON merge patch that gives a parent what a revision records.
+func backTo(parent *unstructured.Unstructured, revision *v1alpha1.ControllerRevision) ([]byte, error) {
+	raw, err := parent.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	now, err := object.Parse(raw)
+	if err != nil {
+		return nil, err
+	}
+	then, err := revisions.Restore(now, revision, revisions.Recorded(revision))
+	if err != nil {
+		return nil, err
+	}
+	return jsonpatch.CreateMergePatch(now.JSON(), then.JSON())
+}

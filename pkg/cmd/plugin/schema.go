@@ -4,7 +4,6 @@
 package plugin
 
 import (
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -12,17 +11,19 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	cmdutil "k8s.io/kubectl/pkg/cmd/util"
+	"sigs.k8s.io/yaml"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/protocol/jsonschema"
 )
 
 // newSchema returns the command that prints the JSON Schemas of what hooks are sent and answer.
-func newSchema(streams Streams) *cobra.Command {
-	o, folder := output{streams: streams}, ""
+func newSchema(streams genericiooptions.IOStreams) *cobra.Command {
+	folder, format := "", ""
 	command := &cobra.Command{
-		Use:     "schema [NAME]",
-		GroupID: groupWrite,
-		Short:   "Print the JSON Schemas of what hooks are sent and answer",
+		Use:   "schema [NAME]",
+		Short: "Print the JSON Schemas of what hooks are sent and answer",
 		Long: `Print the JSON Schemas of what hooks are sent and answer, for editors, and for types that are generated from them in any language.
 
 There is one for each message of each kind of controllers, in each version of the protocol. Without a NAME, their names are listed.`,
@@ -36,66 +37,51 @@ There is one for each message of each kind of controllers, in each version of th
   kubectl metacontroller schema --folder schemas`,
 		ValidArgs: slices.Sorted(maps.Keys(jsonschema.Documents())),
 		RunE: func(command *cobra.Command, args []string) error {
-			if err := o.validate(command); err != nil {
-				return err
-			}
 			switch {
 			case len(args) > 1 || len(args) == 1 && folder != "":
-				return usageError(command, "give one NAME, or --folder")
+				return cmdutil.UsageErrorf(command, "give one NAME, or --folder")
+			case format != "json" && format != "yaml":
+				return cmdutil.UsageErrorf(command, "--output is %q, it should be json or yaml", format)
 			case folder != "":
 				return writeSchemas(folder)
 			case len(args) == 0:
-				return listSchemas(&o)
+				return listSchemas(streams)
 			}
-			return printSchema(command, &o, args[0])
+			return printSchema(command, streams, args[0], format)
 		},
 	}
-	command.Flags().StringVar(&folder, "folder", "", "Folder that all schemas are written to.")
-	o.addFlags(command, "json", "yaml", "name")
+	command.Flags().StringVar(&folder, "folder", "", "Folder that all schemas are written to, as JSON.")
+	command.Flags().StringVarP(&format, "output", "o", "json", "Output format of a schema: json or yaml.")
+	completeFlag(command, "output", oneOf("json", "yaml"))
 	return command
 }
 
 // printSchema prints one schema.
-func printSchema(command *cobra.Command, o *output, name string) error {
+func printSchema(command *cobra.Command, streams genericiooptions.IOStreams, name, format string) error {
 	document, known := jsonschema.Documents()[name]
 	if !known {
-		return usageError(command, "there is no schema %q, there are %s", name, strings.Join(command.ValidArgs, ", "))
-	}
-	switch o.format {
-	case "yaml":
-		return o.printValue(document)
-	case "name":
-		_, err := fmt.Fprintln(o.streams.Out, name)
-		return err
+		names := strings.Join(command.ValidArgs, ", ")
+		return cmdutil.UsageErrorf(command, "there is no schema %q, there are %s", name, names)
 	}
 	text, err := document.Format()
+	if err == nil && format == "yaml" {
+		text, err = yaml.Marshal(document)
+	}
 	if err != nil {
 		return err
 	}
-	_, err = o.streams.Out.Write(text)
+	_, err = streams.Out.Write(text)
 	return err
 }
 
 // listSchemas prints the names of all schemas.
-func listSchemas(o *output) error {
+func listSchemas(streams genericiooptions.IOStreams) error {
 	documents := jsonschema.Documents()
-	if o.format == "json" || o.format == "yaml" {
-		return o.printValue(documents)
-	}
 	rows := [][]string{{"NAME", "MESSAGE"}}
 	for _, name := range slices.Sorted(maps.Keys(documents)) {
-		if o.format == "name" {
-			if _, err := fmt.Fprintln(o.streams.Out, name); err != nil {
-				return err
-			}
-			continue
-		}
 		rows = append(rows, []string{name, documents[name].Title})
 	}
-	if o.format == "name" {
-		return nil
-	}
-	return printTable(o.streams.Out, rows)
+	return printTable(streams.Out, rows)
 }
 
 func writeSchemas(folder string) error {

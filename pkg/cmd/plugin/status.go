@@ -4,22 +4,33 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/tools/pager"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/lookup"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/text"
 )
 
 // newStatus returns the command that shows how controllers and parents do.
-func newStatus(c *cluster, streams Streams) *cobra.Command {
-	s := &status{cluster: c, output: output{streams: streams}}
+func newStatus(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
+	s := &status{cluster: c, output: newOutput(streams)}
 	command := &cobra.Command{
-		Use:     "status [CONTROLLER] [PARENT ...]",
-		GroupID: groupLook,
-		Short:   "Show how a controller or a parent does, and what is wrong",
+		Use:   "status [CONTROLLER] [PARENT ...]",
+		Short: "Show how a controller or a parent does, and what is wrong",
 		Long: `Show how a controller or a parent does, and what is wrong.
 
 Of a parent, it shows a tree with the controllers that are for it and with its children, how old they are and what is wrong with
@@ -41,7 +52,8 @@ unless there is --namespace. Without arguments, it shows all controllers.`,
 			return s.run(command.Context(), args)
 		},
 	}
-	s.output.addFlags(command, "json", "yaml", "name")
+	s.addAllNamespaces(command)
+	s.output.addFlags(command)
 	return command
 }
 
@@ -59,7 +71,7 @@ func (s *status) run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
 		return s.showAll(ctx, find)
 	}
-	controller, parents, err := find.Split(ctx, args)
+	controller, parents, err := s.split(ctx, find, args)
 	if err != nil {
 		return err
 	}
@@ -68,7 +80,7 @@ func (s *status) run(ctx context.Context, args []string) error {
 	}
 	return s.inList(len(parents) > 1 || controller == nil, func() error {
 		for i, argument := range parents {
-			if i > 0 && s.format == "" {
+			if i > 0 && s.printer == nil {
 				if _, err := fmt.Fprintln(s.streams.Out); err != nil {
 					return err
 				}
@@ -87,7 +99,7 @@ func (s *status) showAll(ctx context.Context, find *lookup.Lookup) error {
 	if err != nil {
 		return err
 	}
-	if s.format != "" {
+	if s.printer != nil {
 		return s.inList(true, func() error {
 			for _, controller := range all {
 				if err := s.print(controller.Object); err != nil {
@@ -117,4 +129,192 @@ func parentCounts(controller *lookup.Controller) v1alpha1.ParentCounts {
 		return *counts
 	}
 	return v1alpha1.ParentCounts{}
+}
+
+// shownParents is how many parents of a controller are listed.
+const shownParents = 20
+
+// showController prints how a controller does, and which of its parents are not as they should be.
+func (s *status) showController(ctx context.Context, controller *lookup.Controller) error {
+	if s.printer != nil {
+		return s.print(controller.Object)
+	}
+	rows := [][]string{{controller.String(), s.stateOf(controller)}, {"  age", age(controller.GetCreationTimestamp())}}
+	add := func(name, value string) {
+		if value != "" {
+			rows = append(rows, []string{"  " + name, value})
+		}
+	}
+	add("parents", s.parents(controller))
+	add("children", lookup.TypeNames(controller.ChildTypes()))
+	for _, name := range []string{"sync", "finalize", "customize"} {
+		add(name+" hook", addressOf(controller.Webhook(name)))
+	}
+	for _, condition := range controller.GetStatus().Conditions {
+		if condition.Status != metav1.ConditionTrue && condition.Type != v1alpha1.ConditionReady {
+			add(condition.Type, s.style().Warning(withReason(condition)))
+		}
+	}
+	if err := printTable(s.streams.Out, rows); err != nil {
+		return err
+	}
+	return s.showTroubled(ctx, controller)
+}
+
+// stateOf returns the state of a controller in a line.
+func (s *status) stateOf(controller *lookup.Controller) string {
+	conditions := controller.GetStatus().Conditions
+	ready := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)
+	switch paused := meta.FindStatusCondition(conditions, v1alpha1.ConditionPaused); {
+	case controller.GetDeletionTimestamp() != nil:
+		return s.style().Warning("is being deleted")
+	case paused != nil && paused.Status == metav1.ConditionTrue && controller.IsPaused():
+		return s.style().Warning("Paused since " + age(paused.LastTransitionTime))
+	case ready == nil:
+		return s.style().Warning("not seen yet")
+	case ready.Status == metav1.ConditionTrue:
+		return s.style().Good("Ready")
+	default:
+		return s.style().Bad("not ready: " + withReason(*ready))
+	}
+}
+
+func withReason(condition metav1.Condition) string {
+	return condition.Reason + ": " + text.OneLine(condition.Message)
+}
+
+// parents returns the types of the parents and how they do.
+func (s *status) parents(controller *lookup.Controller) string {
+	text := lookup.TypeNames(controller.ParentTypes())
+	counts := parentCounts(controller)
+	parts := []string{}
+	for _, part := range []struct {
+		count int32
+		words string
+	}{{counts.Synced, "synced"}, {counts.Failing, "failing"}, {counts.Paused, "paused"}, {counts.Warned, "with a warning"}} {
+		if part.count > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", part.count, part.words))
+		}
+	}
+	text += fmt.Sprintf(": %d", counts.Total)
+	if len(parts) > 0 {
+		text += ", of which " + strings.Join(parts, ", ")
+	}
+	return text
+}
+
+// addressOf returns where a webhook is called; empty if there is none. Passwords are not shown.
+func addressOf(webhook *v1alpha1.Webhook) string {
+	if webhook == nil {
+		return ""
+	}
+	address, err := (hookaddress.Address{URL: webhook.URL, Service: (*hookaddress.Service)(webhook.Service), Path: webhook.Path}).Parse()
+	if err != nil {
+		return "cannot be called: " + err.Error()
+	}
+	return address.Redacted()
+}
+
+// showTroubled prints the parents that are not synced.
+func (s *status) showTroubled(ctx context.Context, controller *lookup.Controller) error {
+	client, err := s.client()
+	if err != nil {
+		return err
+	}
+	rows := [][]string{{"PARENT", "CHILDREN", "LAST", "STATE"}}
+	more := 0
+	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return client.MetacontrollerV1alpha1().Syncs(s.namespaceOrAll()).List(ctx, options)
+	})
+	err = pages.EachListItem(ctx, metav1.ListOptions{FieldSelector: selectorOf(controller)}, func(item runtime.Object) error {
+		row := item.(*v1alpha1.Sync)
+		switch {
+		case row.Status.State == v1alpha1.SyncStateSynced && len(row.Status.Warnings) == 0:
+		case len(rows) > shownParents:
+			more++
+		default:
+			rows = append(rows, []string{parentName(&row.Spec.Parent), asWanted(row.Status.Children), ago(row.Status.LastSyncTime), s.stateOfSync(row)})
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("list the parents: %w", err)
+	}
+	if len(rows) == 1 {
+		return nil
+	}
+	if _, err := fmt.Fprintln(s.streams.Out); err != nil {
+		return err
+	}
+	if err := printTable(s.streams.Out, rows); err != nil {
+		return err
+	}
+	if more > 0 {
+		_, err = fmt.Fprintf(s.streams.Out, "... and %d more: kubectl get syncs -A --field-selector %s\n", more, selectorOf(controller))
+	}
+	return err
+}
+
+// selectorOf selects the Syncs of a controller.
+func selectorOf(controller *lookup.Controller) string {
+	return "controller=" + controller.GetName() + ",kind=" + controller.Kind
+}
+
+// stateOfSync returns the state of a parent in a line.
+func (s *status) stateOfSync(row *v1alpha1.Sync) string {
+	return s.colored(row, string(row.Status.State)+reason(row))
+}
+
+// reason returns why a parent is in its state, as it follows the state in a line; empty if there is nothing to say.
+func reason(row *v1alpha1.Sync) string {
+	if message := cmp.Or(row.Status.Message, row.Status.WaitsFor); message != "" {
+		return ": " + text.OneLine(message)
+	}
+	return ""
+}
+
+// colored returns a text with the color of the state of a parent.
+func (s *status) colored(row *v1alpha1.Sync, text string) string {
+	switch row.Status.State {
+	case v1alpha1.SyncStateSynced:
+		if len(row.Status.Warnings) > 0 {
+			return s.style().Warning(text)
+		}
+		return s.style().Good(text)
+	case v1alpha1.SyncStateFailing:
+		return s.style().Bad(text)
+	default:
+		return s.style().Warning(text)
+	}
+}
+
+func parentName(of *v1alpha1.ParentReference) string {
+	if of.Namespace == "" {
+		return of.Kind + " " + of.Name
+	}
+	return of.Kind + " " + of.Namespace + "/" + of.Name
+}
+
+func asWanted(of *v1alpha1.SyncChildren) string {
+	if of == nil {
+		return "<unknown>"
+	}
+	return fmt.Sprintf("%d/%d", of.AsWanted, of.Wanted)
+}
+
+func number(of int32) string { return strconv.Itoa(int(of)) }
+
+// age returns how long ago a time is, as kubectl prints it.
+func age(at metav1.Time) string {
+	if at.IsZero() {
+		return "<unknown>"
+	}
+	return duration.HumanDuration(time.Since(at.Time))
+}
+
+func ago(at *metav1.MicroTime) string {
+	if at == nil {
+		return "<none>"
+	}
+	return duration.HumanDuration(time.Since(at.Time))
 }

@@ -26,7 +26,7 @@ func (s *status) showParent(ctx context.Context, find *lookup.Lookup, only *look
 	if err != nil {
 		return err
 	}
-	client, err := s.objects()
+	client, err := s.DynamicClient()
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (s *status) showParent(ctx context.Context, find *lookup.Lookup, only *look
 	if len(rows) == 0 {
 		return errors.New("no controller has this parent: their selectors or namespaces leave it out, or they do not run")
 	}
-	if s.format != "" {
+	if s.printer != nil {
 		return printItems(&s.output, rows)
 	}
 	return s.showTree(ctx, find, client, object, rows)

@@ -6,14 +6,20 @@ package plugin
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"regexp"
 	"slices"
-	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/lookup"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/reviews"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
 )
 
 // subject is what one review, or one row of them, is about.
@@ -43,7 +49,7 @@ func (p *preview) subjects(ctx context.Context, args []string) ([]subject, error
 		return nil, err
 	}
 	if len(given.controllers) == 0 {
-		controller, parents, err := find.Split(ctx, args)
+		controller, parents, err := p.split(ctx, find, args)
 		if err != nil {
 			return nil, err
 		}
@@ -63,11 +69,11 @@ func (p *preview) subjectsOf(find *lookup.Lookup, given *given, parents []string
 	for _, controller := range given.controllers {
 		before := len(all)
 		for _, argument := range parents {
-			parent, err := find.ParentOf(controller, argument)
+			parent, err := find.ParentIn(controller, argument)
 			if err != nil {
 				return nil, err
 			}
-			all = append(all, subject{controller: controller, parent: parent})
+			all = append(all, subject{controller: controller, parent: parent.InReview()})
 		}
 		for _, object := range given.objects {
 			if controller.IsFor(object.of) {
@@ -125,12 +131,12 @@ type givenObject struct {
 
 // manifests reads the files. Objects without a namespace are in that of the options.
 func (p *preview) manifests(find *lookup.Lookup) (*given, error) {
-	read, err := lookup.Read(p.filenames, p.streams.In)
+	read, err := lookup.Read(p.files)
 	if err != nil {
 		return nil, err
 	}
-	if len(p.filenames) > 0 && len(read) == 0 {
-		return nil, fmt.Errorf("there are no objects in %s", strings.Join(p.filenames, ", "))
+	if len(read) == 0 && p.files.RequireFilenameOrKustomize() == nil {
+		return nil, errors.New("there are no objects in the files")
 	}
 	all := &given{}
 	for i := range read {
@@ -155,4 +161,76 @@ func (p *preview) manifests(find *lookup.Lookup) (*given, error) {
 		all.objects = append(all.objects, givenObject{of, raw})
 	}
 	return all, nil
+}
+
+// reviewer returns what answers the reviews of a controller. Warnings and errors about a controller of a file name the file and
+// the fields there, and not those of the review that is made of it.
+func (c *cluster) reviewer(of *lookup.Controller) (reviews.Reviewer, error) {
+	config, err := c.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	file := candidateFile(of.Path)
+	if of.Candidate != nil {
+		config.WarningHandler = &candidateWarnings{c.warnings, file}
+	}
+	client, err := versioned.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	answering := client.MetacontrollerV1alpha1().SyncReviews()
+	if of.Candidate == nil {
+		return answering, nil
+	}
+	return &candidateReviewer{answering, file}, nil
+}
+
+// candidateReviewer answers reviews with a candidate.
+type candidateReviewer struct {
+	reviews.Reviewer
+	file candidateFile
+}
+
+// Create implements reviews.Reviewer.
+func (r *candidateReviewer) Create(
+	ctx context.Context, review *v1alpha1.SyncReview, options metav1.CreateOptions,
+) (*v1alpha1.SyncReview, error) {
+	answered, err := r.Reviewer.Create(ctx, review, options)
+	return answered, r.file.explain(err)
+}
+
+// candidateWarnings passes on warnings about a review with a candidate.
+type candidateWarnings struct {
+	rest.WarningHandler
+	file candidateFile
+}
+
+// HandleWarningHeader implements rest.WarningHandler.
+func (w *candidateWarnings) HandleWarningHeader(code int, agent, text string) {
+	if inFile := w.file.inFile(text); inFile != text {
+		text = string(w.file) + ": " + inFile
+	}
+	w.WarningHandler.HandleWarningHeader(code, agent, text)
+}
+
+// candidateFile is the path of the file that has the candidate.
+type candidateFile string
+
+// candidateField is the field of a review that has the spec of the controller in the file.
+var candidateField = regexp.MustCompile(`\bspec\.candidate\b`)
+
+// inFile returns a text with the fields as they are in the file.
+func (f candidateFile) inFile(text string) string {
+	return candidateField.ReplaceAllString(text, "spec")
+}
+
+// explain returns an error about the candidate as one about the file. Other errors remain as they are.
+func (f candidateFile) explain(err error) error {
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	if !ok || f.inFile(status.ErrStatus.Message) == status.ErrStatus.Message {
+		return err
+	}
+	about := status.ErrStatus.DeepCopy()
+	about.Message = f.inFile(about.Message)
+	return fmt.Errorf("%s: %w", f, &apierrors.StatusError{ErrStatus: *about})
 }

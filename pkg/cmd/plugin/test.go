@@ -17,6 +17,9 @@ import (
 	"sync"
 
 	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/cli-runtime/pkg/resource"
+	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/hooktest"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/localhook"
@@ -25,12 +28,11 @@ import (
 )
 
 // newTest returns the command that tests hooks without a cluster.
-func newTest(streams Streams) *cobra.Command {
-	t := &test{output: output{streams: streams}}
+func newTest(streams genericiooptions.IOStreams) *cobra.Command {
+	t := &test{output: newOutput(streams)}
 	command := &cobra.Command{
-		Use:     "test [FOLDER ...]",
-		GroupID: groupWrite,
-		Short:   "Test a hook without a cluster, by cases that are files",
+		Use:   "test [FOLDER ...]",
+		Short: "Test a hook without a cluster, by cases that are files",
 		Long: `Test a hook without a cluster, by cases that are files.
 
 A FOLDER, by default the present one, has a controller with the CustomResourceDefinitions of its types. In the folder tests below it is
@@ -76,7 +78,8 @@ The exit code is 0 if all cases pass, 1 if some do not, and above 1 if they cann
 	flags := command.Flags()
 	flags.StringVar(&t.hook, "hook", "", "URL of the hook, such as http://localhost:8080, if it runs already.")
 	flags.StringVar(&t.hookCommand, "hook-command", "", "Command that starts the hook; $PORT is the port that it has to listen on. It takes the place of the one in suite.yaml.")
-	addFilename(flags, &t.filenames, "The controllers and their CustomResourceDefinitions, if they are not in the folder.")
+	cmdutil.AddFilenameOptionFlags(command, &t.files,
+		"that have the controllers and their CustomResourceDefinitions, if the folder does not.")
 	flags.StringVar(&t.pattern, "run", "", "Regular expression for the names of the cases to run.")
 	flags.BoolVar(&t.update, "update", false, "Write what comes of the cases into their files.")
 	flags.StringVar(&t.junit, "junit", "", "File to write the results to, in the form of JUnit.")
@@ -94,7 +97,7 @@ const (
 type test struct {
 	output
 	hook, hookCommand string
-	filenames         []string
+	files             resource.FilenameOptions
 	pattern           string
 	update            bool
 	junit             string
@@ -104,10 +107,10 @@ type test struct {
 
 func (t *test) validate(command *cobra.Command) (err error) {
 	if t.hook != "" && t.hookCommand != "" {
-		return usageError(command, "give --hook or --hook-command, not both")
+		return cmdutil.UsageErrorf(command, "give --hook or --hook-command, not both")
 	}
 	if t.names, err = regexp.Compile(t.pattern); err != nil {
-		return usageError(command, "--run: %v", err)
+		return cmdutil.UsageErrorf(command, "--run: %v", err)
 	}
 	return t.output.validate(command)
 }
@@ -138,7 +141,7 @@ func (t *test) run(ctx context.Context, folders []string) error {
 
 // runFolder runs the cases of a folder and prints the results, with a prefix before the names.
 func (t *test) runFolder(ctx context.Context, folder, prefix string) (*hooktest.Report, error) {
-	suite, err := hooktest.Load(folder, t.filenames)
+	suite, err := hooktest.Load(folder, t.files)
 	if err != nil {
 		return nil, err
 	}

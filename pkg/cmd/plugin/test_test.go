@@ -12,13 +12,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
 // run runs a command and returns its exit code and what it printed.
 func run(t *testing.T, args ...string) (code int, out, errOut string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	code = Main(Streams{In: strings.NewReader(""), Out: &stdout, ErrOut: &stderr}, args)
+	code = Main(genericiooptions.IOStreams{In: strings.NewReader(""), Out: &stdout, ErrOut: &stderr}, args)
 	return code, stdout.String(), stderr.String()
 }
 
@@ -135,7 +136,7 @@ func TestTestsThatCannotBeRun(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no folder":               {[]string{"test", filepath.Join(folder, "none")}, "no such file"},
+		"no folder":               {[]string{"test", filepath.Join(folder, "none")}, "does not exist"},
 		"a hook that ends":        {[]string{"test", folder, "--hook-command", "false"}, "it has ended"},
 		"two ways to the hook":    {[]string{"test", folder, "--hook-command", "false", "--hook", "a:1"}, "not both"},
 		"an address that is none": {[]string{"test", folder, "--hook", "ftp://a"}, "address of the hook"},

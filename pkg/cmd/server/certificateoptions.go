@@ -4,7 +4,6 @@
 package server
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -22,12 +21,12 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/servingcert"
 )
 
-// CertificateOptions say for whom the server makes a certificate for itself, and where it keeps it.
+// CertificateOptions name those for whom the server makes a certificate, and the Secret that keeps it.
 type CertificateOptions struct {
 	// ServiceName and ServiceNamespace name the Service that the APIService at the host refers to.
 	ServiceName      string
 	ServiceNamespace string
-	// Secret is the name of the Secret in ServiceNamespace that keeps the certificate; "" means files.
+	// Secret is the name of the Secret in ServiceNamespace that keeps the certificate; if it is empty, the certificate is in the files of SecureServingOptions.
 	Secret string
 }
 
@@ -41,7 +40,7 @@ func (o *CertificateOptions) addFlags(flags *pflag.FlagSet) {
 		"reaches this server, as in its APIService. The certificate that the server makes for itself is for this Service and localhost.")
 	flags.StringVar(&o.Secret, "certificate-secret", o.Secret, "The name of a Secret in the namespace of --service-namespace. "+
 		"The server makes an authority and a certificate, keeps both in that Secret, where replicas share them, renews them, and keeps "+
-		"the caBundle of the APIService. Without it, they are files in --data-dir, and the caBundle is left alone.")
+		"the caBundle of the APIService. Without it, the server signs a certificate for itself and keeps it in --cert-dir, and the caBundle is left alone.")
 	flags.StringVar(&o.ServiceNamespace, "service-namespace", o.ServiceNamespace, "The namespace of the Service of --service-name.")
 }
 
@@ -66,17 +65,9 @@ func (o *CertificateOptions) names() []string {
 	return []string{o.ServiceName, service, service + ".svc", service + ".svc.cluster.local", "localhost"}
 }
 
-func (o *CertificateOptions) ips(bindAddress net.IP) []net.IP {
-	ips := []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}
-	if bindAddress != nil && !bindAddress.IsUnspecified() && !bindAddress.IsLoopback() {
-		ips = append(ips, bindAddress)
-	}
-	return ips
-}
-
 // ensure makes a certificate unless the flags give one. The kubeconfig is that of the host, for a certificate
 // in a Secret.
-func (o *CertificateOptions) ensure(ctx context.Context, serving *genericoptions.SecureServingOptions, kubeconfig string) error {
+func (o *CertificateOptions) ensure(serving *genericoptions.SecureServingOptions, kubeconfig string) error {
 	if serving.ServerCert.CertKey.CertFile != "" {
 		return nil
 	}
@@ -88,17 +79,14 @@ func (o *CertificateOptions) ensure(ctx context.Context, serving *genericoptions
 		serving.ServerCert.GeneratedCert = provider
 		return nil
 	}
-	provider, err := servingcert.New(ctx, servingcert.Config{
-		Dir:      serving.ServerCert.CertDirectory,
-		DNSNames: o.names(),
-		IPs:      o.ips(serving.BindAddress),
-	})
-	if err != nil {
+	names := o.names()
+	if err := serving.MaybeDefaultWithSelfSignedCerts(names[0], names[1:], loopbackIPs()); err != nil {
 		return fmt.Errorf("making a serving certificate: %w", err)
 	}
-	serving.ServerCert.GeneratedCert = provider
 	return nil
 }
+
+func loopbackIPs() []net.IP { return []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback} }
 
 // inSecret returns the certificate that is kept in a Secret of the host.
 func (o *CertificateOptions) inSecret(kubeconfig string) (*servingcert.SecretProvider, error) {
@@ -118,7 +106,7 @@ func (o *CertificateOptions) inSecret(kubeconfig string) (*servingcert.SecretPro
 	return servingcert.NewSecretProvider(servingcert.SecretConfig{
 		Namespace: o.ServiceNamespace, Name: o.Secret, APIService: apiServiceName, Service: o.ServiceName,
 		OtherAPIServices: []string{migrationAPIServiceName},
-		DNSNames:         o.names(), IPs: o.ips(nil), // replicas bind different addresses
+		DNSNames:         o.names(), IPs: loopbackIPs(), // replicas bind different addresses
 		Kube: kube, Dynamic: objects,
 	})
 }

@@ -13,6 +13,7 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/cli/globalflag"
 	"k8s.io/component-base/logs"
+	logsapi "k8s.io/component-base/logs/api/v1"
 	_ "k8s.io/component-base/logs/json/register" // --logging-format=json
 	"k8s.io/component-base/metrics"
 
@@ -81,7 +82,7 @@ func (o *Options) applyToProcess() error {
 	if err := o.ServerRun.ComponentGlobalsRegistry.Set(); err != nil {
 		return err
 	}
-	if err := applyLog(o.Logs, utilfeature.DefaultFeatureGate); err != nil {
+	if err := logsapi.ValidateAndApply(o.Logs, utilfeature.DefaultFeatureGate); err != nil {
 		return err
 	}
 	if o.Metrics.ShowHiddenMetricsForVersion != "" {

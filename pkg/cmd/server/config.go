@@ -11,7 +11,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apiserver/pkg/server/healthz"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
-	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
@@ -22,15 +21,14 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/storage/etcd"
 )
 
-// config returns the configuration of a server. It keeps its objects in the embedded etcd, or in the etcd of
-// --etcd-servers if that is nil. Each request about objects and each sync
-// calls begin when it begins, and end when it ends.
-func (o *Options) config(ctx context.Context, embedded *etcd.Server, begin func() (end func())) (*apiserver.Config, error) {
+// config returns the configuration of a server that keeps its objects in the embedded etcd, or in the etcd of
+// --etcd-servers if that is nil.
+func (o *Options) config(ctx context.Context, embedded *etcd.Server) (*apiserver.Config, error) {
 	scheme, err := apiserver.NewScheme()
 	if err != nil {
 		return nil, err
 	}
-	if err := o.Certificate.ensure(ctx, o.Recommended.SecureServing.SecureServingOptions, o.Recommended.CoreAPI.CoreAPIKubeconfigPath); err != nil {
+	if err := o.Certificate.ensure(o.Recommended.SecureServing.SecureServingOptions, o.Recommended.CoreAPI.CoreAPIKubeconfigPath); err != nil {
 		return nil, err
 	}
 	endpoint := ""
@@ -48,7 +46,6 @@ func (o *Options) config(ctx context.Context, embedded *etcd.Server, begin func(
 		}
 	}
 	config := apiserver.NewConfig(scheme)
-	onResourceRequest(&config.GenericConfig.Config, begin)
 	if err := o.ServerRun.ApplyTo(&config.GenericConfig.Config); err != nil {
 		return nil, fmt.Errorf("applying the options of requests: %w", err)
 	}
@@ -82,7 +79,7 @@ func (o *Options) config(ctx context.Context, embedded *etcd.Server, begin func(
 		}
 		handle := &controller.Handle{}
 		controllers := controller.Config{
-			Host: config.GenericConfig.ClientConfig, Metrics: registry, Registration: registered, Handle: handle, BeginSync: begin,
+			Host: config.GenericConfig.ClientConfig, Metrics: registry, Registration: registered, Handle: handle,
 			Options: o.Controllers.Options,
 		}
 		config.ExtraConfig.Reviews = handle
@@ -100,14 +97,14 @@ func (o *Options) config(ctx context.Context, embedded *etcd.Server, begin func(
 			}
 			config.ExtraConfig.Peers = &apiserver.Peers{Handler: peers.NewHandler(handle), User: shown.user}
 		}
-		config.ExtraConfig.RunControllers = o.runControllers(host, controllers, recommended.Etcd.StorageConfig, shown)
+		config.ExtraConfig.RunControllers = o.runControllers(host, controllers, shown)
 		config.GenericConfig.AddReadyzChecks(healthz.NamedCheck("cluster", host.check))
 	}
 	return config, nil
 }
 
 // runControllers returns the function that runs the controller loop from when the host has come.
-func (o *Options) runControllers(host *extendedHost, config controller.Config, storage storagebackend.Config, shown *live) func(context.Context, *rest.Config) error {
+func (o *Options) runControllers(host *extendedHost, config controller.Config, shown *live) func(context.Context, *rest.Config) error {
 	return func(ctx context.Context, loopback *rest.Config) error {
 		if err := host.follow(ctx); err != nil || ctx.Err() != nil {
 			return err
@@ -115,12 +112,6 @@ func (o *Options) runControllers(host *extendedHost, config controller.Config, s
 		defer o.watchParents(ctx, loopback)()
 		defer follow(ctx, config.Registration)()
 		config.Loopback = loopback
-		store, closeStore, err := settledStore(ctx, storage)
-		if err != nil {
-			return err
-		}
-		defer closeStore()
-		config.Settled = store
 		defer shown.start(ctx)()
 		return controller.Run(ctx, config)
 	}

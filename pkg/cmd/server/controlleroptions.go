@@ -56,8 +56,6 @@ func (o *ControllerOptions) addFlags(flags *pflag.FlagSet) {
 		"CompositeControllers and DecoratorControllers that it matches are run. If empty, all are.")
 	flags.DurationVar(&o.CacheFlushInterval, "cache-flush-interval", o.CacheFlushInterval, "How often all parents are synced again, "+
 		"from the cache. A resyncPeriodSeconds holds beside it, also if it is longer. 0 is never.")
-	flags.BoolVar(&o.SyncAllOnStart, "sync-all-on-start", o.SyncAllOnStart, "Call the hooks about all parents when a controller starts, "+
-		"also about those that are as the last process left them. It is for hooks whose answers depend on more than they are sent.")
 	flags.DurationVar(&o.DiscoveryInterval, "discovery-interval", o.DiscoveryInterval, "How often the types in use are read from the "+
 		"cluster again. Changes of CustomResourceDefinitions and APIServices are noticed at once; this is for aggregated servers "+
 		"that come to serve other types under the same APIService. 0 is never.")

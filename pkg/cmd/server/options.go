@@ -101,6 +101,7 @@ func NewOptions() (*Options, error) {
 	o.Recommended.SecureServing.BindPort = defaultPort
 	o.Recommended.SecureServing.Required = true
 	o.Recommended.SecureServing.ServerCert.CertDirectory = ""
+	o.Recommended.SecureServing.ServerCert.PairName = "serving"
 	// At shutdown, new requests get a 429 with a Retry-After header until the requests under way
 	// are done.
 	o.ServerRun.ShutdownSendRetryAfter = true

@@ -42,7 +42,7 @@ type seams struct {
 func (o *Options) run(ctx context.Context, seams seams) (err error) {
 	klog.FromContext(ctx).Info("Starting", "version", version.Get().String())
 
-	defer tuneHeap(restAfter)()
+	limitMemory(ctx)
 	serving, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var embedded *etcd.Server
@@ -60,12 +60,8 @@ func (o *Options) run(ctx context.Context, seams seams) (err error) {
 		defer func() { err = errors.Join(err, closeStorage()) }()
 	} else {
 		klog.FromContext(ctx).Info("Storing objects in an external etcd", "servers", o.etcdServers(""))
-		if err := o.awaitObjects(ctx); err != nil {
-			return err
-		}
 	}
-	active := newActivity(setAtRest, restAfterWork)
-	config, err := o.config(serving, embedded, active.begin)
+	config, err := o.config(serving, embedded)
 	if err != nil {
 		return err
 	}
@@ -79,10 +75,7 @@ func (o *Options) run(ctx context.Context, seams seams) (err error) {
 	}
 	server, err := completed.New()
 	if err != nil {
-		return err
-	}
-	if embedded != nil {
-		server.GenericAPIServer.Handler.NonGoRestfulMux.Handle(storageSpacePath, storageSpace(embedded))
+		return o.nameEtcd(err)
 	}
 	closePlain, err := o.PlainHTTP.listen(serving, server.GenericAPIServer.Handler.NonGoRestfulMux)
 	if err != nil {
@@ -91,7 +84,6 @@ func (o *Options) run(ctx context.Context, seams seams) (err error) {
 	defer closePlain()
 	klog.FromContext(ctx).Info("Serving", "address", config.GenericConfig.SecureServing.Listener.Addr().String())
 	defer context.AfterFunc(serving, func() { klog.FromContext(ctx).Info("Stopping") })()
-	defer active.start(serving)()
 	return server.Run(serving)
 }
 

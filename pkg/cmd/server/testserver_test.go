@@ -160,7 +160,7 @@ func (s *testServer) wait(t *testing.T) error {
 	}
 }
 
-func (s *testServer) caFile() string { return filepath.Join(s.dataDir, "pki", "ca.crt") }
+func (s *testServer) caFile() string { return filepath.Join(s.dataDir, "pki", "serving.crt") }
 
 func (s *testServer) url(path string) string { return "https://" + s.address + path }
 

@@ -34,7 +34,7 @@ func TestAWatchThatIsStoppedBeforeItBeginsIsAnError(t *testing.T) {
 
 var pods = object.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, Kind: "Pod", Namespaced: true}
 
-// What a replica has settled is remembered by the hashes of objects, which it may have from a watch, and see again in a list.
+// An object that a list shows again after a watch is unchanged.
 func TestAnObjectOfAListHasTheHashOfThatOfAWatch(t *testing.T) {
 	client, err := NewClient(&rest.Config{Host: "http://127.0.0.1:1"}, FieldManager)
 	if err != nil {

@@ -61,11 +61,6 @@ type Dependencies struct {
 	Metrics prometheus.Registerer
 	// Tracer traces syncs; nil if they are not traced.
 	Tracer *tracing.Tracer
-	// Each sync of a parent calls BeginSync first. BeginSync returns a function, which the sync calls when it ends.
-	// If BeginSync is nil, syncs call nothing.
-	BeginSync func() (end func())
-	// Settled remembers which parents are settled; nil if nothing is remembered.
-	Settled *Settled
 	// Calls keeps the last calls of hooks, which HookCalls show; nil if they are not kept.
 	Calls *calllog.Log
 	// Syncs shows each parent of a controller as a Sync; nil if no Syncs are served.
@@ -87,7 +82,6 @@ type Controller struct {
 
 	queue   *syncqueue.Queue
 	parents *parentStates
-	settled *settledParents
 	health  *syncHealth
 	steps   *stepLog
 	// rowLabels are the labels of Syncs and HookCalls. They are not changed.
@@ -138,7 +132,6 @@ func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 		watched:        &watchedObjects{},
 		resyncRequests: newResyncRequests(),
 		rowLabels:      labels,
-		settled:        newSettledParents(dependencies.Settled, spec),
 		nameConflicts:  newNameConflicts(),
 		guard:          writeloop.New(),
 	}
@@ -202,9 +195,7 @@ func (c *Controller) Run(ctx context.Context) {
 	defer c.WriteLoops.Add(c.guard, c.spec.Kind.Name+" "+c.spec.Shard.Name(c.spec.Name))()
 	defer c.watchObjects(ctx)()
 	defer c.startResyncRequests(ctx)()
-	stopResync := c.startResync(ctx, c.settled.load(ctx, c.resyncPeriods()))
-	defer stopResync()
-	defer c.startSaving(ctx)()
+	defer c.startResync(ctx)()
 	for _, shown := range []prometheus.Collector{c.queue.Metrics, newHealthMetrics(c)} {
 		if err := c.Metrics.Register(shown); err != nil {
 			klog.FromContext(ctx).Error(err, "Failed to register metrics, the controller runs without them")

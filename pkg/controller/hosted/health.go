@@ -188,21 +188,6 @@ func (h *syncHealth) setFindings(parent object.Key, warnings []pipeline.Warning,
 	h.set(parent, after)
 }
 
-// isPending reports whether some parents have not been synced yet.
-func (h *syncHealth) isPending() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.succeeded+h.failing+h.paused < int(h.total.Load())
-}
-
-// hasFindings reports whether the last plan about a parent has found something that the status tells.
-func (h *syncHealth) hasFindings(parent object.Key) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	of := h.parents[parent]
-	return of.isWarned() || of.outdated > 0
-}
-
 // isFailing reports whether the last sync of a parent failed.
 func (h *syncHealth) isFailing(parent object.Key) bool {
 	h.mu.Lock()

@@ -53,7 +53,7 @@ func TestHealthCostsTheSameHoweverManyParentsThereAre(t *testing.T) {
 	failed := errors.New("no")
 	for i := range parents {
 		name := fmt.Sprint("p-", i)
-		c.parentChanged(nil, snapshotOf(name).Parent)
+		c.parentChanged(nil, snapshotOf(name).Parent, false)
 		c.health.update(web(name), failed)
 		c.hookCalls.update(hook.Sync, snapshotOf(name), failed)
 	}
@@ -73,9 +73,9 @@ func TestCountsFollowParents(t *testing.T) {
 			t.Errorf("of %d parents %d are synced and %d failing, want %d, %d and %d", got.Total, got.Synced, got.Failing, total, synced, failing)
 		}
 	}
-	c.parentChanged(nil, a)
-	c.parentChanged(nil, b)
-	c.parentChanged(a, again)
+	c.parentChanged(nil, a, false)
+	c.parentChanged(nil, b, false)
+	c.parentChanged(a, again, false)
 	expect(2, 0, 0)
 	for _, err := range []error{nil, errors.New("no"), errors.New("still no")} {
 		c.health.update(web("a"), err)
@@ -85,7 +85,7 @@ func TestCountsFollowParents(t *testing.T) {
 	c.health.update(web("a"), nil)
 	expect(2, 2, 0)
 	c.health.update(web("b"), errors.New("no"))
-	c.parentChanged(b, nil)
+	c.parentChanged(b, nil, false)
 	c.health.forget(web("b"))
 	expect(1, 1, 0)
 }

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -24,15 +23,13 @@ import (
 )
 
 // parentState is what one sync of a parent leaves to the next. Only the worker that syncs the
-// parent uses it, but for settled and record, and for previews while no sync is under way. There is one for each parent, so
+// parent uses it, but for record, and for previews while no sync is under way. There is one for each parent, so
 // what few parents need is behind a pointer.
 type parentState struct {
 	// mu is held during a sync of the parent, and while a preview copies the state.
 	mu sync.Mutex
 	// uid is the UID of the parent; empty before the first sync.
 	uid types.UID
-	// settled is the hash of the inputs of the last sync if that left the parent settled, else zero.
-	settled atomic.Uint64
 	// record is shown to those who look. generation, children and note are what the sync that runs puts into it, and
 	// finalizerSteps are those that it took before it called a hook.
 	record         syncRecord
@@ -164,19 +161,6 @@ func (p *parentStates) forget(parent object.Key) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.byKey, parent)
-}
-
-// settled returns the hashes of the parents that are settled.
-func (p *parentStates) settled() []uint64 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	hashes := make([]uint64, 0, len(p.byKey))
-	for _, state := range p.byKey {
-		if hash := state.settled.Load(); hash != 0 {
-			hashes = append(hashes, hash)
-		}
-	}
-	return hashes
 }
 
 // forget drops everything that is known of a parent that is gone.

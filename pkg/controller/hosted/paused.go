@@ -24,7 +24,6 @@ func (c *Controller) pauses(parent *object.Object) bool {
 
 // pause notes that a parent is paused. How its last sync ended does not count any more.
 func (c *Controller) pause(parent object.Key, state *parentState) {
-	state.settled.Store(0)
 	state.record.pause(time.Now())
 	c.hookCalls.forget(parent)
 	c.health.mu.Lock()

@@ -5,7 +5,6 @@ package hosted
 
 import (
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"sync"
@@ -182,24 +181,8 @@ func (w *watchedObjects) set(i int, version uint64) (changed bool) {
 	return w.started && before != version
 }
 
-// hash stands for all versions.
-func (w *watchedObjects) hash() uint64 {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(w.versions) == 0 {
-		return 0
-	}
-	var all xxhash.Digest
-	all.Reset()
-	for _, version := range w.versions {
-		_, _ = all.Write(binary.LittleEndian.AppendUint64(nil, version))
-	}
-	return all.Sum64()
-}
-
 // resyncAll has all parents synced because of an object.
 func (c *Controller) resyncAll(ctx context.Context, because WatchedObject) {
 	klog.FromContext(ctx).Info("All parents are synced again, because an object of spec.resyncOn has changed", "object", because.Name, "kind", because.Type.Kind)
-	c.settled.allEnqueued(time.Now())
 	c.resyncRequests.add(syncqueue.Resync, c.allParents())
 }

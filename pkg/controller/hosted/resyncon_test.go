@@ -88,7 +88,6 @@ func TestOnlyChangesAfterTheStartCount(t *testing.T) {
 		t.Error("the first version is a change")
 	}
 	w.started = true
-	before := w.hash()
 	for i, want := range []bool{false, true, false} {
 		version := []uint64{7, 8, 8}[i]
 		if got := w.set(0, version); got != want {
@@ -97,8 +96,5 @@ func TestOnlyChangesAfterTheStartCount(t *testing.T) {
 	}
 	if !w.set(1, 1) {
 		t.Error("a rollout that ends after the start is no change")
-	}
-	if w.hash() == before {
-		t.Error("the hash has not changed")
 	}
 }

@@ -40,9 +40,6 @@ const (
 // sync is one pass over one parent: observe, call the hook, plan, act and report. It returns when
 // the parent is synced next.
 func (c *Controller) sync(ctx context.Context, parent object.Key, cause syncqueue.Cause) syncqueue.Result {
-	if c.BeginSync != nil {
-		defer c.BeginSync()()
-	}
 	logger := klog.FromContext(ctx)
 	ctx = klog.NewContext(ctx, logger.WithValues("parent", klog.KRef(parent.Namespace, parent.Name), "kind", parent.Kind))
 	state, started := c.parents.get(parent), time.Now()
@@ -81,11 +78,6 @@ func (c *Controller) sync(ctx context.Context, parent object.Key, cause syncqueu
 	}
 	next := c.report(ctx, parent, state, result)
 	c.record(parent, state, &result, started)
-	if c.isSettled(parent, state, &result, next) {
-		state.settled.Store(result.inputs)
-	} else {
-		state.settled.Store(0)
-	}
 	return next
 }
 
@@ -133,9 +125,7 @@ type syncResult struct {
 	unfinalized *pipeline.Snapshot
 	// leaving is the child that has been being deleted for the longest time; nil if none is.
 	leaving *object.Object
-	// inputs is the hash of what the sync depended on; zero if the parent cannot be settled. Rolling is true
-	// if its children roll out.
-	inputs  uint64
+	// rolling is true if the children of the parent roll out.
 	rolling bool
 	// rolloutMessage says how far the rollout is.
 	rolloutMessage string
@@ -148,7 +138,7 @@ type syncResult struct {
 // of the result.
 func (c *Controller) syncParent(ctx context.Context, parent object.Key, state *parentState, cause syncqueue.Cause) (result syncResult) {
 	defer recoverInto(ctx, &result.err)
-	started, isFirst := time.Now(), state.uid == ""
+	started := time.Now()
 	snapshot, webhook, err := c.observe(ctx, state, parent)
 	switch {
 	case err != nil:
@@ -159,17 +149,12 @@ func (c *Controller) syncParent(ctx context.Context, parent object.Key, state *p
 		return syncResult{}
 	}
 	snapshot.Trigger = triggerOf(cause)
-	inputs := c.settledHash(snapshot)
-	if isFirst && cause != syncqueue.Asked && c.settled.wasSettled(inputs) {
-		state.children = countClaimed(snapshot)
-		return syncResult{inputs: inputs}
-	}
 	responses, err := c.callHooks(ctx, state, snapshot, webhook)
 	if err != nil {
 		return syncResult{err: err}
 	}
 	result = c.planAndAct(ctx, started, state, snapshot, responses)
-	result.inputs, result.leaving = inputs, longestLeaving(snapshot)
+	result.leaving = longestLeaving(snapshot)
 	return result
 }
 

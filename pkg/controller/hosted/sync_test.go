@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -28,7 +27,7 @@ func TestASyncThatPanicsFails(t *testing.T) {
 	}
 	t.Cleanup(events.Shutdown)
 	c := controllerAt(t, config, Dependencies{Events: events}, specOf(at("http://hooks.example")))
-	c.parentChanged(nil, c.observer.Get(web("a")))
+	c.parentChanged(nil, c.observer.Get(web("a")), false)
 	c.objectJSON.Store(nil) // the bug
 
 	if result := c.sync(t.Context(), web("a"), syncqueue.ParentChanged); result != syncqueue.Backoff(0) {
@@ -40,20 +39,6 @@ func TestASyncThatPanicsFails(t *testing.T) {
 	}
 	if health := c.Health(); health.Total != 1 || health.Failing != 1 || !strings.Contains(health.LastError.Message, "panic: ") {
 		t.Errorf("the health is %+v", health)
-	}
-}
-
-func TestASyncSaysThatItBeginsAndEnds(t *testing.T) {
-	config, _ := hostOf(t)
-	var told []string
-	begin := func() func() {
-		told = append(told, "begins")
-		return func() { told = append(told, "ends") }
-	}
-	c := controllerAt(t, config, Dependencies{BeginSync: begin}, specOf(at("http://hooks.example")))
-	c.sync(t.Context(), web("gone"), syncqueue.ParentChanged)
-	if !slices.Equal(told, []string{"begins", "ends"}) {
-		t.Errorf("the sync says %q", told)
 	}
 }
 

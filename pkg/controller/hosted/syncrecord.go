@@ -143,12 +143,3 @@ func countKept(planned *pipeline.Plan) (kept int) {
 	}
 	return kept
 }
-
-// countClaimed counts the children of a parent that an earlier process left as its hook wants.
-func countClaimed(snapshot *pipeline.Snapshot) childCounts {
-	claimed := 0
-	for _, group := range snapshot.Children {
-		claimed += len(group.Claimed)
-	}
-	return childCounts{wanted: int32(claimed), asWanted: int32(claimed), known: true}
-}

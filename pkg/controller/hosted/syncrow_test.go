@@ -277,8 +277,8 @@ func TestTransitionsHaveTheirTime(t *testing.T) {
 
 func TestWhenAllParentsAreSyncedAgain(t *testing.T) {
 	start := time.Unix(1000, 0)
-	every := (*ticksOf([]time.Duration{0, time.Minute}, 20*time.Second, start))[0]
-	for after, want := range map[time.Duration]time.Duration{0: 40 * time.Second, 39 * time.Second: 40 * time.Second, 40 * time.Second: 100 * time.Second, time.Hour: time.Hour + 40*time.Second} {
+	every := (*ticksOf([]time.Duration{0, time.Minute}, start))[0]
+	for after, want := range map[time.Duration]time.Duration{0: time.Minute, 59 * time.Second: time.Minute, time.Minute: 2 * time.Minute, 90 * time.Second: 2 * time.Minute} {
 		if got := every.after(start.Add(after)).Sub(start); got != want {
 			t.Errorf("after %s, the next is at %s, want %s", after, got, want)
 		}

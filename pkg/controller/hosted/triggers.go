@@ -17,7 +17,7 @@ import (
 )
 
 // A parent is synced
-//   - when it changes (parentChanged),
+//   - when the controller starts, and when the parent changes (parentChanged),
 //   - when a child or an object whose name a child wants changes (childChanged),
 //   - when a related object changes, or its type appears (related.Observer enqueues the parent),
 //   - in the periods of the spec and of the process (startResync),
@@ -28,7 +28,7 @@ func triggerOf(cause syncqueue.Cause) pipeline.Trigger {
 	switch cause {
 	case syncqueue.Asked:
 		return pipeline.TriggerRequest
-	case syncqueue.ParentChanged:
+	case syncqueue.ParentChanged, syncqueue.ControllerStarted:
 		return pipeline.TriggerParent
 	case syncqueue.ChildChanged, syncqueue.NameFreed:
 		return pipeline.TriggerChild
@@ -91,8 +91,9 @@ func (c *Controller) WaitForCaches(ctx context.Context) error {
 	return nil
 }
 
-// parentChanged counts the parents and enqueues one that changed or is gone.
-func (c *Controller) parentChanged(before, after *object.Object) {
+// parentChanged counts the parents and enqueues one that changed or is gone. It enqueues those that
+// exist when the controller starts behind those that change.
+func (c *Controller) parentChanged(before, after *object.Object, isInInitialList bool) {
 	c.health.total.Add(int64(c.observer.CountChange(before, after)))
 	c.Syncs.changed(c, object.KeyOf(cmp.Or(after, before)))
 	switch {
@@ -100,7 +101,10 @@ func (c *Controller) parentChanged(before, after *object.Object) {
 		gone := object.KeyOf(before)
 		c.observer.Claims.Forget(gone)
 		c.queue.Enqueue(syncqueue.ParentChanged, gone)
-	case !c.observer.Ignores(before, after):
+	case c.observer.Ignores(before, after):
+	case isInInitialList:
+		c.queue.EnqueueLowPriority(syncqueue.ControllerStarted, object.KeyOf(after))
+	default:
 		c.queue.Enqueue(syncqueue.ParentChanged, object.KeyOf(after))
 	}
 }
@@ -118,12 +122,10 @@ func (c *Controller) childChanged(before, after *object.Object) {
 }
 
 // startResync enqueues all parents in the period of the spec and in that of the process, until stop
-// is called. They were enqueued last at the given time.
-func (c *Controller) startResync(ctx context.Context, last time.Time) (stop func()) {
-	passed := time.Since(last)
-	c.resyncs.Store(ticksOf(c.resyncPeriods(), passed, time.Now()))
-	return startPeriodic(ctx, c.resyncPeriods(), passed, func() {
-		c.settled.allEnqueued(time.Now())
+// is called.
+func (c *Controller) startResync(ctx context.Context) (stop func()) {
+	c.resyncs.Store(ticksOf(c.resyncPeriods(), time.Now()))
+	return startPeriodic(ctx, c.resyncPeriods(), func() {
 		c.queue.EnqueueLowPriority(syncqueue.Resync, c.allParents()...)
 	})
 }
@@ -147,11 +149,11 @@ type ticks struct {
 }
 
 // ticksOf returns when startPeriodic calls its function.
-func ticksOf(periods []time.Duration, passed time.Duration, now time.Time) *[]ticks {
+func ticksOf(periods []time.Duration, now time.Time) *[]ticks {
 	var all []ticks
 	for _, period := range periods {
 		if period > 0 {
-			all = append(all, ticks{now.Add(max(period-passed, 1)), period})
+			all = append(all, ticks{now.Add(period), period})
 		}
 	}
 	return &all
@@ -165,26 +167,24 @@ func (t ticks) after(now time.Time) time.Time {
 	return t.first.Add((now.Sub(t.first)/t.period + 1) * t.period)
 }
 
-// startPeriodic calls do in each of the periods that are not zero, until stop is called. Of the first
-// periods, the given time has passed already.
-func startPeriodic(ctx context.Context, periods []time.Duration, passed time.Duration, do func()) (stop func()) {
+// startPeriodic calls do in each of the periods that are not zero, until stop is called.
+func startPeriodic(ctx context.Context, periods []time.Duration, do func()) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	for _, period := range periods {
 		if period > 0 {
-			running.Go(func() { runPeriodic(ctx, period, max(period-passed, 1), do) })
+			running.Go(func() { runPeriodic(ctx, period, do) })
 		}
 	}
 	return func() { cancel(); running.Wait() }
 }
 
-func runPeriodic(ctx context.Context, period, first time.Duration, do func()) {
-	ticker := time.NewTicker(first)
+func runPeriodic(ctx context.Context, period time.Duration, do func()) {
+	ticker := time.NewTicker(period)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ticker.C:
-			ticker.Reset(period)
 			do()
 		case <-ctx.Done():
 			return

@@ -4,6 +4,8 @@
 package hosted
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -11,6 +13,7 @@ import (
 	"time"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/syncqueue"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
 )
@@ -70,7 +73,7 @@ func TestQ33EachResyncPeriodHoldsBesideTheOther(t *testing.T) {
 				var mu sync.Mutex
 				var times []time.Duration
 				started := time.Now()
-				stop := startPeriodic(t.Context(), test.periods, 0, func() {
+				stop := startPeriodic(t.Context(), test.periods, func() {
 					mu.Lock()
 					defer mu.Unlock()
 					times = append(times, time.Since(started))
@@ -83,5 +86,42 @@ func TestQ33EachResyncPeriodHoldsBesideTheOther(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A start syncs all parents, and users wait for none of that.
+func TestAStartSyncsParentsBehindThoseThatChange(t *testing.T) {
+	c := made(t)
+	defer c.Close()
+	type synced struct {
+		parent object.Key
+		cause  syncqueue.Cause
+	}
+	const parents = 20
+	syncs := make(chan synced, 2*parents)
+	c.queue = syncqueue.New(t.Name(), 1, nil, func(_ context.Context, parent object.Key, cause syncqueue.Cause) syncqueue.Result {
+		syncs <- synced{parent, cause}
+		return syncqueue.Done(0)
+	})
+	for i := range parents {
+		c.parentChanged(nil, snapshotOf(fmt.Sprint("p-", i)).Parent, true)
+	}
+	changed := snapshotOf("p-19").Parent
+	c.parentChanged(changed, changed, false)
+	c.parentChanged(nil, snapshotOf("new").Parent, false)
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer stop()
+	running.Go(func() { c.queue.Run(ctx) })
+	for _, want := range []synced{{web("p-19"), syncqueue.ParentChanged}, {web("new"), syncqueue.ParentChanged}} {
+		if got := <-syncs; got != want {
+			t.Errorf("%s is synced because of %q, want %s because of %q", got.parent, got.cause, want.parent, want.cause)
+		}
+	}
+	for range parents - 1 {
+		if got := <-syncs; got.cause != syncqueue.ControllerStarted {
+			t.Errorf("%s is synced because of %q", got.parent, got.cause)
+		}
 	}
 }

@@ -37,7 +37,7 @@ func (r *Reconciler) Temporary(ctx context.Context, of hosted.ControllerObject) 
 		return nil, nil, r.Discovery.WithSuggestion(ctx, err)
 	}
 	dependencies := r.Dependencies
-	dependencies.Hook.Metrics, dependencies.Settled, dependencies.Tracer = nil, nil, nil
+	dependencies.Hook.Metrics, dependencies.Tracer = nil, nil
 	dependencies.Syncs, dependencies.Calls = nil, nil
 	temporary, err := hosted.New(dependencies, spec)
 	if err != nil {

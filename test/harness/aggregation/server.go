@@ -203,7 +203,7 @@ func (s *Server) GetAs(ctx context.Context, certificate *tls.Certificate, path s
 func (s *Server) caPath() string { return CAPath(s.DataDir) }
 
 // CAPath is where a server with this data directory keeps the authority of its certificate.
-func CAPath(dataDir string) string { return filepath.Join(dataDir, "pki", "ca.crt") }
+func CAPath(dataDir string) string { return filepath.Join(dataDir, "pki", "serving.crt") }
 
 // PID is the server's process id.
 func (s *Server) PID() int { return s.process.PID() }

@@ -96,7 +96,7 @@ spec:
 }
 
 func TestOnlyTheFrontProxyMaySayWhoTheUserIs(t *testing.T) {
-	ca, err := os.ReadFile(filepath.Join(env.Server.DataDir, "pki", "ca.crt"))
+	ca, err := os.ReadFile(filepath.Join(env.Server.DataDir, "pki", "serving.crt"))
 	if err != nil {
 		t.Fatal(err)
 	}

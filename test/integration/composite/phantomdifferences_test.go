@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 )
 
 // phantoms are children that the host stores in another form than the hook answers.
@@ -55,8 +54,9 @@ func TestPhantomDifferencesAreNoDifferences(t *testing.T) {
 		o.expectNoChildWrites("while the server runs", from)
 		controllers = append(controllers, o)
 	}
-	var from hostcluster.Position
-	defer restartedWith(t, func() { from = env.AuditEnd(t) }, "--sync-all-on-start")()
+	env.StopServer(t)
+	from := env.AuditEnd(t)
+	env.StartServer(t)
 	for _, o := range controllers {
 		o.waitUntilSynced("restarted", anyRequest)
 		o.expectNoChildWrites("after a restart", from)

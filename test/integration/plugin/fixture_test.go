@@ -10,6 +10,7 @@ import (
 	"flag"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -113,7 +114,8 @@ func next(of *request) hook.Answer {
 	return site(of, "<h2>"+of.Parent.Spec.Text+"</h2>\n<hr>\n", "swordfish")
 }
 
-// newSession returns a session in which the shop has two Websites, which are synced. Its files are in $DIR.
+// newSession returns a session in which the shop has two Websites, which are synced. Its files are in $DIR, and
+// at $FILES.
 func newSession(t *testing.T) *transcript.Session {
 	t.Helper()
 	binary, err := env.PluginBinary(t.Context())
@@ -146,6 +148,9 @@ func newSession(t *testing.T) *transcript.Session {
 		}
 	}
 	session.Words = append(session.Words, transcript.Word{Word: "$DIR", Meaning: render(t, session)})
+	files := httptest.NewServer(http.FileServer(http.Dir(session.Meaning("$DIR"))))
+	t.Cleanup(files.Close)
+	session.Words = append(session.Words, transcript.Word{Word: "$FILES", Meaning: files.URL})
 	directory := session.Meaning("$DIR")
 	for _, file := range []string{"crd.yaml", "sites.yaml", "controller.yaml"} {
 		path := filepath.Join(directory, file)

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"k8s.io/cli-runtime/pkg/resource"
+
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/localhook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/lookup"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/reviews"
@@ -103,7 +105,7 @@ func answering(t *testing.T, answer string) Hooks {
 // runOne runs the only case of a suite.
 func runOne(t *testing.T, files map[string]string, answer string) *Result {
 	t.Helper()
-	suite, err := Load(folder(t, files), nil)
+	suite, err := Load(folder(t, files), resource.FilenameOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,12 +10,12 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/lookup"
 )
@@ -84,7 +84,7 @@ func (g *Given) objects(of *Case) ([]*unstructured.Unstructured, error) {
 		return []*unstructured.Unstructured{copied}, nil
 	}
 	path := filepath.Join(filepath.Dir(of.Path), filepath.FromSlash(g.File))
-	read, err := lookup.Read([]string{path}, strings.NewReader(""))
+	read, err := lookup.Read(resource.FilenameOptions{Filenames: []string{path}})
 	if err != nil {
 		return nil, err
 	}

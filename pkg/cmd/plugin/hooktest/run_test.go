@@ -6,6 +6,8 @@ package hooktest
 import (
 	"strings"
 	"testing"
+
+	"k8s.io/cli-runtime/pkg/resource"
 )
 
 const (
@@ -136,7 +138,10 @@ func TestCasesThatCannotBeRun(t *testing.T) {
 }
 
 func TestAHookThatFailsIsTheErrorOfTheSync(t *testing.T) {
-	suite, err := Load(folder(t, map[string]string{"controller.yaml": composite, "tests/a.yaml": parent + "expect: {result: Failed, error: did not answer a JSON object}"}), nil)
+	suite, err := Load(folder(t, map[string]string{
+		"controller.yaml": composite,
+		"tests/a.yaml":    parent + "expect: {result: Failed, error: did not answer a JSON object}",
+	}), resource.FilenameOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

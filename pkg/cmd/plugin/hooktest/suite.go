@@ -9,9 +9,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/cli-runtime/pkg/resource"
 	"sigs.k8s.io/yaml"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/lookup"
@@ -47,9 +49,9 @@ const (
 	settingsFile = "suite.yaml"
 )
 
-// Load reads the tests of a folder. The filenames, if any, take the place of those of the settings.
-func Load(folder string, filenames []string) (*Suite, error) {
-	s, err := Begin(folder, filenames)
+// Load reads the tests of a folder. The files, if there are any, take the place of those of the settings.
+func Load(folder string, files resource.FilenameOptions) (*Suite, error) {
+	s, err := Begin(folder, files)
 	if err != nil {
 		return nil, err
 	}
@@ -57,20 +59,21 @@ func Load(folder string, filenames []string) (*Suite, error) {
 }
 
 // Begin is Load for a folder that need not have tests yet, which are not read.
-func Begin(folder string, filenames []string) (*Suite, error) {
+func Begin(folder string, files resource.FilenameOptions) (*Suite, error) {
 	s := &Suite{Folder: folder}
 	if err := s.readSettings(); err != nil {
 		return nil, err
 	}
-	if len(filenames) == 0 {
-		for _, name := range s.Filenames {
-			filenames = append(filenames, filepath.Join(folder, name))
-		}
+	if files.RequireFilenameOrKustomize() == nil {
+		return s, s.readManifests(files)
 	}
-	if len(filenames) == 0 {
-		filenames = []string{folder}
+	for _, name := range s.Filenames {
+		files.Filenames = append(files.Filenames, filepath.Join(folder, name))
 	}
-	return s, s.readManifests(filenames)
+	if len(files.Filenames) == 0 {
+		files.Filenames = []string{folder}
+	}
+	return s, s.readManifests(files)
 }
 
 func (s *Suite) readSettings() error {
@@ -89,8 +92,8 @@ func (s *Suite) readSettings() error {
 }
 
 // readManifests reads the controllers and the CustomResourceDefinitions in files. Other objects are ignored.
-func (s *Suite) readManifests(filenames []string) error {
-	read, err := lookup.Read(filenames, strings.NewReader(""))
+func (s *Suite) readManifests(files resource.FilenameOptions) error {
+	read, err := lookup.Read(files)
 	if err != nil {
 		return err
 	}
@@ -117,22 +120,24 @@ func (s *Suite) readManifests(filenames []string) error {
 		s.controllers = append(s.controllers, &testedController{Controller: of, object: read[i].Unstructured})
 	}
 	if len(s.controllers) == 0 {
-		return fmt.Errorf("there is no CompositeController or DecoratorController in %s", strings.Join(filenames, ", "))
+		from := strings.Join(append(files.Filenames, files.Kustomize), " ")
+		return fmt.Errorf("there is no CompositeController or DecoratorController in %s", strings.TrimSpace(from))
 	}
 	return nil
 }
 
 func (s *Suite) readCases() error {
 	folder := filepath.Join(s.Folder, casesFolder)
-	files, err := lookup.FilesIn(folder)
+	entries, err := os.ReadDir(folder)
 	if err != nil {
 		return fmt.Errorf("there are no tests: %w", err)
 	}
-	for _, path := range files {
-		if filepath.Base(path) == settingsFile {
+	for _, entry := range entries {
+		isManifest := slices.Contains(resource.FileExtensions, filepath.Ext(entry.Name()))
+		if entry.IsDir() || !isManifest || entry.Name() == settingsFile {
 			continue
 		}
-		one, err := readCase(path)
+		one, err := readCase(filepath.Join(folder, entry.Name()))
 		if err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/cli-runtime/pkg/resource"
 )
 
 func TestSuitesThatCannotBeRead(t *testing.T) {
@@ -21,7 +22,7 @@ func TestSuitesThatCannotBeRead(t *testing.T) {
 		want  string
 	}{
 		"no tests":                 {map[string]string{"controller.yaml": composite}, "there are no tests"},
-		"no controller":            {map[string]string{"tests/a.yaml": parent}, "there is no CompositeController or DecoratorController"},
+		"no controller":            {map[string]string{"crd.yaml": crd, "tests/a.yaml": parent}, "there is no CompositeController"},
 		"a misspelt setting":       {map[string]string{"controller.yaml": composite, "tests/suite.yaml": "hookComand: a", "tests/a.yaml": parent}, `unknown field "hookComand"`},
 		"a misspelt field":         {map[string]string{"controller.yaml": composite, "tests/a.yaml": parent + "expects: {}"}, `unknown field "expects"`},
 		"a misspelt expectation":   {map[string]string{"controller.yaml": composite, "tests/a.yaml": parent + "expect: {step: []}"}, `unknown field "step"`},
@@ -29,7 +30,8 @@ func TestSuitesThatCannotBeRead(t *testing.T) {
 		"a controller with a typo": {map[string]string{"controller.yaml": strings.Replace(composite, "childResources", "childResource", 1), "tests/a.yaml": parent}, "childResource"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := Load(folder(t, test.files), nil); err == nil || !strings.Contains(err.Error(), test.want) {
+			_, err := Load(folder(t, test.files), resource.FilenameOptions{})
+			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("the error is %v, want %q", err, test.want)
 			}
 		})

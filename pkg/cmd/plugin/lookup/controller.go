@@ -152,7 +152,7 @@ func (l *Lookup) Controller(ctx context.Context, argument string) (*Controller, 
 	case err == nil && apierrors.IsNotFound(other):
 		return composite, nil
 	case apierrors.IsNotFound(err) && apierrors.IsNotFound(other):
-		return nil, fmt.Errorf("there is no controller %q", name)
+		return nil, fmt.Errorf("there is no controller %q; give a parent as TYPE/NAME", name)
 	}
 	return decorator, other
 }

@@ -4,12 +4,15 @@
 package lookup
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/cli-runtime/pkg/resource"
 )
 
 func write(t *testing.T, folder, name, content string) string {
@@ -23,32 +26,76 @@ func write(t *testing.T, folder, name, content string) string {
 
 func TestRead(t *testing.T) {
 	folder := t.TempDir()
+	list := `{"apiVersion":"v1","kind":"List","items":[
+		{"apiVersion":"v1","kind":"C","metadata":{"name":"c"}},{"apiVersion":"v1","kind":"D","metadata":{"name":"d"}}]}`
 	write(t, folder, "b.yaml", "---\napiVersion: v1\nkind: A\nmetadata: {name: a}\n---\n# nothing\n---\napiVersion: v1\nkind: B\nmetadata: {name: b}\n")
-	write(t, folder, "a.json", `{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"C","metadata":{"name":"c"}},{"apiVersion":"v1","kind":"D","metadata":{"name":"d"}}]}`)
+	write(t, folder, "a.json", list)
 	write(t, folder, "README.md", "no manifest")
-	all, err := Read([]string{folder, "-"}, strings.NewReader("{apiVersion: v1, kind: E, metadata: {name: e}}"))
-	if err != nil {
+	if err := os.Mkdir(filepath.Join(folder, "below"), 0o750); err != nil {
 		t.Fatal(err)
 	}
-	var got []string
-	for _, one := range all {
-		got = append(got, filepath.Base(one.Path)+" "+one.GetKind())
-	}
-	if diff := cmp.Diff([]string{"a.json C", "a.json D", "b.yaml A", "b.yaml B", "- E"}, got); diff != "" {
-		t.Error(diff)
+	write(t, folder, "below/e.yaml", "{apiVersion: v1, kind: E, metadata: {name: e}}")
+	kustomization := t.TempDir()
+	write(t, kustomization, "kustomization.yaml", "namePrefix: my-\nresources: [f.yaml]\n")
+	write(t, kustomization, "f.yaml", "{apiVersion: v1, kind: F, metadata: {name: f}}")
+	served := httptest.NewServer(http.FileServer(http.Dir(folder)))
+	t.Cleanup(served.Close)
+	for name, test := range map[string]struct {
+		files resource.FilenameOptions
+		want  []string
+	}{
+		"nothing": {},
+		"a file": {
+			resource.FilenameOptions{Filenames: []string{folder + "/b.yaml"}},
+			[]string{"b.yaml A a", "b.yaml B b"},
+		},
+		"a folder": {
+			resource.FilenameOptions{Filenames: []string{folder}},
+			[]string{"a.json C c", "a.json D d", "b.yaml A a", "b.yaml B b"},
+		},
+		"a tree of folders": {
+			resource.FilenameOptions{Filenames: []string{folder}, Recursive: true},
+			[]string{"a.json C c", "a.json D d", "b.yaml A a", "b.yaml B b", "e.yaml E e"},
+		},
+		"a URL": {
+			resource.FilenameOptions{Filenames: []string{served.URL + "/a.json"}},
+			[]string{"a.json C c", "a.json D d"},
+		},
+		"a kustomization": {
+			resource.FilenameOptions{Kustomize: kustomization},
+			[]string{filepath.Base(kustomization) + " F my-f"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all, err := Read(test.files)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, one := range all {
+				got = append(got, filepath.Base(one.Path)+" "+one.GetKind()+" "+one.GetName())
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }
 
 func TestFilesThatCannotBeRead(t *testing.T) {
 	folder := t.TempDir()
+	served := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(served.Close)
 	for name, test := range map[string]struct{ path, want string }{
-		"missing":       {filepath.Join(folder, "none.yaml"), "none.yaml"},
-		"no YAML":       {write(t, folder, "a.yaml", "a: b: c"), "a.yaml"},
-		"no kind":       {write(t, folder, "b.yaml", "apiVersion: v1"), "without apiVersion or kind"},
-		"not an object": {write(t, folder, "c.yaml", "[1, 2]"), "c.yaml"},
+		"missing":        {filepath.Join(folder, "none.yaml"), "none.yaml"},
+		"missing at URL": {served.URL + "/none.yaml", "404"},
+		"no YAML":        {write(t, folder, "a.yaml", "a: b: c"), "a.yaml"},
+		"no kind":        {write(t, folder, "b.yaml", "apiVersion: v1"), "'Kind' is missing"},
+		"not an object":  {write(t, folder, "c.yaml", "[1, 2]"), "c.yaml"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := Read([]string{test.path}, nil); err == nil || !strings.Contains(err.Error(), test.want) {
+			_, err := Read(resource.FilenameOptions{Filenames: []string{test.path}})
+			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("the error is %v, want %q", err, test.want)
 			}
 		})
@@ -56,7 +103,7 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 }
 
 func TestControllersInFiles(t *testing.T) {
-	all, err := Read([]string{"-"}, strings.NewReader(`
+	path := write(t, t.TempDir(), "all.yaml", `
 apiVersion: metacontroller.k8s.io/v1alpha1
 kind: CompositeController
 metadata: {name: websites}
@@ -78,7 +125,8 @@ metadata: {name: a}
 apiVersion: metacontroller.k8s.io/v1alpha1
 kind: ControllerRevision
 metadata: {name: a}
-`))
+`)
+	all, err := Read(resource.FilenameOptions{Filenames: []string{path}})
 	if err != nil {
 		t.Fatal(err)
 	}

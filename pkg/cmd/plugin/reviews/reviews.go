@@ -5,6 +5,7 @@ package reviews
 
 import (
 	"context"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -56,4 +57,23 @@ func create(ctx context.Context, reviewer Reviewer, spec v1alpha1.SyncReviewSpec
 	}
 	answered.GetObjectKind().SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind("SyncReview"))
 	return answered, nil
+}
+
+// Add adds the summary of an answer to that of the answers before it.
+func Add(to *v1alpha1.SyncReviewSummary, of v1alpha1.SyncReviewSummary) {
+	to.Parents += of.Parents
+	to.Changed += of.Changed
+	to.Unchanged += of.Unchanged
+	to.Failed += of.Failed
+	to.Undecided += of.Undecided
+	for _, counted := range of.Steps {
+		at := slices.IndexFunc(to.Steps, func(other v1alpha1.ReviewedStepCount) bool {
+			return other.Operation == counted.Operation && other.APIVersion == counted.APIVersion && other.Kind == counted.Kind
+		})
+		if at < 0 {
+			to.Steps = append(to.Steps, counted)
+		} else {
+			to.Steps[at].Count += counted.Count
+		}
+	}
 }

@@ -18,6 +18,10 @@ import (
 // gone. Changes that come while the handler is busy are joined, see backlog.
 type Handler func(before, after *object.Object)
 
+// InitialHandler is a Handler that also handles the objects that existed when it was added: isInInitialList
+// reports whether the object is one of these.
+type InitialHandler func(before, after *object.Object, isInInitialList bool)
+
 // Filter reports whether a handler is called for a change. Where a type has many handlers, most
 // changes concern few of them, and most of the time would be spent on waking the others. A filter
 // runs with the informer's lock held: it must not read this cache or another one, or it would block.
@@ -28,7 +32,7 @@ type Filter func(before, after *object.Object) bool
 type Registration struct {
 	view    *View
 	filter  Filter
-	handler Handler
+	handler InitialHandler
 	// withInitial is true if the handler is also called for the objects that exist already.
 	withInitial bool
 
@@ -48,25 +52,27 @@ func (r *Registration) HasDelivered() bool { return r.delivered.Load() }
 
 // AddEventHandler adds a handler that is called for each object that exists, and then for each
 // change. Calls come one at a time.
-func (v *View) AddEventHandler(handler Handler) (*Registration, error) {
+func (v *View) AddEventHandler(handler InitialHandler) (*Registration, error) {
 	return v.addHandler(everyChange, handler, true)
 }
 
 // AddChangeHandler adds a handler that is called for each change, and not for the objects of the
 // first list. Calls come one at a time.
 func (v *View) AddChangeHandler(handler Handler) (*Registration, error) {
-	return v.addHandler(everyChange, handler, false)
+	return v.addHandler(everyChange, handler.ofChanges, false)
 }
 
 // AddFilteredHandler does what AddChangeHandler does, for the changes that pass the filter. A change
 // that passes is not lost when one that does not is joined with it.
 func (v *View) AddFilteredHandler(filter Filter, handler Handler) (*Registration, error) {
-	return v.addHandler(filter, handler, false)
+	return v.addHandler(filter, handler.ofChanges, false)
 }
 
 func everyChange(_, _ *object.Object) bool { return true }
 
-func (v *View) addHandler(filter Filter, handler Handler, withInitial bool) (*Registration, error) {
+func (h Handler) ofChanges(before, after *object.Object, _ bool) { h(before, after) }
+
+func (v *View) addHandler(filter Filter, handler InitialHandler, withInitial bool) (*Registration, error) {
 	ctx, cancel := context.WithCancel(v.informer.ctx)
 	r := &Registration{
 		view: v, filter: filter, handler: handler, withInitial: withInitial,
@@ -151,7 +157,7 @@ func (r *Registration) run(ctx context.Context) {
 				if ctx.Err() != nil {
 					return
 				}
-				r.handler(before, object.states[i+1])
+				r.handler(before, object.states[i+1], before == nil && !r.delivered.Load())
 			}
 		}
 		due = due.emptied()

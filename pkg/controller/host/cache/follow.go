@@ -32,7 +32,7 @@ func (i *Informers) Follow(ctx context.Context, of object.Type, name types.Names
 		i.Release(view)
 		return nil, err
 	}
-	registration, err := view.AddEventHandler(func(_, _ *object.Object) { handle() })
+	registration, err := view.AddEventHandler(func(_, _ *object.Object, _ bool) { handle() })
 	if err != nil {
 		i.Release(view)
 		return nil, err

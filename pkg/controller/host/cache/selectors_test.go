@@ -48,7 +48,7 @@ func listen(t *testing.T, informers *Informers, selector string) *listener {
 	return l
 }
 
-func (l *listener) changed(before, after *object.Object) {
+func (l *listener) changed(before, after *object.Object, _ bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {

@@ -297,12 +297,20 @@ func TestAFilteredHandlerGetsTheChangesThatPassItsFilter(t *testing.T) {
 func TestEventHandlerGetsWhatIsThereAndWhatChanges(t *testing.T) {
 	fake, view := watched(t)
 	changes := make(chan string, 10)
-	registration, err := view.AddEventHandler(func(before, after *object.Object) { changes <- versions(before, after) })
+	registration, err := view.AddEventHandler(func(before, after *object.Object, isInInitialList bool) {
+		change := versions(before, after)
+		if isInInitialList {
+			change += " at first"
+		}
+		changes <- change
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	// Each comes after the one before, because changes that come together are joined.
-	for _, step := range []struct{ kind, version, want string }{{"", "", "none->2"}, {"MODIFIED", "6", "2->6"}, {"DELETED", "7", "7->none"}} {
+	for _, step := range []struct{ kind, version, want string }{
+		{"", "", "none->2 at first"}, {"MODIFIED", "6", "2->6"}, {"DELETED", "7", "7->none"}, {"ADDED", "8", "none->8"},
+	} {
 		if step.kind != "" {
 			fake.send(step.kind, thing("a", step.version, ""))
 		}
@@ -311,8 +319,8 @@ func TestEventHandlerGetsWhatIsThereAndWhatChanges(t *testing.T) {
 		}
 	}
 	registration.Stop()
-	fake.send("ADDED", thing("b", "8", ""))
-	waitUntil(t, "b is in the cache", func() bool { return view.Seen("8") })
+	fake.send("ADDED", thing("b", "9", ""))
+	waitUntil(t, "b is in the cache", func() bool { return view.Seen("9") })
 	select {
 	case change := <-changes:
 		t.Errorf("a handler that was stopped was called with %s", change)
@@ -323,7 +331,7 @@ func TestEventHandlerGetsWhatIsThereAndWhatChanges(t *testing.T) {
 func TestAHandlerHasDeliveredWhatWasThere(t *testing.T) {
 	_, view := watched(t)
 	called, goOn := make(chan struct{}), make(chan struct{})
-	registration, err := view.AddEventHandler(func(_, _ *object.Object) {
+	registration, err := view.AddEventHandler(func(_, _ *object.Object, _ bool) {
 		close(called)
 		<-goOn
 	})

@@ -19,6 +19,8 @@ const (
 	// Asked is a sync that a user asked for.
 	Asked Cause = iota
 	ParentChanged
+	// ControllerStarted is the first sync of a parent that exists when its controller starts.
+	ControllerStarted
 	ChildChanged
 	NameFreed
 	RelatedChanged
@@ -32,7 +34,7 @@ const (
 
 func (c Cause) String() string {
 	return [...]string{
-		"asked for", "parent changed", "child changed", "name of a child became free", "related object changed", "schema changed",
+		"asked for", "parent changed", "controller started", "child changed", "name of a child became free", "related object changed", "schema changed",
 		"resync", "last sync", "retry",
 	}[c]
 }

@@ -38,12 +38,6 @@ func (o *Observer) Ignores(before, after *object.Object) bool {
 	}
 }
 
-// IgnoresStatus reports whether no change of a parent's status leads to a sync.
-func (o *Observer) IgnoresStatus(parent *object.Object) bool {
-	target := o.target(parent.GroupVersionKind().GroupKind())
-	return target != nil && target.ignoresStatus(parent)
-}
-
 // onlyStatusChanged reports whether a controller that ignores status changes may ignore the
 // change of a parent: it is the same object, it is not being deleted, and its generation, labels
 // and annotations are unchanged. If its type has no generations, all of its content but the

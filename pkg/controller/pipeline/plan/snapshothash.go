@@ -34,19 +34,6 @@ func DecoratorInputs(snapshot *pipeline.Snapshot) uint64 {
 	return h.digest.Sum64()
 }
 
-// SettledInputs returns the hash of what a hook is shown of a parent, and of what the plan depends on apart
-// from the answer. Unlike the others, it is the same in another process that sees the same objects. The
-// seed stands for all that is the same for all parents of a controller. If ignoresStatus is true, no change of
-// the parent's status leads to a sync, and the hash leaves it out.
-func SettledInputs(seed uint64, snapshot *pipeline.Snapshot, ignoresStatus bool) uint64 {
-	h := snapshotHash{}
-	h.digest.ResetWithSeed(seed)
-	h.addObservations(snapshot, ignoresStatus)
-	h.addNumber(uint64(snapshot.Parent.Generation))
-	h.addNumber(snapshot.Parent.Hash)
-	return h.digest.Sum64()
-}
-
 // snapshotHash hashes what a plan depends on.
 type snapshotHash struct{ digest xxhash.Digest }
 
@@ -54,16 +41,9 @@ type snapshotHash struct{ digest xxhash.Digest }
 func (h *snapshotHash) addSnapshot(snapshot *pipeline.Snapshot) {
 	h.digest.Reset()
 	h.addNumber(snapshot.SchemasVersion)
-	h.addObservations(snapshot, false)
-}
-
-// addObservations adds what was seen of the parent and of its children.
-func (h *snapshotHash) addObservations(snapshot *pipeline.Snapshot, withoutStatus bool) {
 	parent := snapshot.Parent
 	h.addText(string(parent.UID))
-	if !withoutStatus {
-		h.addBytes(parent.Lookup("status"))
-	}
+	h.addBytes(parent.Lookup("status"))
 	for _, value := range []bool{snapshot.Managed, snapshot.Finalizing, hasFinalizer(snapshot), parent.DeletionTimestamp != nil} {
 		h.addBool(value)
 	}

@@ -17,7 +17,6 @@ func TestErrorsAboutACandidateAreAboutItsFile(t *testing.T) {
 		want string
 	}{
 		"a field of the candidate":          {"web.yaml", apierrors.NewBadRequest("spec.candidate.hooks.sync: Required value"), "web.yaml: spec.hooks.sync: Required value"},
-		"a candidate of standard input":     {"-", apierrors.NewBadRequest("spec.candidate.hooks.sync: Required value"), "standard input: spec.hooks.sync: Required value"},
 		"a field whose name begins alike":   {"web.yaml", apierrors.NewBadRequest("spec.candidates[0]: Unknown field"), "spec.candidates[0]: Unknown field"},
 		"another field":                     {"web.yaml", apierrors.NewBadRequest("spec.parent: Required value"), "spec.parent: Required value"},
 		"an error that is not the server's": {"web.yaml", errors.New("spec.candidate: no answer"), "spec.candidate: no answer"},
