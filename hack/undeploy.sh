@@ -22,5 +22,5 @@ if [[ ${FORCE:-} != 1 && -n $($kubectl get apiservice "$apiservice" --ignore-not
     exit 1
   fi
 fi
-$kubectl delete apiservice "$apiservice" v1alpha1.migration.metacontroller.k8s.io --ignore-not-found
+$kubectl delete apiservice "$apiservice" --ignore-not-found
 $kubectl delete -k "$1" --ignore-not-found

@@ -4,55 +4,74 @@
 package migration
 
 import (
-	"context"
 	"fmt"
-	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/admission"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/install"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/validation"
 )
 
-// cacheFlushSeconds is the default of Metacontroller's --cache-flush-interval.
+// cacheFlushSeconds is the default of Metacontroller's --cache-flush-interval, by which its informers resync all parents.
 const cacheFlushSeconds = 30 * 60
 
-// findDifferences finds what controllers will do here that they do not do with Metacontroller, as far as their specs and the cluster
-// show. What shows only when hooks are called is found by Verify.
-func (m *Migration) findDifferences(ctx context.Context, all objects, found *findings) error {
+// findDifferences finds what the server refuses of the objects, and what it does otherwise than Metacontroller.
+func (m *Migration) findDifferences(all objects, found *findings) error {
+	scheme := runtime.NewScheme()
+	if err := install.Install(scheme); err != nil {
+		return err
+	}
 	rollouts := rolloutsOf(all)
 	var composites []*v1alpha1.CompositeController
-	for _, of := range all {
-		switch of.name {
-		case "CompositeController":
-			controller := &v1alpha1.CompositeController{}
-			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(of.Object, controller); err != nil {
-				return fmt.Errorf("%s: %w", of, err)
-			}
-			composites = append(composites, controller)
-			isDefined, err := m.isDefined(ctx, controller.Spec.ParentResource.ResourceRule)
-			if err != nil {
-				return err
-			}
-			ofComposite(controller, isDefined, rollouts[controller.Spec.ParentResource.GroupResource()], func(format string, args ...any) {
-				found.add(differs, of.String(), format, args...)
-			})
-		case "DecoratorController":
-			controller := &v1alpha1.DecoratorController{}
-			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(of.Object, controller); err != nil {
-				return fmt.Errorf("%s: %w", of, err)
-			}
-			ofDecorator(controller, func(format string, args ...any) { found.add(differs, of.String(), format, args...) })
+	for name, of := range all {
+		typed, err := scheme.New(v1alpha1.SchemeGroupVersion.WithKind(of.name))
+		if err != nil {
+			return err
+		}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content(of).Object, typed); err != nil {
+			found.add(blocks, "%s: the server cannot read it: %s", name, err)
+			continue
+		}
+		scheme.Default(typed)
+		internal, err := scheme.ConvertToVersion(typed, metacontroller.SchemeGroupVersion)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if err := invalid(internal); len(err) > 0 {
+			found.add(blocks, "%s: the server does not take it: %s", name, err.ToAggregate())
+		}
+		say := func(format string, args ...any) { found.add(differs, "%s: "+format, append([]any{name}, args...)...) }
+		switch typed := typed.(type) {
+		case *v1alpha1.CompositeController:
+			composites = append(composites, typed)
+			ofComposite(typed, rollouts[typed.Spec.ParentResource.GroupResource()], say)
+		case *v1alpha1.DecoratorController:
+			ofDecorator(typed, say)
 		}
 	}
-	// The server warns only of those that it has already.
 	for name, warning := range admission.SharedParents(composites) {
-		found.add(warns, "CompositeController "+name, "%s", warning)
+		found.add(warns, "CompositeController %s: %s", name, warning)
+	}
+	return nil
+}
+
+// invalid returns why the server refuses an object.
+func invalid(of runtime.Object) field.ErrorList {
+	switch of := of.(type) {
+	case *metacontroller.CompositeController:
+		return validation.ValidateCompositeController(of)
+	case *metacontroller.DecoratorController:
+		return validation.ValidateDecoratorController(of)
+	case *metacontroller.ControllerRevision:
+		return validation.ValidateControllerRevision(of)
 	}
 	return nil
 }
@@ -73,25 +92,9 @@ func rolloutsOf(all objects) map[schema.GroupResource]int {
 	return rolling
 }
 
-// isDefined reports whether a CustomResourceDefinition has a type. Metacontroller runs no CompositeController for others.
-func (m *Migration) isDefined(ctx context.Context, of v1alpha1.ResourceRule) (bool, error) {
-	name := of.GroupResource().String()
-	if !strings.Contains(name, ".") {
-		return false, nil
-	}
-	_, err := m.dynamic.Resource(definitions()).Get(ctx, name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
 // ofComposite says what a CompositeController will do differently. rolling is how many of its parents are in the middle of a rolling
 // update.
-func ofComposite(of *v1alpha1.CompositeController, isDefined bool, rolling int, say func(format string, args ...any)) {
-	if !isDefined {
-		say("its parents are not of a CustomResourceDefinition, so Metacontroller never ran it; it runs here as soon as the cluster serves them")
-	}
+func ofComposite(of *v1alpha1.CompositeController, rolling int, say func(format string, args ...any)) {
 	for _, child := range of.Spec.ChildResources {
 		if child.UpdateStrategy == nil {
 			continue

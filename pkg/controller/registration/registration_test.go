@@ -70,7 +70,7 @@ type followed struct {
 
 func follow(t *testing.T, prepare func(*fake.FakeDynamicClient), objects ...runtime.Object) *followed {
 	t.Helper()
-	kinds := map[schema.GroupVersionResource]string{apiServices(): "APIServiceList"}
+	kinds := map[schema.GroupVersionResource]string{apiServices(): "APIServiceList", definitionResource(): "CustomResourceDefinitionList"}
 	f := &followed{client: fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, objects...)}
 	prepare(f.client)
 	f.Registration = newRegistration(f.client, config)
