@@ -98,11 +98,12 @@ run-clean: tools ## Remove what `make run` registered at the cluster of $KUBECON
 
 .PHONY: deploy
 deploy: ## Install the server in the cluster of $KUBECONFIG, and wait until it serves (DEPLOY, IMAGE).
+	$(KUBECTL) apply -f artifacts/deploy/base/namespace.yaml
 	$(KUBECTL) kustomize $(DEPLOY) | sed 's|image: metacontroller/metacontroller-apiserver:latest|image: $(IMAGE)|' | $(KUBECTL) apply -f -
 	$(KUBECTL) wait --for=jsonpath='{.status.conditions[*].reason}'=Passed --timeout=120s apiservice/v1alpha1.metacontroller.k8s.io
 
 .PHONY: undeploy
-undeploy: ## Remove what `make deploy` installed, with its namespace and volume (DEPLOY, FORCE=1).
+undeploy: ## Remove what `make deploy` installed, with its volume (DEPLOY, FORCE=1).
 	KUBECTL="$(KUBECTL)" FORCE="$(FORCE)" hack/undeploy.sh $(DEPLOY)
 
 # `make migrate` says how far a migration from Metacontroller is; STEP does a step, with FLAGS.

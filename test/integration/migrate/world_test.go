@@ -136,7 +136,12 @@ func (w *world) command(args ...string) *exec.Cmd {
 	if err != nil {
 		w.Fatal(err)
 	}
-	all := append([]string{"migrate"}, args...)
+	all := []string{"migrate"}
+	for _, arg := range args { // without a step, it says how far the migration is
+		if arg != "" {
+			all = append(all, arg)
+		}
+	}
 	all = append(all, "--service-port="+strconv.Itoa(w.port), "--kubeconfig="+w.kubeconfig, "--timeout=1m")
 	return exec.Command(binary, all...)
 }

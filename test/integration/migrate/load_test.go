@@ -1,0 +1,133 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package migrate
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+)
+
+// load is clients that write all the time.
+type load struct {
+	*world
+	running sync.WaitGroup
+
+	mu sync.Mutex
+	// keys are annotations that were written, each by one write, by the object. There are objects that were created, and not deleted.
+	keys    map[string][]string
+	deleted map[string]bool
+	// refused counts writes that the policy refused, and acknowledged those that were accepted.
+	refused, acknowledged int
+}
+
+// write does one write, and notes whether it was accepted.
+func (l *load) write(do func() error, note func()) {
+	err := do()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case err == nil:
+		l.acknowledged++
+		note()
+	case strings.Contains(err.Error(), "metacontroller-apiserver migrate is moving these objects"):
+		l.refused++
+	}
+}
+
+// work annotates objects, and creates and deletes others, until ctx ends.
+func (l *load) work(ctx context.Context, worker, objects int) {
+	client := env.Dynamic.Resource(compositeControllers)
+	sent := context.WithoutCancel(ctx) // so that it is known of each write whether it was accepted
+	for turn := 0; ctx.Err() == nil; turn++ {
+		name, key := fmt.Sprintf("c-%d", turn%objects), fmt.Sprintf("key-%d-%d", worker, turn)
+		l.write(func() error {
+			patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:""}}}`, key)
+			_, err := client.Patch(sent, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "load"})
+			return err
+		}, func() { l.keys[name] = append(l.keys[name], key) })
+		if made := fmt.Sprintf("made-%d-%d", worker, turn); turn%10 == 0 {
+			l.write(func() error {
+				_, err := client.Create(sent, controller(made), metav1.CreateOptions{FieldManager: "load"})
+				return err
+			}, func() { l.keys[made] = nil })
+		}
+		if gone := fmt.Sprintf("made-%d-%d", worker, turn-25); turn%10 == 5 && turn > 25 {
+			l.write(func() error { return client.Delete(sent, gone, metav1.DeleteOptions{}) }, func() {
+				delete(l.keys, gone)
+				l.deleted[gone] = true
+			})
+		}
+		pause(ctx, 20*time.Millisecond)
+	}
+}
+
+func controller(name string) *unstructured.Unstructured {
+	made := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(fmt.Appendf(nil, plain, name, "http://127.0.0.1:1"), &made.Object); err != nil {
+		panic(err)
+	}
+	return made
+}
+
+// No write that was accepted is lost, and nothing that was deleted is back.
+func TestNoWriteIsLost(t *testing.T) {
+	const objects, workers = 30, 3
+	w := newWorld(t)
+	l := &load{world: w, keys: map[string][]string{}, deleted: map[string]bool{}}
+	for i := range objects {
+		env.Apply(t, fmt.Sprintf(plain, fmt.Sprintf("c-%d", i), "http://127.0.0.1:1"))
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer l.running.Wait()
+	defer stop()
+	for i := range workers {
+		l.running.Go(func() { l.work(ctx, i, objects) })
+	}
+	for _, step := range []string{"switch", "back", "switch", "back"} {
+		pause(ctx, 300*time.Millisecond) // so that something is written between the steps
+		l.mu.Lock()
+		acknowledged, refused := l.acknowledged, l.refused
+		l.mu.Unlock()
+		w.migrate(step, "--original=none", "--accept-writes")
+		l.mu.Lock()
+		t.Logf("%d writes were accepted before %s, %d during it; %d were refused", acknowledged, step, l.acknowledged-acknowledged, l.refused-refused)
+		if l.refused == refused || acknowledged == 0 {
+			t.Errorf("nothing was refused during %s, or nothing accepted before it", step)
+		}
+		l.mu.Unlock()
+	}
+	stop()
+	l.running.Wait()
+	list, err := env.Dynamic.Resource(compositeControllers).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]map[string]string{}
+	for _, of := range list.Items {
+		found[of.GetName()] = of.GetAnnotations()
+		if l.deleted[of.GetName()] {
+			t.Errorf("%s was deleted, and is back", of.GetName())
+		}
+	}
+	for name, keys := range l.keys {
+		annotations, exists := found[name]
+		if !exists {
+			t.Errorf("%s is lost", name)
+		}
+		for _, key := range keys {
+			if _, written := annotations[key]; !written {
+				t.Errorf("%s has lost %s", name, key)
+			}
+		}
+	}
+}

@@ -1,0 +1,59 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package migrate
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/manual"
+)
+
+// readerOf returns who follows a page in a world. The program that the page names has the port of the world's server.
+func (w *world) readerOf() *manual.Reader {
+	w.Helper()
+	binary, err := env.ServerBinary(w.Context())
+	if err != nil {
+		w.Fatal(err)
+	}
+	programs := w.TempDir()
+	program := fmt.Sprintf("#!/bin/sh\nexec '%s' \"$@\" --service-port=%d --kubeconfig='%s'\n", binary, w.port, w.kubeconfig)
+	if err := os.WriteFile(filepath.Join(programs, "metacontroller-apiserver"), []byte(program), 0o700); err != nil {
+		w.Fatal(err)
+	}
+	return &manual.Reader{
+		Folder:      w.TempDir(),
+		Environment: append(env.Host.KubectlCommand(w.Context()).Env, "PATH="+programs+":"+filepath.Dir(env.Host.Kubectl())+":"+os.Getenv("PATH")),
+		Patience:    time.Minute,
+	}
+}
+
+// Who follows the page, from its first step to its last and back, sees what it shows.
+func TestTheCommandsOfThePageWork(t *testing.T) {
+	page, err := manual.Read("docs/migrate.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t)
+	e, _ := newEstate(w, []shape{{name: "websites", method: "RollingInPlace", rolls: true}, {name: "labels", method: "InPlace", decorates: true}})
+	for _, of := range e.shapes {
+		if _, err := e.leaveController(of); err != nil {
+			t.Fatal(err)
+		}
+		if err := e.leaveParent(of, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.installOriginal(1)
+	from := env.AuditEnd(t)
+	if ran := w.readerOf().Follow(t, page); ran < 5 {
+		t.Errorf("%d blocks of commands were run", ran)
+	}
+	w.waitForDefinitions()
+	w.waitForOriginal(true)
+	e.expectNoChildWrites(from)
+}
