@@ -98,10 +98,7 @@ func (m *Migration) changeAPIService(ctx context.Context, change func(*unstructu
 		if err != nil {
 			return err
 		}
-		before := found.DeepCopy()
-		if change(found); equalObjects(before.Object, found.Object) {
-			return nil
-		}
+		change(found)
 		_, err = m.dynamic.Resource(apiServices()).Update(ctx, found, metav1.UpdateOptions{})
 		return err
 	})

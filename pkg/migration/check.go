@@ -5,12 +5,12 @@ package migration
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,10 +43,6 @@ func (m *Migration) Check(ctx context.Context) error {
 // check makes all checks. needsServer says that the server must be there.
 func (m *Migration) check(ctx context.Context, now *situation, needsServer bool) error {
 	found := &findings{}
-	if err := m.findRights(ctx, found); err != nil || len(found.lines[blocks]) > 0 {
-		m.sayFindings(found)
-		return firstError(err, found.blocked())
-	}
 	for _, find := range []func(context.Context, *situation, *findings) error{m.findHost, m.findDefinitions, m.findOriginal, m.findObjects} {
 		if err := find(ctx, now, found); err != nil {
 			return err
@@ -57,37 +53,6 @@ func (m *Migration) check(ctx context.Context, now *situation, needsServer bool)
 	}
 	m.sayFindings(found)
 	return found.blocked()
-}
-
-// findRights asks the cluster which rights are missing.
-func (m *Migration) findRights(ctx context.Context, found *findings) error {
-	needs := map[string][]string{
-		"customresourcedefinitions.apiextensions.k8s.io":                 {"get", "list", "create", "update", "delete"},
-		"apiservices.apiregistration.k8s.io":                             {"get", "update", "delete"},
-		"validatingadmissionpolicies.admissionregistration.k8s.io":       {"get", "create", "update", "delete"},
-		"validatingadmissionpolicybindings.admissionregistration.k8s.io": {"create", "delete"},
-		"statefulsets.apps": {"list", "patch"}, "deployments.apps": {"list", "patch"}, "pods": {"list"}, "services": {"get"},
-	}
-	for _, kind := range kinds() {
-		needs[kind.definition()] = []string{"list", "create", "update", "delete"}
-	}
-	for _, name := range slices.Sorted(maps.Keys(needs)) {
-		resource, group, _ := strings.Cut(name, ".")
-		for _, verb := range needs[name] {
-			answer, err := m.kube.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
-				Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
-					Group: group, Version: "*", Resource: resource, Verb: verb,
-				}},
-			}, metav1.CreateOptions{})
-			if err != nil {
-				return fmt.Errorf("ask the cluster which rights there are: %w", err)
-			}
-			if !answer.Status.Allowed {
-				found.add(blocks, "you lack the right to %s %s", verb, name)
-			}
-		}
-	}
-	return nil
 }
 
 // findHost checks the cluster itself.
@@ -123,8 +88,8 @@ func (m *Migration) findDefinitions(ctx context.Context, now *situation, found *
 			found.add(blocks, "CustomResourceDefinition %s: %s", of.GetName(), err)
 		}
 		if by := managerOf(of.Unstructured); by != "" {
-			found.add(warns, "%s manages the CustomResourceDefinition %s: have it leave that alone until the migration is finished, "+
-				"for what it removes, it removes with all objects", by, of.GetName())
+			found.add(warns, "the CustomResourceDefinition %s has %s: have the tool that manages it leave it alone until the migration is finished, "+
+				"for what it removes, it removes with all objects", of.GetName(), by)
 		}
 	}
 	list, err := m.dynamic.Resource(definitions()).List(ctx, metav1.ListOptions{})
@@ -140,22 +105,16 @@ func (m *Migration) findDefinitions(ctx context.Context, now *situation, found *
 	return nil
 }
 
-// managerOf returns who says that it manages an object; empty if nobody does.
+// managerOf returns the label or annotation by which another tool says that it manages an object; empty if there is none.
 func managerOf(of *unstructured.Unstructured) string {
-	if release := of.GetAnnotations()["meta.helm.sh/release-name"]; release != "" {
-		return "the Helm release " + release
-	}
-	_, tracked := of.GetAnnotations()["argocd.argoproj.io/tracking-id"]
-	_, labelled := of.GetLabels()["argocd.argoproj.io/instance"]
-	_, flux := of.GetLabels()["kustomize.toolkit.fluxcd.io/name"]
-	_, lifecycle := of.GetLabels()["olm.managed"]
-	switch {
-	case tracked || labelled:
-		return "Argo CD"
-	case flux:
-		return "Flux"
-	case lifecycle:
-		return "the Operator Lifecycle Manager"
+	for _, names := range []map[string]string{of.GetLabels(), of.GetAnnotations()} {
+		for _, name := range slices.Sorted(maps.Keys(names)) {
+			for _, tool := range []string{"argocd.argoproj.io/", "fluxcd.io/", "meta.helm.sh/", "olm."} {
+				if strings.Contains(name, tool) {
+					return name
+				}
+			}
+		}
 	}
 	return ""
 }
@@ -170,97 +129,54 @@ func (m *Migration) findOriginal(ctx context.Context, now *situation, found *fin
 		found.add(blocks, "no workload of Metacontroller was recognised, by its command or image. Name it by --original=deployment/NAMESPACE/NAME "+
 			"or statefulset/NAMESPACE/NAME, or stop it yourself and say --original=none")
 	}
-	ours, err := m.serverFlags(ctx)
-	if err != nil {
-		return err
-	}
 	for _, of := range workloads {
 		found.add(informs, "Metacontroller runs as %s, with %s", of.Workload, counted(int(of.replicas), "replica"))
 		if now.leadsHere && of.replicas > 0 {
 			found.add(warns, "Metacontroller runs beside the server, as a client of its API")
 		}
-		theirs := flagsOf(of.args)
-		for _, name := range slices.Sorted(maps.Keys(theirs)) {
-			switch {
-			case ours == nil && theirs[name] != defaultFlags()[name]:
-				found.add(warns, "Metacontroller runs with --%s=%q: the server must, too", name, theirs[name])
-			case ours != nil && theirs[name] != ours[name]:
-				found.add(warns, "Metacontroller runs with --%s=%q, and the server with %q: it would run other controllers, or write each child once",
-					name, theirs[name], ours[name])
+		for i, arg := range of.args {
+			name, _, hasValue := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+			if !slices.Contains(decisiveFlags(), name) {
+				continue
 			}
+			if !hasValue && i+1 < len(of.args) {
+				arg += "=" + of.args[i+1]
+			}
+			found.add(warns, "Metacontroller runs with %s: the server must, too, or it runs other controllers, or writes each child once", arg)
 		}
 	}
 	return nil
 }
 
-// defaultFlags returns the flags of Metacontroller that decide what is written.
-func defaultFlags() map[string]string {
-	return map[string]string{"apply-strategy": "dynamic-apply", "apply-strategy-ssa-field-manager": "metacontroller", "target-label-selector": ""}
-}
-
-func flagsOf(args []string) map[string]string {
-	flags := defaultFlags()
-	for i, arg := range args {
-		name, value, hasValue := strings.Cut(strings.TrimLeft(arg, "-"), "=")
-		if _, known := flags[name]; !known || !strings.HasPrefix(arg, "-") {
-			continue
-		}
-		if !hasValue && i+1 < len(args) {
-			value = args[i+1]
-		}
-		flags[name] = value
-	}
-	return flags
-}
-
-// serverPods returns the Pods behind the Service of the server. There is no Service if it is nil.
-func (m *Migration) serverPods(ctx context.Context) (service *corev1.Service, pods []corev1.Pod, err error) {
-	service, err = m.kube.CoreV1().Services(m.config.Service.Namespace).Get(ctx, m.config.Service.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil, nil, nil
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("read the Service of the server: %w", err)
-	}
-	if len(service.Spec.Selector) == 0 {
-		return service, nil, nil
-	}
-	list, err := m.kube.CoreV1().Pods(service.Namespace).List(ctx, metav1.ListOptions{
-		LabelSelector: metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: service.Spec.Selector}),
-	})
-	if err != nil {
-		return nil, nil, fmt.Errorf("look for the Pods of the server: %w", err)
-	}
-	return service, list.Items, nil
-}
-
-// serverFlags returns the flags of the server; nil if they are not known.
-func (m *Migration) serverFlags(ctx context.Context) (map[string]string, error) {
-	_, pods, err := m.serverPods(ctx)
-	for _, pod := range pods {
-		for _, container := range pod.Spec.Containers {
-			if len(container.Args) > 0 {
-				return flagsOf(container.Args), nil
-			}
-		}
-	}
-	return nil, err
+// decisiveFlags returns the flags of Metacontroller that decide what is written.
+func decisiveFlags() []string {
+	return []string{"apply-strategy", "apply-strategy-ssa-field-manager", "target-label-selector"}
 }
 
 // findServer checks that the server is there. Before that is needed, its absence stands in nobody's way.
 func (m *Migration) findServer(ctx context.Context, found *findings, isNeeded bool) error {
-	service, pods, err := m.serverPods(ctx)
-	if err != nil {
-		return err
-	}
 	severity := warns
 	if isNeeded {
 		severity = blocks
 	}
-	switch {
-	case service == nil:
+	service, err := m.kube.CoreV1().Services(m.config.Service.Namespace).Get(ctx, m.config.Service.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
 		found.add(severity, "the server is not installed: there is no Service %s. Install it, without its APIService, before migrate switch", m.config.Service)
-	case len(service.Spec.Selector) > 0 && !slices.ContainsFunc(pods, isReady):
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read the Service of the server: %w", err)
+	}
+	if len(service.Spec.Selector) == 0 {
+		return nil
+	}
+	pods, err := m.kube.CoreV1().Pods(service.Namespace).List(ctx, metav1.ListOptions{
+		LabelSelector: metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: service.Spec.Selector}),
+	})
+	if err != nil {
+		return fmt.Errorf("look for the Pods of the server: %w", err)
+	}
+	if !slices.ContainsFunc(pods.Items, isReady) {
 		found.add(severity, "no Pod of the server is ready, behind the Service %s", m.config.Service)
 	}
 	return nil
@@ -313,15 +229,8 @@ func (m *Migration) findObjects(ctx context.Context, now *situation, found *find
 }
 
 func collected(dependents []string) string {
-	return fmt.Sprintf("%s to these objects by UIDs that copies do not have, so the garbage collector would delete what belongs: %s; "+
-		"take its metadata.ownerReferences off", belong(len(dependents)), enumerate.First(maxNamed, dependents))
-}
-
-func belong(count int) string {
-	if count == 1 {
-		return "1 object belongs"
-	}
-	return fmt.Sprintf("%d objects belong", count)
+	return "these belong to the objects by UIDs that copies do not have, so the garbage collector would delete them: " +
+		enumerate.First(maxNamed, dependents) + "; take their metadata.ownerReferences off"
 }
 
 // findBack returns an error if something stands in the way of Back.
@@ -337,7 +246,7 @@ func (m *Migration) findBack(ctx context.Context, now *situation) error {
 	}
 	dependents, err := m.dependents(ctx, all)
 	if err == nil && len(dependents) > 0 {
-		err = fmt.Errorf("%s", collected(dependents))
+		err = errors.New(collected(dependents))
 	}
 	return err
 }

@@ -96,5 +96,3 @@ func differingPaths(a, b map[string]any) []string {
 	}
 	return paths
 }
-
-func equalObjects(a, b map[string]any) bool { return reflect.DeepEqual(a, b) }

@@ -69,15 +69,6 @@ func (m *Migration) compare(ctx context.Context, source, target side) (differenc
 	return differences, len(want), nil
 }
 
-// OthersError is the error of a server that has objects of its own, which a step would overwrite or leave behind.
-type OthersError struct{ Objects []string }
-
-func (e *OthersError) Error() string {
-	return fmt.Sprintf("the server has %s that differ from the definitions, whose objects count: %s\n"+
-		"save what you need of them with kubectl get -o yaml while the server serves the API, then repeat this with --discard-others",
-		counted(len(e.Objects), "object"), enumerate.First(maxNamed, e.Objects))
-}
-
 // maxRounds is how often objects are written until both sides are the same.
 const maxRounds = 3
 
@@ -104,21 +95,20 @@ func (m *Migration) copy(ctx context.Context, source, target side) error {
 	}
 }
 
-// refuseOthers returns an *OthersError about what the server has of its own.
+// refuseOthers returns an error about what the server has of its own, which a step would overwrite or leave behind.
 func (m *Migration) refuseOthers(differences []difference, target side) error {
-	if target != inServer || m.config.DiscardOthers {
-		return nil
-	}
 	var others []string
 	for _, of := range differences {
-		if of.target != nil {
+		if of.target != nil && target == inServer && !m.config.DiscardOthers {
 			others = append(others, of.what)
 		}
 	}
-	if len(others) > 0 {
-		return &OthersError{others}
+	if len(others) == 0 {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("the server has %s that differ from the definitions, whose objects count: %s\n"+
+		"save what you need of them with kubectl get -o yaml while the server serves the API, then repeat this with --discard-others",
+		counted(len(others), "object"), enumerate.First(maxNamed, others))
 }
 
 // writeAll writes what differs, the kinds one after the other. It returns all errors, so that one reads of all objects that are refused.
@@ -219,8 +209,8 @@ func (m *Migration) client(of object, on side) dynamic.ResourceInterface {
 	return m.dynamic.Resource(of.in(on.version())).Namespace(of.GetNamespace())
 }
 
-// cleanAll removes all objects from the server once the definitions have them, so that none comes alive there another time. It returns
-// an *OthersError if the server has others.
+// cleanAll removes all objects from the server once the definitions have them, so that none comes alive there another time. It
+// returns an error if the server has others.
 func (m *Migration) cleanAll(ctx context.Context) error { return m.clean(ctx, m.refuseOthers) }
 
 // cleanCopies removes from the server what the definitions have, and leaves what else it has.

@@ -7,13 +7,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 
-	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/tools/pager"
@@ -29,42 +26,26 @@ func (m *Migration) dependents(ctx context.Context, all objects) (found []string
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
 		return nil, fmt.Errorf("ask the cluster for its types: %w", err)
 	}
-	var mu sync.Mutex
-	group, groupCtx := errgroup.WithContext(ctx)
-	group.SetLimit(parallel)
-	for _, list := range discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "get", "delete"}}, lists) {
-		version, err := schema.ParseGroupVersion(list.GroupVersion)
-		if err != nil {
-			return nil, err
-		}
-		for _, of := range list.APIResources {
-			group.Go(func() error {
-				names, err := m.dependentsIn(groupCtx, version.WithResource(of.Name), owners)
-				mu.Lock()
-				defer mu.Unlock()
-				found = append(found, names...)
-				return err
-			})
+	lists = discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "get", "delete"}}, lists)
+	resources, err := discovery.GroupVersionResources(lists)
+	if err != nil {
+		return nil, err
+	}
+	for resource := range resources {
+		pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return m.metadata.Resource(resource).List(ctx, options)
+		})
+		err := pages.EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
+			of := item.(*metav1.PartialObjectMetadata)
+			if slices.ContainsFunc(of.OwnerReferences, func(owner metav1.OwnerReference) bool { return owners[owner.UID] }) {
+				found = append(found, fmt.Sprintf("%s %s", resource.GroupResource(), types.NamespacedName{Namespace: of.Namespace, Name: of.Name}))
+			}
+			return nil
+		})
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsMethodNotSupported(err) {
+			return nil, fmt.Errorf("look for %s that belong to controllers: %w", resource.GroupResource(), err)
 		}
 	}
-	err = group.Wait()
 	slices.Sort(found)
-	return found, err
-}
-
-func (m *Migration) dependentsIn(ctx context.Context, in schema.GroupVersionResource, owners map[types.UID]bool) (found []string, err error) {
-	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return m.metadata.Resource(in).List(ctx, options)
-	})
-	err = pages.EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
-		of := item.(*metav1.PartialObjectMetadata)
-		if slices.ContainsFunc(of.OwnerReferences, func(owner metav1.OwnerReference) bool { return owners[owner.UID] }) {
-			found = append(found, fmt.Sprintf("%s %s", in.GroupResource(), types.NamespacedName{Namespace: of.Namespace, Name: of.Name}))
-		}
-		return nil
-	})
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsMethodNotSupported(err) {
-		return nil, fmt.Errorf("look for %s that belong to controllers: %w", in.GroupResource(), err)
-	}
 	return found, nil
 }

@@ -4,6 +4,7 @@
 package migration
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -43,25 +44,13 @@ func (m *Migration) sayFindings(found *findings) {
 	}
 }
 
-// BlockedError is the error of a migration that something stands in the way of.
-type BlockedError struct{ Count int }
-
-func (e *BlockedError) Error() string {
-	return fmt.Sprintf("%s in the way: see above", map[bool]string{true: "one thing stands", false: fmt.Sprintf("%d things stand", e.Count)}[e.Count == 1])
-}
-
 func (f *findings) blocked() error {
-	if count := len(f.lines[blocks]); count > 0 {
-		return &BlockedError{count}
+	switch count := len(f.lines[blocks]); count {
+	case 0:
+		return nil
+	case 1:
+		return errors.New("one thing stands in the way: see above")
+	default:
+		return fmt.Errorf("%d things stand in the way: see above", count)
 	}
-	return nil
-}
-
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -82,6 +82,7 @@ func (m *Migration) freeze(ctx context.Context, counts side) error {
 	wanted := policy(self.Status.UserInfo.Username, counts)
 	policies := m.kube.AdmissionregistrationV1().ValidatingAdmissionPolicies()
 	_, err = policies.Create(ctx, wanted, metav1.CreateOptions{})
+	isNew := err == nil
 	if apierrors.IsAlreadyExists(err) { // of an interrupted step, maybe of another user
 		err = m.changePolicy(ctx, func(of *admissionv1.ValidatingAdmissionPolicy) { of.Spec = wanted.Spec })
 	}
@@ -92,11 +93,15 @@ func (m *Migration) freeze(ctx context.Context, counts side) error {
 		ObjectMeta: metav1.ObjectMeta{Name: policyName},
 		Spec:       admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: policyName, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}},
 	}, metav1.CreateOptions{})
-	if err != nil && !apierrors.IsAlreadyExists(err) {
+	isBound := apierrors.IsAlreadyExists(err)
+	if err != nil && !isBound {
 		return fmt.Errorf("create the ValidatingAdmissionPolicyBinding %s: %w", policyName, err)
 	}
 	if err := m.untilFrozen(ctx); err != nil {
 		return err
+	}
+	if !isNew && isBound {
+		return nil
 	}
 	m.say("writes to the API are refused from here on")
 	return pause(ctx, settlePeriod)

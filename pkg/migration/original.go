@@ -12,8 +12,11 @@ import (
 	"strconv"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
@@ -66,33 +69,32 @@ func (m *Migration) originals(ctx context.Context) (found []runningOriginal, err
 	if named == NoWorkload() {
 		return nil, nil
 	}
-	add := func(kind string, of metav1.ObjectMeta, replicas *int32, selector *metav1.LabelSelector, pod corev1.PodSpec) {
-		is := Workload{kind, of.Namespace, of.Name}
-		args, runs := argsOfOriginal(pod)
-		if is != named && (named != (Workload{}) || !runs) {
-			return
+	for _, kind := range []string{"statefulset", "deployment"} {
+		list, err := m.dynamic.Resource(workloads(kind)).Namespace(named.Namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, fmt.Errorf("look for Metacontroller: %w", err)
 		}
-		before, _ := strconv.ParseInt(of.Annotations[replicasAnnotation], 10, 32)
-		found = append(found, runningOriginal{is, ptr.Deref(replicas, 1), selector, args, int32(before)})
-	}
-	sets, err := m.kube.AppsV1().StatefulSets(named.Namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("look for Metacontroller: %w", err)
-	}
-	for _, of := range sets.Items {
-		add("statefulset", of.ObjectMeta, of.Spec.Replicas, of.Spec.Selector, of.Spec.Template.Spec)
-	}
-	deployments, err := m.kube.AppsV1().Deployments(named.Namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("look for Metacontroller: %w", err)
-	}
-	for _, of := range deployments.Items {
-		add("deployment", of.ObjectMeta, of.Spec.Replicas, of.Spec.Selector, of.Spec.Template.Spec)
+		for _, item := range list.Items {
+			var of appsv1.StatefulSet // a Deployment has what is read here, too
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(item.Object, &of); err != nil {
+				return nil, fmt.Errorf("look for Metacontroller: %w", err)
+			}
+			is := Workload{kind, of.Namespace, of.Name}
+			args, runs := argsOfOriginal(of.Spec.Template.Spec)
+			if is == named || named == (Workload{}) && runs {
+				before, _ := strconv.ParseInt(of.Annotations[replicasAnnotation], 10, 32)
+				found = append(found, runningOriginal{is, ptr.Deref(of.Spec.Replicas, 1), of.Spec.Selector, args, int32(before)})
+			}
+		}
 	}
 	if named != (Workload{}) && len(found) == 0 {
 		return nil, fmt.Errorf("there is no %s", named)
 	}
 	return found, nil
+}
+
+func workloads(kind string) schema.GroupVersionResource {
+	return appsv1.SchemeGroupVersion.WithResource(kind + "s")
 }
 
 // argsOfOriginal returns the arguments of the container that runs Metacontroller, by its command or its image, or else those of the
@@ -204,11 +206,7 @@ func (m *Migration) scale(ctx context.Context, of runningOriginal, replicas int3
 	if err != nil {
 		return err
 	}
-	if of.Kind == "deployment" {
-		_, err = m.kube.AppsV1().Deployments(of.Namespace).Patch(ctx, of.Name, types.MergePatchType, patch, metav1.PatchOptions{})
-	} else {
-		_, err = m.kube.AppsV1().StatefulSets(of.Namespace).Patch(ctx, of.Name, types.MergePatchType, patch, metav1.PatchOptions{})
-	}
+	_, err = m.dynamic.Resource(workloads(of.Kind)).Namespace(of.Namespace).Patch(ctx, of.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 	if err != nil {
 		return fmt.Errorf("scale %s to %d: %w", of.Workload, replicas, err)
 	}

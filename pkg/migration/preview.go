@@ -9,9 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
-	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -20,8 +18,6 @@ import (
 )
 
 const (
-	// parallelPreviews is how many controllers are previewed at once.
-	parallelPreviews = 4
 	// previewPage is how many parents are in one preview, and previewSeconds how long that may take.
 	previewPage    = 100
 	previewSeconds = 30
@@ -29,71 +25,54 @@ const (
 	maxWrites = 30
 )
 
-// previewing collects what the controllers of the server would write if they ran now.
-type previewing struct {
-	*Migration
-
-	mu sync.Mutex
+// previewed is what the controllers of the server would write if they ran now.
+type previewed struct {
 	// parents is how many were previewed.
 	parents int
 	// children are writes to children, others those to parents and their revisions, and failures what would fail.
 	children, others, failures []string
 }
 
-// errWrites is the error of controllers that would write children.
-var errWrites = errors.New("the controllers of the server would write children, or fail, as listed above: mend that, or repeat this with --accept-writes")
-
 // preview lists what the controllers of the server would write. Their hooks are called for that. It returns an error if that is more
 // than the user accepts.
 func (m *Migration) preview(ctx context.Context) error {
-	p := &previewing{Migration: m}
 	controllers, err := m.controllers(ctx)
 	if err != nil {
 		return err
 	}
-	group, groupCtx := errgroup.WithContext(ctx)
-	group.SetLimit(parallelPreviews)
+	p := &previewed{}
 	for _, of := range controllers {
-		group.Go(func() error {
-			return p.controller(groupCtx, v1alpha1.SyncReviewController{Kind: of.name, Name: of.GetName()})
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return err
+		if err := m.previewController(ctx, p, v1alpha1.SyncReviewController{Kind: of.name, Name: of.GetName()}); err != nil {
+			return err
+		}
 	}
 	m.say("previewed %s: %s to children", counted(p.parents, "parent"), counted(len(p.children), "write"))
-	p.list("", p.children)
-	p.list("expected writes to parents and revisions:", p.others)
-	p.list("failures:", p.failures)
+	m.list("", p.children)
+	m.list("expected writes to parents and revisions:", p.others)
+	m.list("failures:", p.failures)
 	if len(p.children)+len(p.failures) > 0 && !m.config.AcceptWrites {
-		return errWrites
+		return errors.New("the controllers of the server would write children, or fail, as listed above: mend that, or repeat this with --accept-writes")
 	}
 	return nil
 }
 
-// controller previews all parents of a controller.
-func (p *previewing) controller(ctx context.Context, of v1alpha1.SyncReviewController) error {
-	from := ""
+// previewController previews all parents of a controller.
+func (m *Migration) previewController(ctx context.Context, p *previewed, of v1alpha1.SyncReviewController) error {
+	parents := &v1alpha1.SyncReviewParents{Limit: ptr.To[int32](previewPage)}
 	for {
-		answer, err := p.reviews.Create(ctx, &v1alpha1.SyncReview{Spec: v1alpha1.SyncReviewSpec{
-			Controller: of, Until: v1alpha1.SyncReviewUntilPlan, Details: v1alpha1.SyncReviewDetailsSteps, TimeoutSeconds: ptr.To[int32](previewSeconds),
-			Parents: &v1alpha1.SyncReviewParents{Limit: ptr.To[int32](previewPage), Continue: from},
+		answer, err := m.reviews.Create(ctx, &v1alpha1.SyncReview{Spec: v1alpha1.SyncReviewSpec{
+			Controller: of, Until: v1alpha1.SyncReviewUntilPlan, Details: v1alpha1.SyncReviewDetailsSteps,
+			TimeoutSeconds: ptr.To[int32](previewSeconds), Parents: parents,
 		}}, metav1.CreateOptions{})
-		p.mu.Lock()
 		switch {
-		case err == nil:
-			p.note(of, answer.Status.Syncs)
 		case isAboutController(err):
 			p.failures = append(p.failures, fmt.Sprintf("%s %s: %s", of.Kind, of.Name, err))
-		}
-		p.mu.Unlock()
-		switch {
-		case isAboutController(err):
 			return nil
 		case err != nil:
 			return fmt.Errorf("preview %s %s: %w", of.Kind, of.Name, err)
 		}
-		if from = answer.Status.Continue; from == "" {
+		p.note(of, answer.Status.Syncs)
+		if parents.Continue = answer.Status.Continue; parents.Continue == "" {
 			return nil
 		}
 	}
@@ -105,7 +84,7 @@ func isAboutController(err error) bool {
 }
 
 // note notes what the syncs of some parents would do.
-func (p *previewing) note(of v1alpha1.SyncReviewController, syncs []v1alpha1.ReviewedSync) {
+func (p *previewed) note(of v1alpha1.SyncReviewController, syncs []v1alpha1.ReviewedSync) {
 	p.parents += len(syncs)
 	for _, sync := range syncs {
 		about := fmt.Sprintf("%s %s, %s: ", of.Kind, of.Name, named(sync.Parent))
@@ -128,16 +107,16 @@ func (p *previewing) note(of v1alpha1.SyncReviewController, syncs []v1alpha1.Rev
 }
 
 // list prints some lines.
-func (p *previewing) list(title string, lines []string) {
+func (m *Migration) list(title string, lines []string) {
 	slices.Sort(lines)
 	if len(lines) > 0 && title != "" {
-		p.say("%s", title)
+		m.say("%s", title)
 	}
 	for _, line := range lines[:min(len(lines), maxWrites)] {
-		p.say("  %s", strings.ReplaceAll(line, "\n", "\n    "))
+		m.say("  %s", strings.ReplaceAll(line, "\n", "\n    "))
 	}
 	if more := len(lines) - maxWrites; more > 0 {
-		p.say("  and %d more", more)
+		m.say("  and %d more", more)
 	}
 }
 

@@ -175,9 +175,6 @@ func (m *Migration) nothingIsDeleted(ctx context.Context) error {
 // serveFromDefinitions has the definitions serve the objects that they have. It works without the server, too. clean removes what the
 // server has.
 func (m *Migration) serveFromDefinitions(ctx context.Context, clean func(*Migration, context.Context) error) error {
-	if err := m.openDefinitions(ctx, false); err != nil {
-		return err
-	}
 	now, err := m.situation(ctx)
 	if err != nil {
 		return err
@@ -187,7 +184,11 @@ func (m *Migration) serveFromDefinitions(ctx context.Context, clean func(*Migrat
 		if err := m.freeze(ctx, inDefinitions); err != nil {
 			return err
 		}
-		if err := clean(m, ctx); err != nil {
+		err := m.openDefinitions(ctx, false)
+		if err == nil {
+			err = clean(m, ctx)
+		}
+		if err != nil {
 			if now.policy == nil {
 				err = errors.Join(err, m.thaw(ctx))
 			}
@@ -206,10 +207,7 @@ func (m *Migration) serveFromDefinitions(ctx context.Context, clean func(*Migrat
 		return err
 	}
 	m.say("the CustomResourceDefinitions serve the API")
-	if err := m.thaw(ctx); err != nil {
-		return err
-	}
-	return m.startOriginal(ctx)
+	return errors.Join(m.thaw(ctx), m.startOriginal(ctx))
 }
 
 // Finish removes the definitions with the copies in them.

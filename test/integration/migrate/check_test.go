@@ -56,8 +56,8 @@ func TestWhatCheckSays(t *testing.T) {
 	w.expectSays([]string{"check"}, false,
 		"The CustomResourceDefinitions serve the API.", "2 CompositeControllers", "0 DecoratorControllers", "0 ControllerRevisions",
 		"Metacontroller runs as statefulset/metacontroller/metacontroller, with 1 replica",
-		`Metacontroller runs with --apply-strategy="server-side-apply": the server must, too`,
-		"Argo CD manages the CustomResourceDefinition compositecontrollers.metacontroller.k8s.io",
+		"Metacontroller runs with --apply-strategy=server-side-apply: the server must, too",
+		"the CustomResourceDefinition compositecontrollers.metacontroller.k8s.io has argocd.argoproj.io/instance",
 		`CompositeController "b" may handle the same parents`, "the server is not installed: there is no Service", "Nothing stands in the way")
 	owner, err := env.Dynamic.Resource(compositeControllers).Get(t.Context(), "a", metav1.GetOptions{})
 	if err != nil {
@@ -70,7 +70,7 @@ metadata: {name: dependent, namespace: %s, ownerReferences: [{apiVersion: metaco
 `, env.Namespace(t), owner.GetUID()))
 	env.Apply(t, fmt.Sprintf(plain, "odd", "ftp://hooks.example"))
 	w.expectSays([]string{"switch"}, true, "Stands in the way:", "CompositeController odd: the server does not take it", "spec.hooks.sync.webhook.url",
-		"1 object belongs to these objects by UIDs", "/dependent", "3 things stand in the way")
+		"these belong to the objects by UIDs", "/dependent", "3 things stand in the way")
 	w.patchDefinition("decoratorcontrollers.metacontroller.k8s.io", `{"spec":{"conversion":{"strategy":"Webhook","webhook":{"conversionReviewVersions":["v1"],"clientConfig":{"url":"https://127.0.0.1:1/"}}}}}`)
 	w.expectSays([]string{"check"}, true, "it has a conversion webhook")
 	for _, event := range env.AuditEvents(t, from, hostcluster.Request{User: migrator, Verbs: hostcluster.Writes()}) {
