@@ -59,7 +59,8 @@ func (s apiService) leadsTo() types.NamespacedName {
 func (m *Migration) leadHere(ctx context.Context) error {
 	err := m.changeAPIService(ctx, func(of *unstructured.Unstructured) {
 		spec := of.Object["spec"].(map[string]any)
-		spec["service"] = map[string]any{"namespace": m.config.Service.Namespace, "name": m.config.Service.Name, "port": int64(m.config.Port)}
+		spec["service"] = map[string]any{"namespace": m.config.Service.Namespace, "name": m.config.Service.Name,
+			"port": int64(m.config.Port)}
 		labels := orEmpty(of.GetLabels())
 		labels[automanagedLabel] = "false"
 		of.SetLabels(labels)
@@ -112,7 +113,8 @@ func (m *Migration) changeAPIService(ctx context.Context, change func(*unstructu
 func (m *Migration) leadBack(ctx context.Context, from apiService) error {
 	if from.exists() && from.GetLabels()[automanagedLabel] != "true" {
 		uid := from.GetUID()
-		err := m.dynamic.Resource(apiServices()).Delete(ctx, apiServiceName, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+		err := m.dynamic.Resource(apiServices()).Delete(ctx, apiServiceName,
+			metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("delete the APIService %s, which leads to the server: %w", apiServiceName, err)
 		}
@@ -147,7 +149,8 @@ func (m *Migration) servedHere(ctx context.Context) error {
 	return nil
 }
 
-// discovered returns nil if the cluster's list of all types, by which clients and the deletion of namespaces find them, has the kinds.
+// discovered returns nil if the cluster's list of all types, by which clients and the deletion of namespaces find
+// them, has the kinds.
 func (m *Migration) discovered(ctx context.Context) error {
 	_, lists, err := m.kube.Discovery().ServerGroupsAndResourcesWithContext(ctx)
 	for _, list := range lists {

@@ -21,11 +21,12 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/registration"
 )
 
-// minHostVersion is the oldest version of Kubernetes that the server extends, and the first with ValidatingAdmissionPolicies.
+// minHostVersion is the oldest version of Kubernetes that the server extends, and the first with
+// ValidatingAdmissionPolicies.
 const minHostVersion = "1.30"
 
-// Check says what stands in the way of Switch, and what will be different. It writes nothing, and needs no server. It returns a
-// *BlockedError if something stands in the way.
+// Check says what stands in the way of Switch, and what will be different. It writes nothing, and needs no server. It
+// returns an error if something stands in the way.
 func (m *Migration) Check(ctx context.Context) error {
 	now, err := m.situation(ctx)
 	if err != nil {
@@ -43,7 +44,8 @@ func (m *Migration) Check(ctx context.Context) error {
 // check makes all checks. needsServer says that the server must be there.
 func (m *Migration) check(ctx context.Context, now *situation, needsServer bool) error {
 	found := &findings{}
-	for _, find := range []func(context.Context, *situation, *findings) error{m.findHost, m.findDefinitions, m.findOriginal, m.findObjects} {
+	for _, find := range []func(context.Context, *situation, *findings) error{m.findHost, m.findDefinitions,
+		m.findOriginal, m.findObjects} {
 		if err := find(ctx, now, found); err != nil {
 			return err
 		}
@@ -61,7 +63,8 @@ func (m *Migration) findHost(ctx context.Context, now *situation, found *finding
 	if err != nil {
 		return fmt.Errorf("ask the cluster for its version: %w", err)
 	}
-	if is, err := version.ParseGeneric(info.GitVersion); err == nil && is.LessThan(version.MustParseGeneric(minHostVersion)) {
+	if is, err := version.ParseGeneric(info.GitVersion); err == nil &&
+		is.LessThan(version.MustParseGeneric(minHostVersion)) {
 		found.add(blocks, "the version of the cluster is %s, and the server needs %s", info.GitVersion, minHostVersion)
 	}
 	if leadsTo := now.service; leadsTo.exists() && leadsTo.leadsTo().Name != "" && !now.leadsHere {
@@ -72,8 +75,8 @@ func (m *Migration) findHost(ctx context.Context, now *situation, found *finding
 		return nil
 	}
 	if err := m.discovered(ctx); err != nil {
-		found.add(blocks, "%s, so no namespace can be deleted, and kubectl does not find the kinds. kube-apiserver mends it when it makes the "+
-			"APIService anew; nothing is lost: kubectl delete apiservice %s", err, apiServiceName)
+		found.add(blocks, "%s, so no namespace can be deleted, and kubectl does not find the kinds. kube-apiserver mends it "+
+			"when it makes the APIService anew; nothing is lost: kubectl delete apiservice %s", err, apiServiceName)
 	}
 	return nil
 }
@@ -81,15 +84,16 @@ func (m *Migration) findHost(ctx context.Context, now *situation, found *finding
 // findDefinitions checks the definitions.
 func (m *Migration) findDefinitions(ctx context.Context, now *situation, found *findings) error {
 	if len(now.definitions) == 0 {
-		found.add(blocks, "there are no CustomResourceDefinitions of Metacontroller, so there is nothing to move: install the server")
+		found.add(blocks, "there are no CustomResourceDefinitions of Metacontroller, so there is nothing to move: install "+
+			"the server")
 	}
 	for _, of := range now.definitions {
 		if err := of.unfit(); err != nil {
 			found.add(blocks, "CustomResourceDefinition %s: %s", of.GetName(), err)
 		}
 		if by := managerOf(of.Unstructured); by != "" {
-			found.add(warns, "the CustomResourceDefinition %s has %s: have the tool that manages it leave it alone until the migration is finished, "+
-				"for what it removes, it removes with all objects", of.GetName(), by)
+			found.add(warns, "the CustomResourceDefinition %s has %s: have the tool that manages it leave it alone until the "+
+				"migration is finished, for what it removes, it removes with all objects", of.GetName(), by)
 		}
 	}
 	list, err := m.dynamic.Resource(definitions()).List(ctx, metav1.ListOptions{})
@@ -99,13 +103,15 @@ func (m *Migration) findDefinitions(ctx context.Context, now *situation, found *
 	for _, of := range list.Items {
 		resource, in, _ := strings.Cut(of.GetName(), ".")
 		if _, known := now.definitions[resource]; in == group && !known {
-			found.add(blocks, "the CustomResourceDefinition %s is of the same group and none of Metacontroller: move it to another group", of.GetName())
+			found.add(blocks, "the CustomResourceDefinition %s is of the same group and none of Metacontroller: move it to "+
+				"another group", of.GetName())
 		}
 	}
 	return nil
 }
 
-// managerOf returns the label or annotation by which another tool says that it manages an object; empty if there is none.
+// managerOf returns the label or annotation by which another tool says that it manages an object; empty if there is
+// none.
 func managerOf(of *unstructured.Unstructured) string {
 	for _, names := range []map[string]string{of.GetLabels(), of.GetAnnotations()} {
 		for _, name := range slices.Sorted(maps.Keys(names)) {
@@ -126,8 +132,8 @@ func (m *Migration) findOriginal(ctx context.Context, now *situation, found *fin
 		return err
 	}
 	if len(workloads) == 0 && m.config.Original != NoWorkload() {
-		found.add(blocks, "no workload of Metacontroller was recognised, by its command or image. Name it by --original=deployment/NAMESPACE/NAME "+
-			"or statefulset/NAMESPACE/NAME, or stop it yourself and say --original=none")
+		found.add(blocks, "no workload of Metacontroller was recognised, by its command or image. Name it by "+
+			"--original=deployment/NAMESPACE/NAME or statefulset/NAMESPACE/NAME, or stop it yourself and say --original=none")
 	}
 	for _, of := range workloads {
 		found.add(informs, "Metacontroller runs as %s, with %s", of.Workload, counted(int(of.replicas), "replica"))
@@ -142,7 +148,8 @@ func (m *Migration) findOriginal(ctx context.Context, now *situation, found *fin
 			if !hasValue && i+1 < len(of.args) {
 				arg += "=" + of.args[i+1]
 			}
-			found.add(warns, "Metacontroller runs with %s: the server must, too, or it runs other controllers, or writes each child once", arg)
+			found.add(warns, "Metacontroller runs with %s: the server must, too, or it runs other controllers, or writes each "+
+				"child once", arg)
 		}
 	}
 	return nil
@@ -159,9 +166,11 @@ func (m *Migration) findServer(ctx context.Context, found *findings, isNeeded bo
 	if isNeeded {
 		severity = blocks
 	}
-	service, err := m.kube.CoreV1().Services(m.config.Service.Namespace).Get(ctx, m.config.Service.Name, metav1.GetOptions{})
+	service, err := m.kube.CoreV1().Services(m.config.Service.Namespace).Get(ctx, m.config.Service.Name,
+		metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		found.add(severity, "the server is not installed: there is no Service %s. Install it, without its APIService, before migrate switch", m.config.Service)
+		found.add(severity, "the server is not installed: there is no Service %s. Install it, without its APIService, "+
+			"before migrate switch", m.config.Service)
 		return nil
 	}
 	if err != nil {
@@ -198,8 +207,8 @@ func (m *Migration) findObjects(ctx context.Context, now *situation, found *find
 		from = copyVersion
 		for _, of := range now.definitions {
 			if !registration.Serves(of.Unstructured, copyVersion) {
-				found.add(warns, "the objects of the CustomResourceDefinitions cannot be read, because the APIService leads to the server: "+
-					"migrate switch checks them when it has made them readable")
+				found.add(warns, "the objects of the CustomResourceDefinitions cannot be read, because the APIService leads to "+
+					"the server: migrate switch checks them when it has made them readable")
 				return nil
 			}
 		}

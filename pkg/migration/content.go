@@ -34,11 +34,13 @@ func body(of *unstructured.Unstructured) map[string]any {
 	return rest
 }
 
-// content returns what moves of an object: with the fields that only the server knows, unless the object was changed without them.
+// content returns what moves of an object: with the fields that only the server knows, unless the object was changed
+// without them.
 func content(of object) *unstructured.Unstructured {
 	moved := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(body(of.Unstructured))}
 	annotations := maps.Clone(of.GetAnnotations())
-	if kept := (fields{}); json.Unmarshal([]byte(annotations[fieldsAnnotation]), &kept) == nil && reflect.DeepEqual(kept.Stored, moved.Object) {
+	if kept := (fields{}); json.Unmarshal([]byte(annotations[fieldsAnnotation]), &kept) == nil &&
+		reflect.DeepEqual(kept.Stored, moved.Object) {
 		moved.Object = kept.Full
 	}
 	delete(annotations, fieldsAnnotation)

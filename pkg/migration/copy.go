@@ -72,7 +72,8 @@ func (m *Migration) compare(ctx context.Context, source, target side) (differenc
 // maxRounds is how often objects are written until both sides are the same.
 const maxRounds = 3
 
-// copy makes the target as the source is. What the server has and the definitions do not is deleted or overwritten only if that is wanted.
+// copy makes the target as the source is. What the server has and the definitions do not is deleted or overwritten
+// only if that is wanted.
 func (m *Migration) copy(ctx context.Context, source, target side) error {
 	for round := 1; ; round++ {
 		differences, count, err := m.compare(ctx, source, target)
@@ -107,11 +108,13 @@ func (m *Migration) refuseOthers(differences []difference, target side) error {
 		return nil
 	}
 	return fmt.Errorf("the server has %s that differ from the definitions, whose objects count: %s\n"+
-		"save what you need of them with kubectl get -o yaml while the server serves the API, then repeat this with --discard-others",
+		"save what you need of them with kubectl get -o yaml while the server serves the API, then repeat this with "+
+		"--discard-others",
 		counted(len(others), "object"), enumerate.First(maxNamed, others))
 }
 
-// writeAll writes what differs, the kinds one after the other. It returns all errors, so that one reads of all objects that are refused.
+// writeAll writes what differs, the kinds one after the other. It returns all errors, so that one reads of all
+// objects that are refused.
 func (m *Migration) writeAll(ctx context.Context, differences []difference, to side) error {
 	var mu sync.Mutex
 	var failed []error
@@ -173,7 +176,8 @@ func (m *Migration) write(ctx context.Context, of difference, to side) error {
 			return err
 		}
 		if missing {
-			m.say("%s has fields that Metacontroller does not know: %s", of.source, strings.Join(differingPaths(body(made), full), ", "))
+			m.say("%s has fields that Metacontroller does not know: %s", of.source, strings.Join(differingPaths(body(made),
+				full), ", "))
 		}
 	}
 	// Who applies the object on the server's side goes on to own its fields. A creation does not take owners over.
@@ -209,8 +213,8 @@ func (m *Migration) client(of object, on side) dynamic.ResourceInterface {
 	return m.dynamic.Resource(of.in(on.version())).Namespace(of.GetNamespace())
 }
 
-// cleanAll removes all objects from the server once the definitions have them, so that none comes alive there another time. It
-// returns an error if the server has others.
+// cleanAll removes all objects from the server once the definitions have them, so that none comes alive there another
+// time. It returns an error if the server has others.
 func (m *Migration) cleanAll(ctx context.Context) error { return m.clean(ctx, m.refuseOthers) }
 
 // cleanCopies removes from the server what the definitions have, and leaves what else it has.

@@ -103,7 +103,8 @@ func (d definition) unfit() error {
 	case d.GetDeletionTimestamp() != nil:
 		return errors.New("it is being deleted, and its objects with it")
 	case conversion == "Webhook":
-		return errors.New("it has a conversion webhook, so what is stored may differ from what is served: set spec.conversion to {strategy: None}")
+		return errors.New("it has a conversion webhook, so what is stored may differ from what is served: set " +
+			"spec.conversion to {strategy: None}")
 	case stored == nil || stored["storage"] != true:
 		return fmt.Errorf("it does not store objects in version %s", servedVersion)
 	}
@@ -139,8 +140,8 @@ func (m *Migration) changeDefinitions(ctx context.Context, change func(definitio
 	return nil
 }
 
-// openDefinitions has the definitions serve the copyVersion. It creates those that are missing if that is wanted; they do not
-// serve the API yet.
+// openDefinitions has the definitions serve the copyVersion. It creates those that are missing if that is wanted;
+// they do not serve the API yet.
 func (m *Migration) openDefinitions(ctx context.Context, create bool) error {
 	for _, kind := range kinds() {
 		found, err := m.getDefinition(ctx, kind)
@@ -165,25 +166,26 @@ func (m *Migration) openDefinitions(ctx context.Context, create bool) error {
 	if err := m.changeDefinitions(ctx, definition.addCopyVersion); err != nil {
 		return err
 	}
-	return m.until(ctx, fmt.Sprintf("the serving of the CustomResourceDefinitions in version %s", copyVersion), func(ctx context.Context) error {
-		for _, kind := range kinds() {
-			found, err := m.getDefinition(ctx, kind)
-			if err != nil {
-				return err
+	return m.until(ctx, fmt.Sprintf("the serving of the CustomResourceDefinitions in version %s", copyVersion),
+		func(ctx context.Context) error {
+			for _, kind := range kinds() {
+				found, err := m.getDefinition(ctx, kind)
+				if err != nil {
+					return err
+				}
+				if found.Unstructured == nil {
+					continue
+				}
+				if _, err := m.dynamic.Resource(kind.in(copyVersion)).List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
+					return err
+				}
 			}
-			if found.Unstructured == nil {
-				continue
-			}
-			if _, err := m.dynamic.Resource(kind.in(copyVersion)).List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+			return nil
+		})
 }
 
-// reminderInterval is how long a definition may be deleted before the cluster is reminded of it by an annotation: kube-apiserver
-// may forget a definition whose objects it could not list when the deletion began.
+// reminderInterval is how long a definition may be deleted before the cluster is reminded of it by an annotation:
+// kube-apiserver may forget a definition whose objects it could not list when the deletion began.
 const reminderInterval = 5 * time.Second
 
 // untilDeleted waits until a definition that is being deleted is gone.

@@ -16,7 +16,8 @@ import (
 	"k8s.io/client-go/tools/pager"
 )
 
-// dependents returns what belongs to objects by their UIDs. The copies have other UIDs, so the garbage collector would delete it.
+// dependents returns what belongs to objects by their UIDs. The copies have other UIDs, so the garbage collector
+// would delete it.
 func (m *Migration) dependents(ctx context.Context, all objects) (found []string, err error) {
 	owners := map[types.UID]bool{}
 	for _, of := range all {
@@ -38,7 +39,8 @@ func (m *Migration) dependents(ctx context.Context, all objects) (found []string
 		err := pages.EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
 			of := item.(*metav1.PartialObjectMetadata)
 			if slices.ContainsFunc(of.OwnerReferences, func(owner metav1.OwnerReference) bool { return owners[owner.UID] }) {
-				found = append(found, fmt.Sprintf("%s %s", resource.GroupResource(), types.NamespacedName{Namespace: of.Namespace, Name: of.Name}))
+				found = append(found, fmt.Sprintf("%s %s", resource.GroupResource(), types.NamespacedName{Namespace: of.Namespace,
+					Name: of.Name}))
 			}
 			return nil
 		})

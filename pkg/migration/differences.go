@@ -77,7 +77,8 @@ func ofComposite(of *v1alpha1.CompositeController, say func(format string, args 
 		}
 		switch child.UpdateStrategy.Method {
 		case v1alpha1.ChildUpdateRollingInPlace, v1alpha1.ChildUpdateRollingRecreate:
-			say("%s are rolled one by one to the end, also if a rolling update is in progress; Metacontroller stops after the first child (Q2)", child.Resource)
+			say("%s are rolled one by one to the end, also if a rolling update is in progress; Metacontroller stops after the "+
+				"first child (Q2)", child.Resource)
 			say("the condition Updated of its parents gets a lastTransitionTime, by one write of the status of each")
 		}
 	}
@@ -91,7 +92,8 @@ func ofDecorator(of *v1alpha1.DecoratorController, say func(format string, args 
 	seen := map[schema.GroupResource]bool{}
 	for _, rule := range of.Spec.Resources {
 		if seen[rule.GroupResource()] {
-			say("%s are listed twice: an object is selected if any of the rules selects it; with Metacontroller only the last one counts (Q41)", rule.Resource)
+			say("%s are listed twice: an object is selected if any of the rules selects it; with Metacontroller only the last "+
+				"one counts (Q41)", rule.Resource)
 		}
 		seen[rule.GroupResource()] = true
 	}
@@ -102,9 +104,11 @@ func ofDecorator(of *v1alpha1.DecoratorController, say func(format string, args 
 
 func ofHooks(finalize, customize *v1alpha1.Hook, say func(format string, args ...any)) {
 	if finalize != nil {
-		say("it gets the finalizer %s; when it is deleted, its own finalizer is first taken off its parents (Q13)", v1alpha1.DrainFinalizer)
+		say("it gets the finalizer %s; when it is deleted, its own finalizer is first taken off its parents (Q13)",
+			v1alpha1.DrainFinalizer)
 	}
 	if customize != nil {
-		say("its customize hook is asked again when labels or annotations of a parent change (Q26), and parents are synced when labels of namespaces change (Q28)")
+		say("its customize hook is asked again when labels or annotations of a parent change (Q26), and parents are synced " +
+			"when labels of namespaces change (Q28)")
 	}
 }

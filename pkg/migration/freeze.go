@@ -30,11 +30,13 @@ const (
 	// settlePeriod is how long a change of the policy may take until all kube-apiservers know it.
 	settlePeriod = 2 * time.Second
 
-	frozenMessage = "metacontroller-apiserver migrate is moving these objects, so nobody else can write them for some seconds: try again. " +
-		"If this lasts, a step was interrupted: do 'metacontroller-apiserver migrate switch' or 'back' again"
+	frozenMessage = "metacontroller-apiserver migrate is moving these objects, so nobody else can write them for some " +
+		"seconds: try again. If this lasts, a step was interrupted: do 'metacontroller-apiserver migrate switch' or " +
+		"'back' again"
 )
 
-// policy refuses writes to the objects by everybody but this user with the field manager of this package, and the servers themselves.
+// policy refuses writes to the objects by everybody but this user with the field manager of this package, and the
+// servers themselves.
 func policy(user string, counts side) *admissionv1.ValidatingAdmissionPolicy {
 	var resources []string
 	for _, kind := range kinds() {
@@ -53,8 +55,8 @@ func policy(user string, counts side) *admissionv1.ValidatingAdmissionPolicy {
 			Validations: []admissionv1.Validation{{
 				// A deletion has no field manager. That of this package has a precondition, and kubectl's has none.
 				Expression: fmt.Sprintf("request.userInfo.username == 'system:apiserver' || request.userInfo.username == %s && "+
-					"(request.operation == 'DELETE' ? has(request.options.preconditions) : "+
-					"has(request.options.fieldManager) && request.options.fieldManager == '%s')", strconv.Quote(user), manager),
+					"(request.operation == 'DELETE' ? has(request.options.preconditions) : has(request.options.fieldManager) && "+
+					"request.options.fieldManager == '%s')", strconv.Quote(user), manager),
 				Message: frozenMessage,
 			}},
 		},
@@ -72,10 +74,11 @@ func (m *Migration) getPolicy(ctx context.Context) (*admissionv1.ValidatingAdmis
 	return found, nil
 }
 
-// freeze has the objects written by nobody else, on whichever side serves the API. It notes which side counts, unless an interrupted
-// step has done so.
+// freeze has the objects written by nobody else, on whichever side serves the API. It notes which side counts, unless
+// an interrupted step has done so.
 func (m *Migration) freeze(ctx context.Context, counts side) error {
-	self, err := m.kube.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	self, err := m.kube.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{},
+		metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("ask the cluster for the name of the user: %w", err)
 	}
@@ -89,10 +92,12 @@ func (m *Migration) freeze(ctx context.Context, counts side) error {
 	if err != nil {
 		return fmt.Errorf("create the ValidatingAdmissionPolicy %s: %w", policyName, err)
 	}
-	_, err = m.kube.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Create(ctx, &admissionv1.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: policyName},
-		Spec:       admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: policyName, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}},
-	}, metav1.CreateOptions{})
+	_, err = m.kube.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Create(ctx,
+		&admissionv1.ValidatingAdmissionPolicyBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: policyName},
+			Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: policyName,
+				ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}},
+		}, metav1.CreateOptions{})
 	isBound := apierrors.IsAlreadyExists(err)
 	if err != nil && !isBound {
 		return fmt.Errorf("create the ValidatingAdmissionPolicyBinding %s: %w", policyName, err)
@@ -111,9 +116,10 @@ func (m *Migration) freeze(ctx context.Context, counts side) error {
 func (m *Migration) untilFrozen(ctx context.Context) error {
 	probe := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": group + "/" + servedVersion, "kind": "DecoratorController", "metadata": map[string]any{"name": "migration-probe"},
-		"spec": map[string]any{"resources": []any{map[string]any{"apiVersion": "v1", "resource": "configmaps"}}, "hooks": map[string]any{
-			"sync": map[string]any{"webhook": map[string]any{"url": "http://migration-probe.invalid"}},
-		}},
+		"spec": map[string]any{"resources": []any{map[string]any{"apiVersion": "v1", "resource": "configmaps"}},
+			"hooks": map[string]any{
+				"sync": map[string]any{"webhook": map[string]any{"url": "http://migration-probe.invalid"}},
+			}},
 	}}
 	return m.until(ctx, "that writes to the API are refused", func(ctx context.Context) error {
 		_, err := m.dynamic.Resource(kinds()[1].in(servedVersion)).Create(ctx, probe,

@@ -82,7 +82,8 @@ const pollInterval = 50 * time.Millisecond
 // until waits until check returns nil. The error of the last check says what did not happen.
 func (m *Migration) until(ctx context.Context, what string, check func(context.Context) error) error {
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, pollInterval, m.config.Timeout, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, pollInterval, m.config.Timeout, true, func(ctx context.Context) (bool,
+		error) {
 		if err := check(ctx); ctx.Err() == nil || last == nil {
 			last = err
 		}

@@ -37,14 +37,19 @@ func TestMetacontrollerIsRecognised(t *testing.T) {
 		container corev1.Container
 		runs      bool
 	}{
-		"by its image":                          {corev1.Container{Image: "ghcr.io/metacontroller/metacontroller:v4.17.2"}, true},
-		"by its image with a digest":            {corev1.Container{Image: "registry:5000/metacontroller@sha256:0123"}, true},
-		"by its command, in a mirrored image":   {corev1.Container{Image: "mirror/mc:1", Command: []string{"/usr/bin/metacontroller"}}, true},
-		"not this server":                       {corev1.Container{Image: "metacontroller/metacontroller-apiserver:latest"}, false},
-		"not a hook in the namespace":           {corev1.Container{Image: "metacontroller/hook:1"}, false},
-		"not a shell in Metacontroller's image": {corev1.Container{Image: "metacontroller:1", Command: []string{"sh"}}, false},
+		"by its image": {corev1.Container{Image: "ghcr.io/metacontroller/metacontroller:v4.17.2"},
+			true},
+		"by its image with a digest": {corev1.Container{Image: "registry:5000/metacontroller@sha256:0123"}, true},
+		"by its command, in a mirrored image": {corev1.Container{Image: "mirror/mc:1",
+			Command: []string{"/usr/bin/metacontroller"}}, true},
+		"not this server": {corev1.Container{Image: "metacontroller/metacontroller-apiserver:latest"},
+			false},
+		"not a hook in the namespace": {corev1.Container{Image: "metacontroller/hook:1"}, false},
+		"not a shell in Metacontroller's image": {corev1.Container{Image: "metacontroller:1", Command: []string{"sh"}},
+			false},
 	} {
-		if _, runs := argsOfOriginal(corev1.PodSpec{Containers: []corev1.Container{{Image: "sidecar"}, test.container}}); runs != test.runs {
+		if _, runs := argsOfOriginal(corev1.PodSpec{Containers: []corev1.Container{{Image: "sidecar"},
+			test.container}}); runs != test.runs {
 			t.Errorf("%s: it is recognised is %v", name, runs)
 		}
 	}
@@ -53,7 +58,8 @@ func TestMetacontrollerIsRecognised(t *testing.T) {
 // An object that is stored without fields gets them back, unless it was edited.
 func TestFieldsThatADefinitionLacks(t *testing.T) {
 	full := map[string]any{"spec": map[string]any{"paused": true, "size": int64(1)}}
-	stored := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "a"}, "spec": map[string]any{"size": int64(1)}}}
+	stored := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "a"},
+		"spec": map[string]any{"size": int64(1)}}}
 	if missing, err := keepFields(stored, full); err != nil || !missing {
 		t.Fatalf("fields are missing is %v, error %v", missing, err)
 	}
@@ -64,7 +70,8 @@ func TestFieldsThatADefinitionLacks(t *testing.T) {
 	}
 	stored.Object["status"] = map[string]any{}
 	of := object{kinds()[2], stored}
-	if now := content(of); !reflect.DeepEqual(body(now), full) || len(now.GetAnnotations()) > 0 || now.Object["status"] != nil {
+	if now := content(of); !reflect.DeepEqual(body(now), full) || len(now.GetAnnotations()) > 0 ||
+		now.Object["status"] != nil {
 		t.Errorf("it comes back as %v", now)
 	}
 	stored.Object["spec"] = map[string]any{"size": int64(2)}

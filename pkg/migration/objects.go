@@ -18,7 +18,8 @@ import (
 
 const (
 	group = v1alpha1.GroupName
-	// servedVersion is the version that everybody uses. copyVersion is a second one of the definitions, for this package alone.
+	// servedVersion is the version that everybody uses. copyVersion is a second one of the definitions, for this package
+	// alone.
 	servedVersion = "v1alpha1"
 	copyVersion   = "v0migration"
 

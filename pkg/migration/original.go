@@ -46,7 +46,8 @@ func ParseWorkload(text string) (Workload, error) {
 
 func (w Workload) String() string { return w.Kind + "/" + w.Namespace + "/" + w.Name }
 
-// replicasAnnotation is on the workload of Metacontroller while it is stopped for a migration. Its value says how many replicas it had.
+// replicasAnnotation is on the workload of Metacontroller while it is stopped for a migration. Its value says how
+// many replicas it had.
 const replicasAnnotation = "metacontroller.k8s.io/replicas-before-migration"
 
 // originalProgram is the name of Metacontroller's program, and the last part of the name of its image.
@@ -97,8 +98,8 @@ func workloads(kind string) schema.GroupVersionResource {
 	return appsv1.SchemeGroupVersion.WithResource(kind + "s")
 }
 
-// argsOfOriginal returns the arguments of the container that runs Metacontroller, by its command or its image, or else those of the
-// first one. runs reports whether one does.
+// argsOfOriginal returns the arguments of the container that runs Metacontroller, by its command or its image, or
+// else those of the first one. runs reports whether one does.
 func argsOfOriginal(of corev1.PodSpec) (args []string, runs bool) {
 	for _, container := range of.Containers {
 		image, _, _ := strings.Cut(container.Image, "@")
@@ -145,7 +146,8 @@ func (m *Migration) stopOriginal(ctx context.Context) error {
 
 // pods returns the names of the Pods of a workload that have not ended.
 func (m *Migration) pods(ctx context.Context, of runningOriginal) (names []string, err error) {
-	list, err := m.kube.CoreV1().Pods(of.Namespace).List(ctx, metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(of.selector)})
+	list, err := m.kube.CoreV1().Pods(of.Namespace).List(ctx,
+		metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(of.selector)})
 	if err != nil {
 		return nil, fmt.Errorf("look for the Pods of %s: %w", of.Workload, err)
 	}
@@ -202,11 +204,13 @@ func (m *Migration) scale(ctx context.Context, of runningOriginal, replicas int3
 	if replicas == 0 {
 		note[replicasAnnotation] = strconv.Itoa(int(of.replicas))
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": note}, "spec": map[string]any{"replicas": replicas}})
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": note},
+		"spec": map[string]any{"replicas": replicas}})
 	if err != nil {
 		return err
 	}
-	_, err = m.dynamic.Resource(workloads(of.Kind)).Namespace(of.Namespace).Patch(ctx, of.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	_, err = m.dynamic.Resource(workloads(of.Kind)).Namespace(of.Namespace).Patch(ctx, of.Name, types.MergePatchType,
+		patch, metav1.PatchOptions{})
 	if err != nil {
 		return fmt.Errorf("scale %s to %d: %w", of.Workload, replicas, err)
 	}

@@ -33,8 +33,8 @@ type previewed struct {
 	children, others, failures []string
 }
 
-// preview lists what the controllers of the server would write. Their hooks are called for that. It returns an error if that is more
-// than the user accepts.
+// preview lists what the controllers of the server would write. Their hooks are called for that. It returns an error
+// if that is more than the user accepts.
 func (m *Migration) preview(ctx context.Context) error {
 	controllers, err := m.controllers(ctx)
 	if err != nil {
@@ -51,7 +51,8 @@ func (m *Migration) preview(ctx context.Context) error {
 	m.list("expected writes to parents and revisions:", p.others)
 	m.list("failures:", p.failures)
 	if len(p.children)+len(p.failures) > 0 && !m.config.AcceptWrites {
-		return errors.New("the controllers of the server would write children, or fail, as listed above: mend that, or repeat this with --accept-writes")
+		return errors.New("the controllers of the server would write children, or fail, as listed above: mend that, or " +
+			"repeat this with --accept-writes")
 	}
 	return nil
 }
@@ -80,7 +81,8 @@ func (m *Migration) previewController(ctx context.Context, p *previewed, of v1al
 
 // isAboutController reports whether a controller cannot be previewed because of what it is.
 func isAboutController(err error) bool {
-	return apierrors.IsConflict(err) || apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsBadRequest(err)
+	return apierrors.IsConflict(err) || apierrors.IsInvalid(err) || apierrors.IsForbidden(err) ||
+		apierrors.IsNotFound(err) || apierrors.IsBadRequest(err)
 }
 
 // note notes what the syncs of some parents would do.

@@ -57,8 +57,8 @@ func (m *Migration) situation(ctx context.Context) (*situation, error) {
 	return s, nil
 }
 
-// counts returns where the objects are that count. While nothing is written, the policy says so, because a killed step may have left
-// everything else in any state.
+// counts returns where the objects are that count. While nothing is written, the policy says so, because a killed
+// step may have left everything else in any state.
 func (s *situation) counts() side {
 	if s.policy != nil {
 		return side(s.policy.Annotations[countsAnnotation])
@@ -92,7 +92,8 @@ func (s *situation) describe() (is, next string) {
 	const refused = " Writes to the API are refused meanwhile."
 	switch {
 	case s.service.exists() && s.service.leadsTo().Name != "" && !s.leadsHere:
-		return fmt.Sprintf("The API is served by the Service %s: see --service-name and --service-namespace.", s.service.leadsTo()), "nothing"
+		return fmt.Sprintf("The API is served by the Service %s: see --service-name and --service-namespace.",
+			s.service.leadsTo()), "nothing"
 	case s.side == nowhere:
 		return "The cluster does not serve the API.", "nothing; install the server"
 	case s.policy != nil && s.side == inDefinitions:
@@ -100,12 +101,13 @@ func (s *situation) describe() (is, next string) {
 	case s.policy != nil:
 		return "A step is not complete. The objects of the server count." + refused, "switch or back"
 	case s.side == inDefinitions && s.leadsHere:
-		return "The server was installed over Metacontroller's CustomResourceDefinitions. It does not show their objects, which " +
-			"count, and its controllers are held.", "back, or check and switch"
+		return "The server was installed over Metacontroller's CustomResourceDefinitions. It does not show their objects, " +
+			"which count, and its controllers are held.", "back, or check and switch"
 	case s.side == inDefinitions:
 		return "The CustomResourceDefinitions serve the API.", "check and switch"
 	case len(s.definitions) > 0:
-		return "The server serves the API. The CustomResourceDefinitions have the objects as they were at the switch.", "finish or back"
+		return "The server serves the API. The CustomResourceDefinitions have the objects as they were at the " +
+			"switch.", "finish or back"
 	}
 	return "The server serves the API. There are no CustomResourceDefinitions.", "nothing; back is possible"
 }

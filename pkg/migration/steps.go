@@ -98,7 +98,8 @@ func (m *Migration) serveFromServer(ctx context.Context) error {
 	if err := m.thaw(ctx); err != nil {
 		return err
 	}
-	err = m.untilAll(ctx, "the start of all controllers", func(reason string) bool { return reason != v1alpha1.ReasonHeld })
+	err = m.untilAll(ctx, "the start of all controllers",
+		func(reason string) bool { return reason != v1alpha1.ReasonHeld })
 	if err != nil {
 		return err
 	}
@@ -106,7 +107,8 @@ func (m *Migration) serveFromServer(ctx context.Context) error {
 	return nil
 }
 
-// Back moves all objects to the definitions, which are created if they are gone, and starts Metacontroller. What fails is undone.
+// Back moves all objects to the definitions, which are created if they are gone, and starts Metacontroller. What
+// fails is undone.
 func (m *Migration) Back(ctx context.Context) error {
 	now, err := m.situation(ctx)
 	if err != nil {
@@ -172,8 +174,8 @@ func (m *Migration) nothingIsDeleted(ctx context.Context) error {
 	return err
 }
 
-// serveFromDefinitions has the definitions serve the objects that they have. It works without the server, too. clean removes what the
-// server has.
+// serveFromDefinitions has the definitions serve the objects that they have. It works without the server, too. clean
+// removes what the server has.
 func (m *Migration) serveFromDefinitions(ctx context.Context, clean func(*Migration, context.Context) error) error {
 	now, err := m.situation(ctx)
 	if err != nil {
@@ -195,7 +197,8 @@ func (m *Migration) serveFromDefinitions(ctx context.Context, clean func(*Migrat
 			return err
 		}
 	case now.leadsHere:
-		m.say("the server does not answer. If its storage has copies of the objects, remove them: they would come alive another time")
+		m.say("the server does not answer. If its storage has copies of the objects, remove them: they would come alive " +
+			"another time")
 	}
 	if err := m.changeDefinitions(ctx, func(of definition) bool { return of.serve(servedVersion, true) }); err != nil {
 		return err
@@ -244,7 +247,8 @@ func (m *Migration) Finish(ctx context.Context) error {
 			continue
 		}
 		uid := types.UID(of.GetUID())
-		err := m.dynamic.Resource(definitions()).Delete(ctx, kind.definition(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+		err := m.dynamic.Resource(definitions()).Delete(ctx, kind.definition(),
+			metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
 		if err != nil {
 			return fmt.Errorf("delete the CustomResourceDefinition %s: %w", kind.definition(), err)
 		}

@@ -66,11 +66,14 @@ type step struct {
 
 func steps() []step {
 	return []step{
-		{"check", "Say what stands in the way, and what will be different", `Writes nothing, and needs no server.`, (*migration.Migration).Check},
+		{"check", "Say what stands in the way, and what will be different", `Writes nothing, and needs no server.`,
+			(*migration.Migration).Check},
 		{"switch", "Move everything to the server", `Scales Metacontroller to zero, refuses writes, copies all objects to the server, has the APIService lead to it,
 compares both sides, lists what the controllers would write, and lets them run.`, (*migration.Migration).Switch},
-		{"finish", "Remove the CustomResourceDefinitions", `Removes the CustomResourceDefinitions with the copies in them.`, (*migration.Migration).Finish},
-		{"back", "Move everything to the CustomResourceDefinitions", `Refuses writes, has the controllers of the server stand still, copies all objects into the
+		{"finish", "Remove the CustomResourceDefinitions", `Removes the CustomResourceDefinitions with the copies in them.`,
+			(*migration.Migration).Finish},
+		{"back", "Move everything to the CustomResourceDefinitions",
+			`Refuses writes, has the controllers of the server stand still, copies all objects into the
 CustomResourceDefinitions, which are created if they are gone, removes them from the server, has the definitions serve the API, and
 gives Metacontroller its replicas back. It can be done at any time.`, (*migration.Migration).Back},
 	}
@@ -78,15 +81,20 @@ gives Metacontroller its replicas back. It can be done at any time.`, (*migratio
 
 func (o *options) addFlags(command *cobra.Command) {
 	flags := command.PersistentFlags()
-	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "The kubeconfig of the cluster. If empty, it is that of $KUBECONFIG or of the Pod.")
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "The kubeconfig of the cluster. If empty, it is that of $KUBECONFIG "+
+		"or of the Pod.")
 	flags.StringVar(&o.context, "context", "", "The context of the kubeconfig.")
-	flags.StringVar(&o.Service.Name, "service-name", "metacontroller-apiserver", "The name of the Service that leads to the server.")
+	flags.StringVar(&o.Service.Name, "service-name", "metacontroller-apiserver",
+		"The name of the Service that leads to the server.")
 	flags.StringVar(&o.Service.Namespace, "service-namespace", "metacontroller", "The namespace of that Service.")
 	flags.Int32Var(&o.Port, "service-port", 443, "The port of that Service.")
-	flags.StringVar(&o.original, "original", "", "The workload of Metacontroller, as statefulset/NAMESPACE/NAME or deployment/NAMESPACE/NAME, or "+
+	flags.StringVar(&o.original, "original", "", "The workload of Metacontroller, as statefulset/NAMESPACE/NAME or "+
+		"deployment/NAMESPACE/NAME, or "+
 		"\"none\" if it does not run in the cluster. If empty, it is looked for by its command and image.")
-	flags.BoolVar(&o.DiscardOthers, "discard-others", false, "Remove from the server what the CustomResourceDefinitions do not have, or have otherwise.")
-	flags.BoolVar(&o.AcceptWrites, "accept-writes", false, "Let the controllers run although they would write children, or fail, by the preview.")
+	flags.BoolVar(&o.DiscardOthers, "discard-others", false,
+		"Remove from the server what the CustomResourceDefinitions do not have, or have otherwise.")
+	flags.BoolVar(&o.AcceptWrites, "accept-writes", false,
+		"Let the controllers run although they would write children, or fail, by the preview.")
 	flags.DurationVar(&o.Timeout, "timeout", 2*time.Minute, "How long each wait for the cluster may take.")
 }
 
@@ -110,7 +118,8 @@ func (o *options) config(command *cobra.Command) (config migration.Config, err e
 	config = o.Config
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = o.kubeconfig
-	loading := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: o.context})
+	loading := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules,
+		&clientcmd.ConfigOverrides{CurrentContext: o.context})
 	if config.Host, err = loading.ClientConfig(); err != nil {
 		return config, err
 	}

@@ -12,16 +12,17 @@ import (
 
 // Definitions returns the names of Metacontroller's CustomResourceDefinitions.
 func Definitions() []string {
-	return []string{"compositecontrollers." + v1alpha1.GroupName, "controllerrevisions." + v1alpha1.GroupName, "decoratorcontrollers." + v1alpha1.GroupName}
+	return []string{"compositecontrollers." + v1alpha1.GroupName, "controllerrevisions." + v1alpha1.GroupName,
+		"decoratorcontrollers." + v1alpha1.GroupName}
 }
 
 func definitionResource() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 }
 
-// HidesObjects reports whether an APIService that leads to a server hides the objects of a definition: the definition was
-// there first and serves the same version, and its objects were not moved. A definition that somebody creates later has no
-// say, so that nobody stops the controllers by it.
+// HidesObjects reports whether an APIService that leads to a server hides the objects of a definition: the definition
+// was there first and serves the same version, and its objects were not moved. A definition that somebody creates
+// later has no say, so that nobody stops the controllers by it.
 func HidesObjects(service, definition *unstructured.Unstructured) bool {
 	if service.GetAnnotations()[v1alpha1.MovedAnnotation] == "true" {
 		return false

@@ -90,8 +90,8 @@ func (r *Registration) Leading() context.Context {
 	return r.leading
 }
 
-// WaitUntilKnown waits until the host has said for the first time where the APIService leads to. It reports whether that is
-// known: ctx may end before.
+// WaitUntilKnown waits until the host has said for the first time where the APIService leads to. It reports whether
+// that is known: ctx may end before.
 func (r *Registration) WaitUntilKnown(ctx context.Context) bool {
 	select {
 	case <-r.known:
@@ -160,9 +160,10 @@ func (r *Registration) Run(ctx context.Context) error {
 
 // named returns an informer of one object.
 func (r *Registration) named(resource schema.GroupVersionResource, name string) cache.SharedIndexInformer {
-	return dynamicinformer.NewFilteredDynamicInformer(r.client, resource, metav1.NamespaceAll, 0, cache.Indexers{}, func(options *metav1.ListOptions) {
-		options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
-	}).Informer()
+	return dynamicinformer.NewFilteredDynamicInformer(r.client, resource, metav1.NamespaceAll, 0, cache.Indexers{},
+		func(options *metav1.ListOptions) {
+			options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
+		}).Informer()
 }
 
 // get returns the object that an informer has; nil if it has none.
@@ -191,8 +192,8 @@ func (r *Registration) failed(ctx context.Context, reflector *cache.Reflector, e
 	default:
 		if apierrors.IsForbidden(err) {
 			r.set(ctx, func() state {
-				return state{held: fmt.Errorf("the server needs the right to get, list and watch the APIService %s and CustomResourceDefinitions, "+
-					"which say whether it is the one to act: %w", r.config.APIService, err)}
+				return state{held: fmt.Errorf("the server needs the right to get, list and watch the APIService %s and "+
+					"CustomResourceDefinitions, which say whether it is the one to act: %w", r.config.APIService, err)}
 			})
 		}
 	}
@@ -240,25 +241,30 @@ func text(err error) string {
 // read returns what an APIService and the definitions that there are say. There is no APIService if found is nil.
 func (c Config) read(found *unstructured.Unstructured, definitions ...*unstructured.Unstructured) state {
 	if found == nil {
-		return state{held: fmt.Errorf("there is no APIService %s, so this server is not the one to act", c.APIService), isUnregistered: true}
+		return state{held: fmt.Errorf("there is no APIService %s, so this server is not the one to act", c.APIService),
+			isUnregistered: true}
 	}
 	namespace, _, _ := unstructured.NestedString(found.Object, "spec", "service", "namespace")
 	name, _, _ := unstructured.NestedString(found.Object, "spec", "service", "name")
 	switch {
 	case name == "":
-		return state{held: fmt.Errorf("the APIService %s leads to CustomResourceDefinitions, not to this server, so another program acts", c.APIService)}
+		return state{held: fmt.Errorf("the APIService %s leads to CustomResourceDefinitions, not to this server, "+
+			"so another program acts", c.APIService)}
 	case namespace != c.Namespace || name != c.Service:
 		return state{held: fmt.Errorf("the APIService %s leads to the Service %s/%s, not to %s/%s of this server "+
-			"(--service-namespace, --service-name), so another program acts", c.APIService, namespace, name, c.Namespace, c.Service)}
+			"(--service-namespace, --service-name), so another program acts",
+			c.APIService, namespace, name, c.Namespace, c.Service)}
 	}
 	if why := found.GetAnnotations()[v1alpha1.HoldAnnotation]; why != "" && why != "false" {
-		return state{leadsHere: true, held: fmt.Errorf("the APIService %s has the annotation %s: %q; controllers run when it is removed",
+		return state{leadsHere: true, held: fmt.Errorf("the APIService %s has the annotation %s: %q; "+
+			"controllers run when it is removed",
 			c.APIService, v1alpha1.HoldAnnotation, why)}
 	}
 	for _, of := range definitions {
 		if HidesObjects(found, of) {
-			return state{leadsHere: true, held: fmt.Errorf("the server was installed over Metacontroller's CustomResourceDefinition %s, "+
-				"whose objects are still there: `metacontroller-apiserver migrate switch` moves them, `metacontroller-apiserver migrate back` "+
+			return state{leadsHere: true, held: fmt.Errorf("the server was installed over Metacontroller's "+
+				"CustomResourceDefinition %s, whose objects are still there: `metacontroller-apiserver migrate switch` moves them, "+
+				"`metacontroller-apiserver migrate back` "+
 				"has Metacontroller's API served again", of.GetName())}
 		}
 	}

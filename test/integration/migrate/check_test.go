@@ -47,18 +47,21 @@ func TestWhatCheckSays(t *testing.T) {
 	for _, name := range []string{"a", "b"} { // both have the same parents
 		env.Apply(t, fmt.Sprintf(plain, name, "http://127.0.0.1:1"))
 	}
-	w.patchDefinition("compositecontrollers.metacontroller.k8s.io", `{"metadata":{"labels":{"argocd.argoproj.io/instance":"metacontroller"}}}`)
+	w.patchDefinition("compositecontrollers.metacontroller.k8s.io",
+		`{"metadata":{"labels":{"argocd.argoproj.io/instance":"metacontroller"}}}`)
 	from := env.AuditEnd(t)
 	w.expectSays([]string{"check"}, true, "no workload of Metacontroller was recognised", "--original=none")
 	w.expectSays([]string{"switch"}, true, "no workload of Metacontroller was recognised", "the server is not installed")
 	w.expectSays([]string{"check", "--original=none"}, false, "Nothing stands in the way")
 	w.installOriginal(1, "--apply-strategy=server-side-apply", "--workers=20")
 	w.expectSays([]string{"check"}, false,
-		"The CustomResourceDefinitions serve the API.", "2 CompositeControllers", "0 DecoratorControllers", "0 ControllerRevisions",
+		"The CustomResourceDefinitions serve the API.", "2 CompositeControllers", "0 DecoratorControllers", "0 "+
+			"ControllerRevisions",
 		"Metacontroller runs as statefulset/metacontroller/metacontroller, with 1 replica",
 		"Metacontroller runs with --apply-strategy=server-side-apply: the server must, too",
 		"the CustomResourceDefinition compositecontrollers.metacontroller.k8s.io has argocd.argoproj.io/instance",
-		`CompositeController "b" may handle the same parents`, "the server is not installed: there is no Service", "Nothing stands in the way")
+		`CompositeController "b" may handle the same parents`, "the server is not installed: there is no Service", "Nothing "+
+			"stands in the way")
 	owner, err := env.Dynamic.Resource(compositeControllers).Get(t.Context(), "a", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -66,10 +69,12 @@ func TestWhatCheckSays(t *testing.T) {
 	env.Apply(t, fmt.Sprintf(`
 apiVersion: v1
 kind: ConfigMap
-metadata: {name: dependent, namespace: %s, ownerReferences: [{apiVersion: metacontroller.k8s.io/v1alpha1, kind: CompositeController, name: a, uid: %s}]}
+metadata: {name: dependent, namespace: %s, ownerReferences: [{apiVersion: metacontroller.k8s.io/v1alpha1,
+	kind: CompositeController, name: a, uid: %s}]}
 `, env.Namespace(t), owner.GetUID()))
 	env.Apply(t, fmt.Sprintf(plain, "odd", "ftp://hooks.example"))
-	w.expectSays([]string{"switch"}, true, "Stands in the way:", "CompositeController odd: the server does not take it", "spec.hooks.sync.webhook.url",
+	w.expectSays([]string{"switch"}, true, "Stands in the way:", "CompositeController odd: the server does not take it",
+		"spec.hooks.sync.webhook.url",
 		"these belong to the objects by UIDs", "/dependent", "3 things stand in the way")
 	w.patchDefinition("decoratorcontrollers.metacontroller.k8s.io", `{"spec":{"conversion":{"strategy":"Webhook","webhook":{"conversionReviewVersions":["v1"],"clientConfig":{"url":"https://127.0.0.1:1/"}}}}}`)
 	w.expectSays([]string{"check"}, true, "it has a conversion webhook")
@@ -86,31 +91,38 @@ metadata: {name: dependent, namespace: %s, ownerReferences: [{apiVersion: metaco
 
 func (w *world) patchDefinition(name, patch string) {
 	w.Helper()
-	if _, err := env.Dynamic.Resource(definitions).Patch(w.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+	if _, err := env.Dynamic.Resource(definitions).Patch(w.Context(), name, types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{}); err != nil {
 		w.Fatal(err)
 	}
 }
 
-// Who applies the manifests over Metacontroller's definitions breaks nothing, reads what has happened, and has both ways open.
+// Who applies the manifests over Metacontroller's definitions breaks nothing, reads what has happened, and has both
+// ways open.
 func TestTheServerIsInstalledOverTheDefinitions(t *testing.T) {
 	w := newWorld(t)
 	env.Apply(t, fmt.Sprintf(plain, "a", "http://127.0.0.1:1"))
 	w.installOriginal(1)
-	env.KubectlError(t, "wait", "--for=jsonpath={.status.conditions[*].reason}=Passed", "--timeout=1s", "apiservice/"+aggregation.APIServiceName)
+	env.KubectlError(t, "wait", "--for=jsonpath={.status.conditions[*].reason}=Passed", "--timeout=1s",
+		"apiservice/"+aggregation.APIServiceName)
 	w.installOver()
 	env.Kubectl(t, "create", "namespace", "unrelated")
 	env.Kubectl(t, "delete", "namespace", "unrelated", "--timeout=60s")
 	env.Apply(t, fmt.Sprintf(plain, "applied-again", "http://127.0.0.1:2"))
-	env.Kubectl(t, "wait", "--for=jsonpath={.status.conditions[?(@.type==\"Ready\")].reason}=Held", "--timeout=60s", "cc/applied-again")
-	if said := env.Kubectl(t, "get", "cc", "applied-again", "-o", "yaml"); !strings.Contains(said, "the server was installed over Metacontroller's CustomResourceDefinition") {
+	env.Kubectl(t, "wait", "--for=jsonpath={.status.conditions[?(@.type==\"Ready\")].reason}=Held", "--timeout=60s",
+		"cc/applied-again")
+	if said := env.Kubectl(t, "get", "cc", "applied-again", "-o", "yaml"); !strings.Contains(said,
+		"the server was installed over Metacontroller's CustomResourceDefinition") {
 		t.Errorf("the status does not say why: %s", said)
 	}
 	if log := w.logged(); !strings.Contains(log, "Controllers are held") || !strings.Contains(log, "migrate switch") {
 		t.Error("the log does not say what to do")
 	}
-	w.expectSays([]string{"check"}, false, "The server was installed over Metacontroller's CustomResourceDefinitions", "Metacontroller runs beside the server")
+	w.expectSays([]string{"check"}, false, "The server was installed over Metacontroller's CustomResourceDefinitions",
+		"Metacontroller runs beside the server")
 	for _, step := range []string{"back", "switch"} { // somebody's write would be lost
-		w.expectSays([]string{step}, true, "the server has 1 object that differ", "CompositeController applied-again is only there", "--discard-others")
+		w.expectSays([]string{step}, true, "the server has 1 object that differ",
+			"CompositeController applied-again is only there", "--discard-others")
 	}
 	env.Kubectl(t, "delete", "cc", "applied-again")
 	w.migrate("back")
@@ -118,7 +130,8 @@ func TestTheServerIsInstalledOverTheDefinitions(t *testing.T) {
 	w.expectNothingLeft()
 	w.migrate("switch")
 	env.Kubectl(t, "get", "cc", "a")
-	if env.Kubectl(t, "get", "apiservice", aggregation.APIServiceName, "-o", "jsonpath={.metadata.annotations}"); strings.Contains(w.migrate(""), "installed over") {
+	if env.Kubectl(t, "get", "apiservice", aggregation.APIServiceName, "-o",
+		"jsonpath={.metadata.annotations}"); strings.Contains(w.migrate(""), "installed over") {
 		t.Error("the move is not complete")
 	}
 	// Who applies Metacontroller's definitions again stops nothing.
@@ -138,11 +151,13 @@ func TestTheServerIsInstalledOverTheDefinitions(t *testing.T) {
 func TestABrokenDiscovery(t *testing.T) {
 	w := newWorld(t)
 	env.Apply(t, fmt.Sprintf(plain, "a", "http://127.0.0.1:1"))
-	manifest := strings.ReplaceAll(read(w, "artifacts/deploy/base/apiservice.yaml"), `automanaged: "false"`, `automanaged: "true"`)
+	manifest := strings.ReplaceAll(read(w, "artifacts/deploy/base/apiservice.yaml"), `automanaged: "false"`,
+		`automanaged: "true"`)
 	w.eventually(func(context.Context) error { // what kube-apiserver does with it is a race
 		env.Apply(t, manifest)
 		said, _ := w.tryToMigrate("check", "--original=none")
-		if !strings.Contains(said, "so no namespace can be deleted") || !strings.Contains(said, "kubectl delete apiservice v1alpha1.metacontroller.k8s.io") {
+		if !strings.Contains(said, "so no namespace can be deleted") || !strings.Contains(said,
+			"kubectl delete apiservice v1alpha1.metacontroller.k8s.io") {
 			return fmt.Errorf("it says %s", said)
 		}
 		return nil

@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// killAfter does a step, and kills it after so many lines that are not details. It reports whether the step ended before by itself.
+// killAfter does a step, and kills it after so many lines that are not details. It reports whether the step ended
+// before by itself.
 func (w *world) killAfter(lines int, step string) (ended bool) {
 	w.Helper()
 	command := w.command(step)

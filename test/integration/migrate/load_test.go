@@ -23,7 +23,8 @@ type load struct {
 	running sync.WaitGroup
 
 	mu sync.Mutex
-	// keys are annotations that were written, each by one write, by the object. There are objects that were created, and not deleted.
+	// keys are annotations that were written, each by one write, by the object. There are objects that were created, and
+	// not deleted.
 	keys    map[string][]string
 	deleted map[string]bool
 	// refused counts writes that the policy refused, and acknowledged those that were accepted.
@@ -100,7 +101,8 @@ func TestNoWriteIsLost(t *testing.T) {
 		l.mu.Unlock()
 		w.migrate(step, "--original=none", "--accept-writes")
 		l.mu.Lock()
-		t.Logf("%d writes were accepted before %s, %d during it; %d were refused", acknowledged, step, l.acknowledged-acknowledged, l.refused-refused)
+		t.Logf("%d writes were accepted before %s, %d during it; %d were refused", acknowledged, step,
+			l.acknowledged-acknowledged, l.refused-refused)
 		if l.refused == refused || acknowledged == 0 {
 			t.Errorf("nothing was refused during %s, or nothing accepted before it", step)
 		}

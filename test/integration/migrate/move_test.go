@@ -26,7 +26,8 @@ spec: {parentResource: {apiVersion: example.com/v1, resource: things}, hooks: {s
 // Everything is moved there and back, and there again, while rollouts are blocked. No child is written.
 func TestThereAndBack(t *testing.T) {
 	const parents = 2
-	for name, args := range map[string][]string{"dynamic apply": nil, "server-side apply": {"--apply-strategy=server-side-apply"}} {
+	for name, args := range map[string][]string{"dynamic apply": nil,
+		"server-side apply": {"--apply-strategy=server-side-apply"}} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, args...)
 			e, hooks := newEstate(w, shapesOf(8))
@@ -35,7 +36,8 @@ func TestThereAndBack(t *testing.T) {
 			w.installOriginal(1, args...)
 			before, from, called := e.census(), env.AuditEnd(t), len(hooks.Calls())
 			said := w.migrate("switch")
-			if want := fmt.Sprintf("previewed %d parents: 0 writes to children", len(e.shapes)*parents); !strings.Contains(said, want) {
+			if want := fmt.Sprintf("previewed %d parents: 0 writes to children",
+				len(e.shapes)*parents); !strings.Contains(said, want) {
 				t.Errorf("it does not say %q", want)
 			}
 			w.waitForOriginal(false)
@@ -59,11 +61,12 @@ func TestThereAndBack(t *testing.T) {
 	}
 }
 
-// expectNothingLeft fails the test if the way back has left something: types in discovery, and objects at the server that would come
-// alive when an APIService leads there again.
+// expectNothingLeft fails the test if the way back has left something: types in discovery, and objects at the server
+// that would come alive when an APIService leads there again.
 func (w *world) expectNothingLeft() {
 	w.Helper()
-	if said := env.Kubectl(w, "api-resources", "--api-group=metacontroller.k8s.io", "-o", "name"); strings.Contains(said, "syncs") ||
+	if said := env.Kubectl(w, "api-resources", "--api-group=metacontroller.k8s.io", "-o", "name"); strings.Contains(said,
+		"syncs") ||
 		!strings.Contains(said, "compositecontrollers") {
 		w.Errorf("the types are %s", said)
 	}
@@ -85,7 +88,8 @@ func (w *world) expectNothingLeft() {
 	}
 }
 
-// Edits at the server move back, with the fields that Metacontroller does not know and the owners of fields, and there again.
+// Edits at the server move back, with the fields that Metacontroller does not know and the owners of fields, and
+// there again.
 func TestEditsMove(t *testing.T) {
 	w := newWorld(t)
 	manifest := fmt.Sprintf(plain, "a", "http://127.0.0.1:1")
@@ -96,11 +100,13 @@ func TestEditsMove(t *testing.T) {
 		`{"spec":{"resyncPeriodSeconds":10}}`, `{"spec":{"resyncPeriodSeconds":20}}`,
 		`{"spec":{"paused":true,"childResources":[{"apiVersion":"v1","resource":"configmaps","updateStrategy":{"method":"RollingInPlace","maxUnavailable":3}}]}}`,
 	} {
-		if _, err := controllers.Patch(t.Context(), "a", types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		if _, err := controllers.Patch(t.Context(), "a", types.MergePatchType, []byte(patch),
+			metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if said := w.migrate("back", "--original=none"); !strings.Contains(said, "CompositeController a has fields that Metacontroller does not know: spec.childResources, spec.paused") {
+	if said := w.migrate("back", "--original=none"); !strings.Contains(said,
+		"CompositeController a has fields that Metacontroller does not know: spec.childResources, spec.paused") {
 		t.Error("it does not name the fields")
 	}
 	there, err := controllers.Get(t.Context(), "a", metav1.GetOptions{})
@@ -110,7 +116,8 @@ func TestEditsMove(t *testing.T) {
 	env.Kubectl(t, "label", "cc", "a", "edited=there")
 	w.migrate("switch", "--original=none")
 	here, err := controllers.Get(t.Context(), "a", metav1.GetOptions{})
-	if err != nil || !here.Spec.Paused || here.Spec.ChildResources[0].UpdateStrategy.MaxUnavailable.IntValue() != 3 || here.Labels["edited"] != "there" ||
+	if err != nil || !here.Spec.Paused || here.Spec.ChildResources[0].UpdateStrategy.MaxUnavailable.IntValue() != 3 ||
+		here.Labels["edited"] != "there" ||
 		len(here.Annotations) > 0 {
 		t.Errorf("it comes back as %v, error %v", here, err)
 	}
@@ -131,12 +138,14 @@ func TestWritesAreShownAndUndone(t *testing.T) {
 	e.leave(2)
 	w.installOriginal(1)
 	before, from := e.census(), env.AuditEnd(t)
-	if _, err := e.in(e.things).Patch(t.Context(), "one-1", types.MergePatchType, []byte(`{"spec":{"value":"3"}}`), metav1.PatchOptions{}); err != nil {
+	if _, err := e.in(e.things).Patch(t.Context(), "one-1", types.MergePatchType, []byte(`{"spec":{"value":"3"}}`),
+		metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	said, err := w.tryToMigrate("switch")
 	for _, part := range []string{
-		"previewed 2 parents: 1 write to children", "CompositeController one, Thing " + e.namespace + "/one-1: Update ConfigMap " + e.namespace + "/one-1",
+		"previewed 2 parents: 1 write to children", "CompositeController one, Thing " + e.namespace +
+			"/one-1: Update ConfigMap " + e.namespace + "/one-1",
 		"undoing it, because", "--accept-writes", "from 0 to 1",
 	} {
 		if err == nil || !strings.Contains(said, part) {
@@ -158,7 +167,8 @@ func TestWritesAreShownAndUndone(t *testing.T) {
 	// Metacontroller beside the server would run the same controllers.
 	env.Kubectl(t, "-n", "metacontroller", "scale", "statefulset", originalName, "--replicas=1")
 	for _, step := range []string{"status", "switch"} {
-		if said := w.migrate(strings.TrimSuffix(step, "status")); !strings.Contains(said, "Metacontroller runs beside the server, as statefulset/metacontroller/metacontroller") {
+		if said := w.migrate(strings.TrimSuffix(step, "status")); !strings.Contains(said,
+			"Metacontroller runs beside the server, as statefulset/metacontroller/metacontroller") {
 			t.Errorf("%s does not say that Metacontroller runs", step)
 		}
 	}
@@ -168,6 +178,8 @@ func TestWritesAreShownAndUndone(t *testing.T) {
 func (w *world) installOver() {
 	w.Helper()
 	manifest := read(w, "artifacts/deploy/base/apiservice.yaml")
-	env.Apply(w, strings.Replace(manifest, "name: metacontroller-apiserver\n", fmt.Sprintf("name: metacontroller-apiserver\n    port: %d\n", w.port), 1))
-	env.Kubectl(w, "wait", "--for=jsonpath={.status.conditions[*].reason}=Passed", "--timeout=60s", "apiservice/"+aggregation.APIServiceName)
+	env.Apply(w, strings.Replace(manifest, "name: metacontroller-apiserver\n",
+		fmt.Sprintf("name: metacontroller-apiserver\n    port: %d\n", w.port), 1))
+	env.Kubectl(w, "wait", "--for=jsonpath={.status.conditions[*].reason}=Passed", "--timeout=60s",
+		"apiservice/"+aggregation.APIServiceName)
 }
