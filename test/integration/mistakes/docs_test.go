@@ -42,11 +42,20 @@ const tableHeading = "| mistake | what kubectl shows | what to do |\n|---|---|--
 // page returns the page with a new table. What stands before the table stays.
 func page(before string, mistakes []mistake, goldens map[string]*golden) string {
 	introduction, _, _ := strings.Cut(before, tableHeading)
-	var rows strings.Builder
+	var order []string
+	rows := map[string][]string{} // the mistakes that show the same and have the same remedy
 	for _, m := range mistakes {
-		fmt.Fprintf(&rows, "| %s | %s | %s |\n", cell(m.Mistake), clues(goldens[m.name]), cell(m.Remedy))
+		rest := fmt.Sprintf("%s | %s", clues(goldens[m.name]), cell(m.Remedy))
+		if rows[rest] == nil {
+			order = append(order, rest)
+		}
+		rows[rest] = append(rows[rest], cell(m.Mistake))
 	}
-	return introduction + tableHeading + rows.String()
+	var table strings.Builder
+	for _, rest := range order {
+		fmt.Fprintf(&table, "| %s | %s |\n", strings.Join(rows[rest], ". "), rest)
+	}
+	return introduction + tableHeading + table.String()
 }
 
 func cell(text string) string { return strings.ReplaceAll(strings.TrimSuffix(text, "."), "|", `\|`) }
