@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package conceal
+package redact
 
 import (
 	"bytes"
@@ -64,7 +64,7 @@ const shortest = 6
 
 // Learn adds the values of the Secrets in some JSON. What is no JSON has none.
 func (c *Concealer) Learn(raw []byte) {
-	if c == nil || !mentionsSecret(raw) {
+	if c == nil || !MentionsSecret(raw) {
 		return
 	}
 	var content any
@@ -94,7 +94,7 @@ func (c *Concealer) add(value string) {
 // base64, as values are, so that hooks can read them. What is no JSON is not shown.
 func (c *Concealer) JSON(raw []byte) []byte {
 	c.Learn(raw)
-	if c == nil || len(c.values) == 0 && !mentionsSecret(raw) {
+	if c == nil || len(c.values) == 0 && !MentionsSecret(raw) {
 		return raw
 	}
 	var content any
@@ -189,5 +189,3 @@ func plain(value string, encoded bool) string {
 	}
 	return value
 }
-
-func mentionsSecret(raw []byte) bool { return bytes.Contains(raw, []byte("Secret")) }

@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package conceal
+package redact
 
 import (
 	"encoding/json"
@@ -17,14 +17,14 @@ import (
 func walk(value any, isSecret bool, ofSecret func(value string, encoded bool) string, ofText func(string) string) any {
 	switch value := value.(type) {
 	case map[string]any:
-		kind := kindOf(value)
-		isSecret = isSecret || kind == "Secret"
+		kind := kindOfContent(value)
+		isSecret = isSecret || kind == secretKind
 		result := make(map[string]any, len(value))
 		for name, below := range value {
-			if isSecret && (name == "data" || name == "stringData") {
+			if isSecret && isSecretField(name) {
 				result[name] = ofData(below, func(text string) string { return ofSecret(text, name == "data") })
 			} else {
-				result[ofText(name)] = walk(below, kind == "SecretList" && name == "items", ofSecret, ofText)
+				result[ofText(name)] = walk(below, kind == secretListKind && name == "items", ofSecret, ofText)
 			}
 		}
 		return result
@@ -43,7 +43,7 @@ func walk(value any, isSecret bool, ofSecret func(value string, encoded bool) st
 
 // walkText is walk for a text.
 func walkText(text string, ofSecret func(value string, encoded bool) string, ofText func(string) string) string {
-	if trimmed := strings.TrimSpace(text); strings.HasPrefix(trimmed, "{") && mentionsSecret([]byte(trimmed)) {
+	if trimmed := strings.TrimSpace(text); strings.HasPrefix(trimmed, "{") && MentionsSecret([]byte(trimmed)) {
 		var content any
 		if utiljson.Unmarshal([]byte(trimmed), &content) == nil {
 			if walked, err := json.Marshal(walk(content, false, ofSecret, ofText)); err == nil {
@@ -76,9 +76,9 @@ func ofData(data any, replace func(string) string) any {
 	}
 }
 
-// kindOf returns the kind of an object of the core group, or "". An object without an apiVersion counts as one of
+// kindOfContent returns the kind of an object of the core group, or "". An object without an apiVersion counts as one of
 // that group.
-func kindOf(content map[string]any) string {
+func kindOfContent(content map[string]any) string {
 	if version, there := content["apiVersion"]; there && version != "v1" {
 		return ""
 	}

@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package protocol
+package redact
 
 import (
 	"bytes"
@@ -31,7 +31,7 @@ type secretValues map[string]struct{}
 // there is some, and takes all data for that of Secrets.
 func (v secretValues) addBody(body []byte) {
 	switch body = bytes.TrimSpace(body); {
-	case !mentionsSecret(body):
+	case !MentionsSecret(body):
 	case isJSON(body):
 		v.addValue(body, false)
 	default:
@@ -58,7 +58,7 @@ func (v secretValues) addValue(raw []byte, isSecret bool) {
 			return nil
 		})
 	case '"': // such as the last applied configuration in an annotation
-		if !mentionsSecret(raw) {
+		if !MentionsSecret(raw) {
 			return
 		}
 		if text := bytes.TrimSpace([]byte(unquote(raw))); isComposite(text) {
@@ -147,7 +147,7 @@ func (v secretValues) addTexts(raw []byte) {
 
 // addForms adds the forms in which a text may quote a value.
 func (v secretValues) addForms(value string) {
-	if len(value) < minSecretBytes {
+	if len(value) < minSecretBytes || len(v) >= maxForms {
 		return
 	}
 	quoted, _ := stdjson.Marshal(value) // a string can always be marshaled

@@ -1,24 +1,25 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package protocol
+package redact
 
 import (
 	"bytes"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 )
 
-const (
-	// Redacted replaces text that must not be in logs and errors.
-	Redacted = "(not shown, there are Secrets in it)"
-	// blank stands for a value that is not shown.
-	blank = "xxxxx"
-)
+// NotShown replaces a text that must not be in logs and errors.
+const NotShown = "(not shown, there are Secrets in it)"
+
+// blank stands for a value that is not shown.
+const blank = hookaddress.Blank
 
 // Redactor blanks what is secret in texts about one call of a hook. Secret are the credentials of
 // the hook, those in the addresses of the controller's hooks, and the values of Secrets that are in the
@@ -33,23 +34,41 @@ type Redactor struct {
 
 	values *strings.Replacer // nil before a text was to be shown
 	forms  []string          // what values replaces
+	// tooMuch is true if not all values were collected.
+	tooMuch bool
 }
+
+// maxForms is the maximum number of forms of secret values that are searched for. A text takes seconds with
+// more, and a hook decides how many Secrets there are.
+const maxForms = 50_000
 
 // Body returns a request or an answer as it may be shown. JSON stays JSON: the values of Secrets in
 // it are blanked wherever they are. In other texts that mention Secrets, the values of all quoted
 // keys are blanked, too, because one of them may be of a Secret that cannot be read.
 func (r *Redactor) Body(body []byte) string {
-	if body = bytes.TrimSpace(body); isJSON(body) {
+	switch body = bytes.TrimSpace(body); {
+	case r.MayShowSecrets() && r.isTooMuch():
+		return strconv.Quote(NotShown)
+	case isJSON(body):
 		return string(r.appendValue(nil, body, false))
 	}
 	return r.text(string(body))
 }
 
-// Values returns a text in which the secret values are blanked.
+// Values returns a text in which the secret values are blanked. It returns NotShown if there are too many of
+// them to search for.
 func (r *Redactor) Values(text string) string {
-	if text == "" {
+	switch {
+	case text == "":
 		return ""
+	case r.isTooMuch():
+		return NotShown
 	}
+	return r.values.Replace(text)
+}
+
+// isTooMuch reports whether there are too many values to search for. It collects them first.
+func (r *Redactor) isTooMuch() bool {
 	if r.values == nil {
 		found := secretValues{}
 		found.addBody(r.Request)
@@ -61,14 +80,15 @@ func (r *Redactor) Values(text string) string {
 		for _, credential := range r.Credentials {
 			found.addForms(credential)
 		}
+		r.tooMuch = len(found) >= maxForms
 		r.forms = found.all(r.Credentials)
 		r.values = replacer(r.forms)
 	}
-	return r.values.Replace(text)
+	return r.tooMuch
 }
 
-// Beginning returns the beginning of a body, of which the rest is not known, as it may be shown. There must be no Secrets in
-// the whole body. What may be the beginning of a credential is left out at the end.
+// Beginning returns the beginning of a body, of which the rest is not known, as it may be shown. There must
+// be no Secrets in the whole body. What may be the beginning of a credential is left out at the end.
 func (r *Redactor) Beginning(body []byte) string {
 	text := r.Values(string(body))
 	for _, form := range r.forms {
@@ -84,12 +104,13 @@ func (r *Redactor) Beginning(body []byte) string {
 // IsObject reports whether a text is a JSON object.
 func IsObject(text []byte) bool { return len(text) > 0 && text[0] == '{' && isJSON(text) }
 
-// mayShowSecrets reports whether there may be Secrets in the request or the answer.
-func (r *Redactor) mayShowSecrets() bool {
-	return mentionsSecret(r.Request) || mentionsSecret(r.Answer)
+// MayShowSecrets reports whether there may be Secrets in the request or the answer.
+func (r *Redactor) MayShowSecrets() bool {
+	return MentionsSecret(r.Request) || MentionsSecret(r.Answer)
 }
 
-func mentionsSecret(body []byte) bool { return bytes.Contains(body, []byte("Secret")) }
+// MentionsSecret reports whether a body may have a Secret in it.
+func MentionsSecret(body []byte) bool { return bytes.Contains(body, []byte("Secret")) }
 
 func isJSON(body []byte) bool {
 	return jsontext.Value(body).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
@@ -172,12 +193,12 @@ var (
 
 // text returns a text as it may be shown.
 func (r *Redactor) text(text string) string {
-	if mentionsSecret([]byte(text)) {
+	if MentionsSecret([]byte(text)) {
 		switch trimmed := []byte(strings.TrimSpace(text)); {
 		case isComposite(trimmed) && isJSON(trimmed):
 			text = string(r.appendValue(nil, trimmed, false))
 		case manifest.MatchString(text) && manifestData.MatchString(text):
-			return Redacted
+			return NotShown
 		default:
 			text = quotedKeys.ReplaceAllString(text, "${1}${2}${3}"+blank)
 		}
@@ -202,6 +223,9 @@ func kindOf(raw []byte) string {
 	}
 	return unquote(kind)
 }
+
+// Fields returns the fields of a Secret that have its values.
+func Fields() []string { return []string{"data", "stringData"} }
 
 // isSecretField reports whether a field of a Secret has its values.
 func isSecretField(name string) bool { return name == "data" || name == "stringData" }
