@@ -17,7 +17,6 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/migrate"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/server"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/snapshot"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/storage"
 )
 
 func main() {
@@ -26,6 +25,6 @@ func main() {
 		fmt.Fprintln(os.Stderr, "Error:", err)
 		os.Exit(1)
 	}
-	command.AddCommand(snapshot.NewCommand(), storage.NewCommand(), migrate.NewCommand())
+	command.AddCommand(snapshot.NewCommand(), migrate.NewCommand())
 	os.Exit(cli.Run(command))
 }

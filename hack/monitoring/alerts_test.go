@@ -36,14 +36,23 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 				metacontroller_controllers_without_replica{pod="b"} 3x60`,
 		},
 		"MetacontrollerStorageNearQuota": {
-			fires: `metacontroller_storage_database_in_use_bytes{pod="a"} 90x60
-				metacontroller_storage_quota_bytes{pod="a"} 100x60`,
-			quiet: `metacontroller_storage_database_in_use_bytes{pod="a"} 70x60
-				metacontroller_storage_quota_bytes{pod="a"} 100x60`,
+			fires: `etcd_mvcc_db_total_size_in_bytes{job="metacontroller-apiserver"} 90x60
+				etcd_server_quota_backend_bytes{job="metacontroller-apiserver"} 100x60`,
+			quiet: `etcd_mvcc_db_total_size_in_bytes{job="metacontroller-apiserver"} 70x60
+				etcd_server_quota_backend_bytes{job="metacontroller-apiserver"} 100x60
+				etcd_mvcc_db_total_size_in_bytes{job="etcd"} 90x60
+				etcd_server_quota_backend_bytes{job="etcd"} 100x60`,
 		},
-		"MetacontrollerStorageRefusesWrites": {
-			fires: `metacontroller_storage_writes_refused{pod="a",reason="quota"} 1x60`,
-			quiet: `metacontroller_storage_writes_refused{pod="a",reason="quota"} 0x60`,
+		"MetacontrollerWritesFail": {
+			fires: `apiserver_request_total{job="metacontroller-apiserver",pod="a",verb="PUT",code="500"} 0+1x60`,
+			quiet: `apiserver_request_total{job="metacontroller-apiserver",pod="a",verb="PUT",code="500"} 7x60
+				apiserver_request_total{job="metacontroller-apiserver",pod="a",verb="PUT",code="409"} 0+1x60`,
+		},
+		"MetacontrollerSnapshotsFail": { // 100,000 s are more than a day
+			fires: `kube_cronjob_created{cronjob="metacontroller-apiserver-snapshots"} -100000x60
+				kube_cronjob_status_last_successful_time{cronjob="another"} 0x60`,
+			quiet: `kube_cronjob_created{cronjob="metacontroller-apiserver-snapshots"} -100000x60
+				kube_cronjob_status_last_successful_time{cronjob="metacontroller-apiserver-snapshots"} 0x60`,
 		},
 		"MetacontrollerCertificateNearEnd": {
 			fires: `metacontroller_serving_certificate_expiration_timestamp_seconds{pod="a"} 0x60`,

@@ -14,11 +14,9 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apiserver/unreadable"
 	generatedopenapi "github.com/metacontroller/metacontroller-apiserver/pkg/generated/openapi"
 	metacontrollerrest "github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/rest"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/syncreview"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/migration/imports"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/version"
 )
 
@@ -53,8 +51,6 @@ type ExtraConfig struct {
 	// Reviews answers SyncReviews; nil if there is no controller loop.
 	Reviews syncreview.Reviewer
 
-	// Advise warns of what there is to say about an object that is imported; nil if the host is not known.
-	Advise imports.Advise
 
 	// Metrics are served at /metrics beside those of the server itself. A family may be in several
 	// of them if its type and help are the same and the labels of its series differ.
@@ -74,7 +70,7 @@ func NewConfig(scheme *runtime.Scheme) *Config {
 	}
 	made := &Config{GenericConfig: generic, scheme: scheme}
 	generic.BuildHandlerChainFunc = func(handler http.Handler, config *genericapiserver.Config) http.Handler {
-		chain := genericapiserver.DefaultBuildHandlerChain(unreadable.Explain(endWatches(handler, made.ExtraConfig.Leading)), config)
+		chain := genericapiserver.DefaultBuildHandlerChain(endWatches(handler, made.ExtraConfig.Leading), config)
 		return spreadConnections(chain, config.GoawayChance, config.ShutdownInitiatedNotify())
 	}
 	return made

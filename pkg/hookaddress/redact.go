@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// blank stands for what is not shown.
-const blank = "xxxxx"
+// Blank stands for what is not shown.
+const Blank = "xxxxx"
 
 // WithoutSecrets returns the text of a URL without user name, password, query and fragment, any of
 // which may be a secret.
@@ -24,10 +24,10 @@ func WithoutSecrets(address *url.URL) string {
 func Redact(address *url.URL) string {
 	text := WithoutSecrets(address)
 	if address.User != nil {
-		text = strings.Replace(text, "://", "://"+blank+"@", 1)
+		text = strings.Replace(text, "://", "://"+Blank+"@", 1)
 	}
 	if address.RawQuery != "" {
-		text += "?" + blank
+		text += "?" + Blank
 	}
 	return text
 }
@@ -45,11 +45,11 @@ func RedactText(text string) string {
 		} else {
 			scheme = ""
 		}
-		text = scheme + blank + text[at:]
+		text = scheme + Blank + text[at:]
 	}
 	text, _, _ = strings.Cut(text, "#")
 	if before, _, found := strings.Cut(text, "?"); found {
-		text = before + "?" + blank
+		text = before + "?" + Blank
 	}
 	return text
 }

@@ -193,22 +193,22 @@ func TestARunningProviderNoticesWhatHappens(t *testing.T) {
 		replica := c.replica()
 		c.clock.SetTime(time.Now())
 		defer runs(replica)()
-		settled := func() {
+		agree := func() {
 			t.Helper()
 			pass(time.Second)
 			c.clock.SetTime(time.Now())
 			c.trusts(replica)
 		}
-		settled()
+		agree()
 
 		c.register(map[string]any{"service": ownService()})
-		settled()
+		agree()
 
 		first, _ := replica.CurrentCertKeyContent()
 		if err := c.kube.CoreV1().Secrets(secretNamespace).Delete(t.Context(), secretName, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		settled()
+		agree()
 		if now := c.secret().Data[corev1.TLSCertKey]; !bytes.Equal(first, now) {
 			t.Error("the Secret is not written again with what is served")
 		}
@@ -219,7 +219,7 @@ func TestARunningProviderNoticesWhatHappens(t *testing.T) {
 			t.Errorf("%d requests while nothing happens", more)
 		}
 		pass(servingLife / 3)
-		settled()
+		agree()
 		if now, _ := replica.CurrentCertKeyContent(); bytes.Equal(first, now) {
 			t.Error("the certificate is not renewed")
 		}

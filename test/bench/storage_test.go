@@ -138,7 +138,7 @@ func database(b *testing.B, env *harness.Env) (size, inUse float64) {
 		}
 		return series[0].GetGauge().GetValue() / (1 << 20)
 	}
-	return read("metacontroller_storage_database_bytes"), read("metacontroller_storage_database_in_use_bytes")
+	return read("etcd_mvcc_db_total_size_in_bytes"), read("etcd_mvcc_db_total_size_in_use_in_bytes")
 }
 
 // restartTime returns how many seconds a server takes from its start until it serves its API, with

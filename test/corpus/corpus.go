@@ -85,9 +85,6 @@ func Refused(t testing.TB) []Case { return load(t, "refused.yaml") }
 // Accepted returns the objects that must be accepted, with or without warnings.
 func Accepted(t testing.TB) []Case { return load(t, "accepted.yaml") }
 
-// Unreadable returns the objects with a field of the wrong JSON type, or with one that there is not.
-func Unreadable(t testing.TB) []Case { return load(t, "unreadable.yaml") }
-
 func load(t testing.TB, name string) []Case {
 	t.Helper()
 	data, err := files.ReadFile("testdata/" + name)

@@ -5,7 +5,6 @@ package corpus
 
 import (
 	"fmt"
-	"reflect"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,9 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/validation"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apiserver/unreadable"
 )
 
 // decoder reads objects as the server does: with defaults, into the internal types.
@@ -114,47 +111,4 @@ func tooLarge(t testing.TB) Case {
 		t.Fatal(err)
 	}
 	return c
-}
-
-// goTypes are the types that the server reads objects into, by kind.
-func goTypes() map[string]reflect.Type {
-	return map[string]reflect.Type{
-		Composite: reflect.TypeFor[v1alpha1.CompositeController](),
-		Decorator: reflect.TypeFor[v1alpha1.DecoratorController](),
-	}
-}
-
-func TestUnreadableObjectsAreNotRead(t *testing.T) {
-	strict := serializer.NewCodecFactory(newScheme(t), serializer.EnableStrict).UniversalDecoder(metacontroller.SchemeGroupVersion)
-	for _, c := range Unreadable(t) {
-		t.Run(c.Name, func(t *testing.T) {
-			text, err := c.Object.MarshalJSON()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err = runtime.Decode(strict, text); err == nil {
-				t.Error("it is read")
-			}
-			var got []string
-			for _, mistake := range unreadable.InObject(goTypes()[c.Object.GetKind()], text, true) {
-				got = append(got, mistake.String())
-			}
-			if diff := cmp.Diff(c.Errors, got); diff != "" {
-				t.Errorf("mistakes differ (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-// What can be read has no mistakes, also if it is refused later.
-func TestReadableObjectsHaveNoMistakes(t *testing.T) {
-	for _, c := range append(Refused(t), Accepted(t)...) {
-		text, err := c.Object.MarshalJSON()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if mistakes := unreadable.InObject(goTypes()[c.Object.GetKind()], text, true); len(mistakes) > 0 {
-			t.Errorf("%s: %v", c.Name, mistakes)
-		}
-	}
 }

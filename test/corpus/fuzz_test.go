@@ -22,7 +22,7 @@ import (
 // FuzzAdmission reads, defaults and validates any text that a client may send. A controller can be
 // built from each object that is accepted.
 func FuzzAdmission(f *testing.F) {
-	for _, c := range append(append(Refused(f), Accepted(f)...), Unreadable(f)...) {
+	for _, c := range append(Refused(f), Accepted(f)...) {
 		text, err := c.Object.MarshalJSON()
 		if err != nil {
 			f.Fatal(err)

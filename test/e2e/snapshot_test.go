@@ -14,7 +14,7 @@ import (
 const snapshots = "-f artifacts/deploy/components/snapshots/rbac.yaml -f artifacts/deploy/components/snapshots/volume.yaml " +
 	"-f artifacts/deploy/components/snapshots/cronjob.yaml"
 
-var savedAs = regexp.MustCompile(`Saved /snapshots/(metacontroller-\S+\.db):`)
+var savedAs = regexp.MustCompile(`Saved /snapshots/(metacontroller-\S+\.db\.gz):`)
 
 // restoreSnapshot saves a snapshot as the CronJob does it, and restores it as docs/operations.md says.
 func restoreSnapshot(t *testing.T) {
@@ -28,7 +28,7 @@ func restoreSnapshot(t *testing.T) {
 	}
 	run(t, "kubectl label cc immortalcontainer after=snapshot")
 
-	commands := regexp.MustCompile(`metacontroller-\d\S+\.db`).ReplaceAllString(restoring(t), file[1])
+	commands := regexp.MustCompile(`metacontroller-\d\S+\.db\.gz`).ReplaceAllString(restoring(t), file[1])
 	if !strings.Contains(commands, file[1]) {
 		t.Fatalf("the page does not restore a snapshot: %s", commands)
 	}

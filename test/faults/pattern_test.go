@@ -28,9 +28,9 @@ type pattern struct {
 	options func(r *run, life int, options *controller.Options)
 	// do decides about the requests of a life of the process, from 0 on.
 	do func(r *run, life int) func(proxy.Request) proxy.Action
-	// before and after are called before and after what the user does in a step, settled when the
+	// before and after are called before and after what the user does in a step, quiet when the
 	// host has what it has without faults.
-	before, after, settled func(r *run, step int)
+	before, after, quiet func(r *run, step int)
 	// called is called when the hook is, before it answers.
 	called func(context.Context, *run, asked)
 }
@@ -152,7 +152,7 @@ func lagging(s *scenario) (all []pattern) {
 				}
 				next = lag
 			},
-			settled: func(r *run, _ int) {
+			quiet: func(r *run, _ int) {
 				r.gates[0].Close()
 				before := len(r.Hook.Calls())
 				r.restartAt(next)

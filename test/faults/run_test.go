@@ -236,8 +236,8 @@ func (r *run) play(reference *reference) {
 			reference.states = append(reference.states, r.stateAfter(step))
 		}
 		r.await(func() error { return reference.states[i].compare(r.stateAfter(step)) })
-		if r.pattern.settled != nil {
-			r.pattern.settled(r, i)
+		if r.pattern.quiet != nil {
+			r.pattern.quiet(r, i)
 			r.await(func() error { return reference.states[i].compare(r.stateAfter(step)) })
 		}
 	}

@@ -23,26 +23,26 @@ func (e *Env) controllerGoroutines(ctx context.Context) (map[string]int, error) 
 	return counts, err
 }
 
-// SettledGoroutines counts the server's goroutines for controllers, by the function that started
+// StableGoroutines counts the server's goroutines for controllers, by the function that started
 // them. It waits until the controllers of earlier tests are gone.
-func (e *Env) SettledGoroutines(t testing.TB) map[string]int {
+func (e *Env) StableGoroutines(t testing.TB) map[string]int {
 	t.Helper()
-	var settled map[string]int
+	var stable map[string]int
 	same := 0
 	e.Eventually(t, func(ctx context.Context) error {
 		counts, err := e.controllerGoroutines(ctx)
 		if err != nil {
 			return err
 		}
-		if !maps.Equal(counts, settled) {
-			settled, same = counts, 0
+		if !maps.Equal(counts, stable) {
+			stable, same = counts, 0
 		}
 		if same++; same < 20 {
 			return fmt.Errorf("the goroutines are not the same for a while: %v", counts)
 		}
 		return nil
 	})
-	return settled
+	return stable
 }
 
 // WaitForGoroutines waits until no function has more goroutines than before.

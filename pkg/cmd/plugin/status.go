@@ -22,6 +22,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/lookup"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/text"
 )
 
 // newStatus returns the command that shows how controllers and parents do.
@@ -179,7 +180,7 @@ func (s *status) stateOf(controller *lookup.Controller) string {
 }
 
 func withReason(condition metav1.Condition) string {
-	return condition.Reason + ": " + strings.Join(strings.Fields(condition.Message), " ")
+	return condition.Reason + ": " + text.OneLine(condition.Message)
 }
 
 // parents returns the types of the parents and how they do.
@@ -267,7 +268,7 @@ func (s *status) stateOfSync(row *v1alpha1.Sync) string {
 // reason returns why a parent is in its state, as it follows the state in a line; empty if there is nothing to say.
 func reason(row *v1alpha1.Sync) string {
 	if message := cmp.Or(row.Status.Message, row.Status.WaitsFor); message != "" {
-		return ": " + message
+		return ": " + text.OneLine(message)
 	}
 	return ""
 }

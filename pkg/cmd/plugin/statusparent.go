@@ -17,6 +17,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/children"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/lookup"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/text"
 )
 
 // showParent prints a parent as a tree: the controllers that are for it, and its children.
@@ -106,7 +107,7 @@ func (s *status) branch(ctx context.Context, find *lookup.Lookup, client dynamic
 		})
 	}
 	for _, step := range failedSteps(row) {
-		of.below = append(of.below, &node{name: step.Kind + " " + step.Name, age: "<none>", state: s.style().Bad(step.Operation + " failed: " + step.Error)})
+		of.below = append(of.below, &node{name: step.Kind + " " + step.Name, age: "<none>", state: s.style().Bad(step.Operation + " failed: " + text.OneLine(step.Error))})
 	}
 	return of, problems
 }

@@ -4,6 +4,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -51,4 +52,13 @@ func (o *Options) etcdCertificates() []string {
 		}
 	}
 	return set
+}
+
+// nameEtcd adds the external etcd to an error of the start that says only that a deadline has passed. The log has the reason.
+func (o *Options) nameEtcd(err error) error {
+	if o.embedded() || !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return fmt.Errorf("the etcd of --etcd-servers=%s does not answer, or does not accept the certificate: %w",
+		strings.Join(o.Recommended.Etcd.StorageConfig.Transport.ServerList, ","), err)
 }

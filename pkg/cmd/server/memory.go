@@ -6,24 +6,14 @@ package server
 import (
 	"context"
 	"math"
-	"os"
-	"runtime/debug"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 	"k8s.io/klog/v2"
 )
 
-// gcPercent is the default of GOGC. Most of a large heap are cached objects, which are bytes without pointers: they
-// cost a collection no time, and twice their memory would cost the node much.
-const gcPercent = 50
-
 // limitMemory sets the memory limit of Go's runtime to nine tenths of that of the cgroup, so that Go collects garbage
-// more often before the kernel would end the process. The environment variables GOMEMLIMIT and GOGC take
-// precedence.
+// more often before the kernel would end the process. The environment variable GOMEMLIMIT takes precedence.
 func limitMemory(ctx context.Context) {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
 	logger := klog.FromContext(ctx)
 	switch limit, err := memlimit.Set(memlimit.WithRatio(0.9)); {
 	case err != nil:

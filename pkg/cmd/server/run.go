@@ -60,9 +60,6 @@ func (o *Options) run(ctx context.Context, seams seams) (err error) {
 		defer func() { err = errors.Join(err, closeStorage()) }()
 	} else {
 		klog.FromContext(ctx).Info("Storing objects in an external etcd", "servers", o.etcdServers(""))
-		if err := o.awaitObjects(ctx); err != nil {
-			return err
-		}
 	}
 	config, err := o.config(serving, embedded)
 	if err != nil {
@@ -78,10 +75,7 @@ func (o *Options) run(ctx context.Context, seams seams) (err error) {
 	}
 	server, err := completed.New()
 	if err != nil {
-		return err
-	}
-	if embedded != nil {
-		server.GenericAPIServer.Handler.NonGoRestfulMux.Handle(storageSpacePath, storageSpace(embedded))
+		return o.nameEtcd(err)
 	}
 	closePlain, err := o.PlainHTTP.listen(serving, server.GenericAPIServer.Handler.NonGoRestfulMux)
 	if err != nil {

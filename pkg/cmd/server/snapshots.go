@@ -4,9 +4,8 @@
 package server
 
 import (
+	"io"
 	"net/http"
-	"strconv"
-	"time"
 
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/klog/v2"
@@ -20,11 +19,7 @@ import (
 // snapshots of metacontroller.k8s.io.
 const SnapshotPath = "/apis/metacontroller.k8s.io/v1alpha1/snapshots/current"
 
-// partPatience is how long a client may take for a part of a snapshot. The database is not defragmented before it has
-// all of them.
-const partPatience = 30 * time.Second
-
-// serveSnapshots has the server answer at SnapshotPath. Users are known and authorized there as for all paths
+// serveSnapshots makes the server answer at SnapshotPath. Users are known and authorized there as for all paths
 // of the API. Without an embedded storage the answer is 501.
 func serveSnapshots(config *apiserver.Config, storage *etcd.Server) {
 	generic := &config.GenericConfig.Config
@@ -35,12 +30,12 @@ func serveSnapshots(config *apiserver.Config, storage *etcd.Server) {
 				next.ServeHTTP(w, r)
 				return
 			}
-			serveSnapshot(w, r, storage, partPatience)
+			serveSnapshot(w, r, storage)
 		}), config)
 	}
 }
 
-func serveSnapshot(w http.ResponseWriter, r *http.Request, storage *etcd.Server, patience time.Duration) {
+func serveSnapshot(w http.ResponseWriter, r *http.Request, storage *etcd.Server) {
 	switch {
 	case r.Method != http.MethodGet:
 		w.Header().Set("Allow", http.MethodGet)
@@ -52,7 +47,7 @@ func serveSnapshot(w http.ResponseWriter, r *http.Request, storage *etcd.Server,
 	}
 	snapshot, err := storage.Snapshot(r.Context())
 	if err != nil {
-		http.Error(w, err.Error()+": try again", http.StatusServiceUnavailable)
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
 	defer func() {
@@ -60,10 +55,13 @@ func serveSnapshot(w http.ResponseWriter, r *http.Request, storage *etcd.Server,
 			klog.FromContext(r.Context()).Error(err, "Failed to end a snapshot")
 		}
 	}()
+	// A client that does not read would block a write forever: the timeout of a request does not end that.
+	if end, limited := r.Context().Deadline(); limited {
+		_ = http.NewResponseController(w).SetWriteDeadline(end) // not all connections have one
+	}
 	w.Header().Set("Content-Type", "application/octet-stream")
-	w.Header().Set("Content-Length", strconv.FormatInt(snapshot.Size, 10))
-	// The reader knows by the length and the checksum that something is missing.
-	if _, err := snapshot.WriteTo(&impatientWriter{to: w, request: r, patience: patience}); err != nil {
+	if _, err := io.Copy(w, snapshot); err != nil {
 		klog.FromContext(r.Context()).Error(err, "Failed to send a snapshot")
+		panic(http.ErrAbortHandler) // so that the client knows that it does not have all
 	}
 }

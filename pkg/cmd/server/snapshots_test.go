@@ -4,6 +4,7 @@
 package server
 
 import (
+	"context"
 	"crypto/tls"
 	"fmt"
 	"net/http"
@@ -46,7 +47,9 @@ func TestASnapshotThatNobodyReadsIsEnded(t *testing.T) {
 			ended := make(chan struct{})
 			server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				defer close(ended)
-				serveSnapshot(w, r, storage, time.Second)
+				ctx, cancel := context.WithTimeout(r.Context(), time.Second) // as the server has one for each request
+				defer cancel()
+				serveSnapshot(w, r.WithContext(ctx), storage)
 			}))
 			server.EnableHTTP2 = version == 2
 			server.StartTLS()

@@ -13,7 +13,7 @@ import (
 type StorageOptions struct {
 	// DataDir is the directory of the data. No other process may use it.
 	DataDir string
-	// QuotaBytes is the maximum size of the database; 0 means that it follows the volume of DataDir.
+	// QuotaBytes is the size of the database at which writes are refused; 0 is etcd's default, 2 GiB.
 	QuotaBytes int64
 }
 
@@ -25,9 +25,8 @@ func NewStorageOptions() *StorageOptions {
 func (o *StorageOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.DataDir, "data-dir", o.DataDir, "The directory of this process alone: of the data of the embedded etcd, "+
 		"and of the certificate that the server makes for itself. It must outlive the process. It is made if it is missing.")
-	flags.Int64Var(&o.QuotaBytes, "etcd-quota-backend-bytes", o.QuotaBytes, "The size in bytes that the database of the embedded "+
-		"etcd may reach before writes are refused. 0 means that it follows the volume of --data-dir, of which it takes less than "+
-		"a half, and at most 2 GiB.")
+	flags.Int64Var(&o.QuotaBytes, "etcd-quota-backend-bytes", o.QuotaBytes, "The size in bytes at which the database of the "+
+		"embedded etcd refuses writes. It should be below half of the volume of --data-dir. 0 is etcd's default, 2 GiB.")
 }
 
 func (o *StorageOptions) validate() []error {

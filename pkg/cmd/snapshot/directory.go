@@ -14,9 +14,14 @@ import (
 	"time"
 )
 
-// abandonedAfter is the time after its last write from which on a part counts as left by a killed save. A save that runs writes
-// more often: its request to the cluster ends after a minute.
-const abandonedAfter = time.Hour
+const (
+	// abandonedAfter is the time after its last write from which on a part counts as left by a killed save. A save that runs writes
+	// more often: its request to the cluster ends after a minute.
+	abandonedAfter = time.Hour
+
+	// leastKept is how many snapshots stay on a full volume, if as many are to be kept.
+	leastKept = 3
+)
 
 // directory is where snapshots are saved with the time as their name.
 type directory struct {
@@ -25,15 +30,28 @@ type directory struct {
 	keep int
 }
 
-// save makes a file in the directory. What is not kept is removed before, too, because it may be what fills the
-// volume. As many snapshots as are kept stay also if the new one cannot be saved.
-func (d directory) save(snapshot io.Reader, stderr io.Writer) error {
+// save makes a file in the directory. If the volume is full, it removes the oldest snapshots until there is room, as long as
+// leastKept of them stay.
+func (d directory) save(open func() (io.ReadCloser, error), stderr io.Writer) error {
 	tidyErr := d.tidy(time.Now(), "") // no reason not to save; if it stays, it is met again below
 	name := fileName(time.Now())
-	if err := saveAs(snapshot, filepath.Join(d.path, name), stderr); err != nil {
-		return errors.Join(explainFull(err, d.path, d.adviceWhenFull()), tidyErr)
+	for {
+		err := saveAs(open, filepath.Join(d.path, name), stderr)
+		if err == nil {
+			return d.tidy(time.Now(), name)
+		}
+		removed := ""
+		if isFull(err) {
+			var removeErr error
+			removed, removeErr = d.removeOldest(time.Now())
+			err = errors.Join(err, removeErr)
+		}
+		if removed == "" {
+			return errors.Join(explainFull(err, d.path), tidyErr)
+		}
+		fmt.Fprintf(stderr, "The volume of %s is full with less than --keep=%d snapshots: enlarge it. Removed %s, the oldest\n",
+			d.path, d.keep, removed)
 	}
-	return d.tidy(time.Now(), name)
 }
 
 // tidy removes the snapshots beyond the number that is kept, the oldest first, and the parts that killed saves have
@@ -43,9 +61,33 @@ func (d directory) tidy(now time.Time, latest string) error {
 	if err != nil {
 		return fmt.Errorf("look for old snapshots: %w", err)
 	}
-	old := append(d.surplus(entries, now, latest), abandonedParts(entries, now)...)
+	old := abandonedParts(entries, now)
+	if kept := d.keep; kept > 0 {
+		if latest != "" {
+			kept--
+		}
+		saved := fromOldest(entries, now, latest)
+		old = append(old, saved[:max(0, len(saved)-kept)]...)
+	}
+	return d.remove(old)
+}
+
+// removeOldest removes the oldest snapshot, and returns its name. It returns "" if no more than leastKept or all are kept.
+func (d directory) removeOldest(now time.Time) (string, error) {
+	entries, err := os.ReadDir(d.path)
+	if err != nil {
+		return "", fmt.Errorf("look for old snapshots: %w", err)
+	}
+	saved := fromOldest(entries, now, "")
+	if d.keep == 0 || len(saved) <= min(d.keep, leastKept) {
+		return "", nil
+	}
+	return saved[0], d.remove(saved[:1])
+}
+
+func (d directory) remove(names []string) error {
 	var errs []error
-	for _, name := range old {
+	for _, name := range names {
 		if err := os.Remove(filepath.Join(d.path, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, fmt.Errorf("remove an old snapshot: %w", err))
 		}
@@ -53,29 +95,22 @@ func (d directory) tidy(now time.Time, latest string) error {
 	return errors.Join(errs...)
 }
 
-// surplus returns the names of the snapshots beyond the number that is kept. A snapshot from the future was named by a
+// fromOldest returns the names of the snapshots but one, from the oldest on. A snapshot from the future was named by a
 // clock that was ahead, so that nothing is known of its age. It counts as older than those with a time that can be
 // true: otherwise such names would stay, and each new snapshot would be removed by the next one.
-func (d directory) surplus(entries []os.DirEntry, now time.Time, latest string) []string {
-	if d.keep == 0 {
-		return nil
-	}
+func fromOldest(entries []os.DirEntry, now time.Time, except string) []string {
 	var future, past []string // each in order of time, because entries are in order of names
-	kept := d.keep
 	for _, entry := range entries {
 		at, ours := savedAt(entry.Name())
 		switch {
-		case !ours || !entry.Type().IsRegular():
-		case entry.Name() == latest:
-			kept--
+		case !ours || !entry.Type().IsRegular() || entry.Name() == except:
 		case at.After(now):
 			future = append(future, entry.Name())
 		default:
 			past = append(past, entry.Name())
 		}
 	}
-	others := append(future, past...)
-	return others[:max(0, len(others)-kept)]
+	return append(future, past...)
 }
 
 // abandonedParts returns the names of the parts that killed saves have left.

@@ -50,11 +50,11 @@ func list(t *testing.T, dir string) []string {
 func TestADirectoryKeepsTheLatestSnapshots(t *testing.T) {
 	kubeconfig := serveContent(t, newSnapshot(t))
 	const (
-		first     = "metacontroller-20260101T000000.000Z.db"
-		second    = "metacontroller-20260102T000000.000Z.db"
-		third     = "metacontroller-20260103T000000.000Z.db"
-		future    = "metacontroller-20990101T000000.000Z.db"
-		farFuture = "metacontroller-20990102T000000.000Z.db"
+		first     = "metacontroller-20260101T000000.000Z.db.gz"
+		second    = "metacontroller-20260102T000000.000Z.db.gz"
+		third     = "metacontroller-20260103T000000.000Z.db.gz"
+		future    = "metacontroller-20990101T000000.000Z.db.gz"
+		farFuture = "metacontroller-20990102T000000.000Z.db.gz"
 	)
 	for name, test := range map[string]struct {
 		dir    string
@@ -74,10 +74,10 @@ func TestADirectoryKeepsTheLatestSnapshots(t *testing.T) {
 			before: []string{first, second, future, farFuture}, keep: "4", left: []string{first, second, farFuture}},
 		"names that others have given stay": {
 			before: []string{"metacontroller-1.0-before-upgrade.db", "metacontroller-before-upgrade.db", "others.db",
-				"metacontroller-20260101.db", "metacontroller-20260101T000000.000Z.db.gz"},
+				"metacontroller-20260101.db", "metacontroller-20260101T000000.000Z.db"},
 			keep: "1",
 			left: []string{"metacontroller-1.0-before-upgrade.db", "metacontroller-before-upgrade.db", "others.db",
-				"metacontroller-20260101.db", "metacontroller-20260101T000000.000Z.db.gz"}},
+				"metacontroller-20260101.db", "metacontroller-20260101T000000.000Z.db"}},
 		"a name with what is a pattern elsewhere": {
 			dir: "[a-z]*", before: []string{first, second}, keep: "2", left: []string{second}},
 	} {
@@ -103,7 +103,7 @@ func TestADirectoryKeepsTheLatestSnapshots(t *testing.T) {
 
 func TestASnapshotStaysIfTheClockIsSetBackMeanwhile(t *testing.T) {
 	dir := t.TempDir()
-	const before, latest = "metacontroller-20260102T000000.000Z.db", "metacontroller-20260103T000000.000Z.db"
+	const before, latest = "metacontroller-20260102T000000.000Z.db.gz", "metacontroller-20260103T000000.000Z.db.gz"
 	fill(t, dir, nil, time.Now(), before, latest)
 	setBack := time.Date(2026, time.January, 2, 12, 0, 0, 0, time.UTC)
 	if err := (directory{path: dir, keep: 1}).tidy(setBack, latest); err != nil {
@@ -118,8 +118,8 @@ func TestASaveThatFailsLeavesAsManySnapshotsAsAreKept(t *testing.T) {
 	content := newSnapshot(t)
 	kubeconfig := serveContent(t, content[:len(content)/2])
 	dir := t.TempDir()
-	want := []string{"metacontroller-20260102T000000.000Z.db", "metacontroller-20260103T000000.000Z.db"}
-	fill(t, dir, nil, time.Now(), append([]string{"metacontroller-20260101T000000.000Z.db"}, want...)...)
+	want := []string{"metacontroller-20260102T000000.000Z.db.gz", "metacontroller-20260103T000000.000Z.db.gz"}
+	fill(t, dir, nil, time.Now(), append([]string{"metacontroller-20260101T000000.000Z.db.gz"}, want...)...)
 	if _, _, err := run(t, "save", "--kubeconfig="+kubeconfig, "--directory="+dir, "--keep=2"); err == nil {
 		t.Fatal("half a snapshot was saved")
 	}
@@ -133,8 +133,8 @@ func TestWhatKilledSavesLeftIsRemoved(t *testing.T) {
 	whole := serveContent(t, content)
 	half := serveContent(t, content[:len(content)/2])
 	const (
-		abandoned = "metacontroller-20260101T000000.000Z.db.part-1"
-		underWay  = "metacontroller-20260101T000000.000Z.db.part-2"
+		abandoned = "metacontroller-20260101T000000.000Z.db.gz.part-1"
+		underWay  = "metacontroller-20260101T000000.000Z.db.gz.part-2"
 		others    = "metacontroller-before-upgrade.db.part-3"
 	)
 	for name, args := range map[string][]string{

@@ -35,10 +35,10 @@ func newSave() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "save [FILE | -]",
 		Short: "Save a snapshot of the storage of a running server",
-		Long: `Saves a snapshot of the storage of a running server in FILE, or writes it to stdout. The server is reached through
-the cluster that it extends, with the kubeconfig of --kubeconfig, of $KUBECONFIG or of the Pod. The user needs the
-verb get on the resource snapshots of metacontroller.k8s.io.`,
-		Example: `  metacontroller-apiserver snapshot save metacontroller.db
+		Long: `Saves a snapshot of the storage of a running server in FILE, or writes it to stdout. A FILE whose name ends in .gz is
+compressed. The server is reached through the cluster that it extends, with the kubeconfig of --kubeconfig, of $KUBECONFIG
+or of the Pod. The user needs the verb get on the resource snapshots of metacontroller.k8s.io.`,
+		Example: `  metacontroller-apiserver snapshot save metacontroller.db.gz
   metacontroller-apiserver snapshot save --directory=/snapshots --keep=28`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
@@ -52,10 +52,10 @@ verb get on the resource snapshots of metacontroller.k8s.io.`,
 	flags := command.Flags()
 	flags.StringVar(&s.kubeconfig, "kubeconfig", "", "The kubeconfig of the cluster.")
 	flags.StringVar(&s.context, "context", "", "The context of the kubeconfig.")
-	flags.StringVar(&s.directory, "directory", "", "Make a file in this directory, with the time as its name. "+
+	flags.StringVar(&s.directory, "directory", "", "Make a compressed file in this directory, with the time as its name. "+
 		"What a killed save has left there is removed by one that runs an hour later.")
-	flags.IntVar(&s.keep, "keep", 0, "With --directory, how many of these files are kept. 0 keeps all. "+
-		"Files with other names stay, and do not count.")
+	flags.IntVar(&s.keep, "keep", 0, "With --directory, how many of these files are kept. 0 keeps all. On a full volume, the "+
+		"oldest are removed, down to three. Files with other names stay, and do not count.")
 	return command
 }
 
@@ -66,18 +66,19 @@ func (s *save) run(ctx context.Context, args []string, stdout, stderr io.Writer)
 	if s.keep < 0 || s.keep > 0 && s.directory == "" {
 		return fmt.Errorf("--keep=%d: a number of files, with --directory", s.keep)
 	}
-	snapshot, err := s.open(ctx)
+	open := func() (io.ReadCloser, error) { return s.open(ctx) }
+	switch {
+	case len(args) == 0:
+		return directory{path: s.directory, keep: s.keep}.save(open, stderr)
+	case args[0] != "-":
+		return explainFull(saveAs(open, args[0], stderr), filepath.Dir(args[0]))
+	}
+	snapshot, err := open()
 	if err != nil {
-		return fmt.Errorf("get a snapshot: %w", err)
+		return err
 	}
 	defer func() { _ = snapshot.Close() }()
-	if len(args) == 1 && args[0] == "-" {
-		return receive(snapshot, stdout)
-	}
-	if len(args) == 1 {
-		return explainFull(saveAs(snapshot, args[0], stderr), filepath.Dir(args[0]), makeRoom)
-	}
-	return directory{path: s.directory, keep: s.keep}.save(snapshot, stderr)
+	return receive(snapshot, stdout)
 }
 
 // open asks the server for a snapshot.
@@ -93,8 +94,11 @@ func (s *save) open(ctx context.Context) (io.ReadCloser, error) {
 		return nil, err
 	}
 	snapshot, err := client.Discovery().RESTClient().Get().AbsPath(server.SnapshotPath).Stream(ctx)
-	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("%w; no server that can be asked extends the cluster", err)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("get a snapshot: %w; no server that can be asked extends the cluster", err)
+	case err != nil:
+		return nil, fmt.Errorf("get a snapshot: %w", err)
 	}
-	return snapshot, err
+	return snapshot, nil
 }

@@ -5,9 +5,9 @@ package snapshot
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -69,7 +69,7 @@ func newSnapshot(t *testing.T) []byte {
 		t.Fatal(err)
 	}
 	defer func() { _ = snapshot.Close() }()
-	if _, err := snapshot.WriteTo(&content); err != nil {
+	if _, err := io.Copy(&content, snapshot); err != nil {
 		t.Fatal(err)
 	}
 	return content.Bytes()
@@ -107,29 +107,39 @@ func refuse(w http.ResponseWriter, reason metav1.StatusReason, code int) {
 func TestASnapshotIsSavedShownAndRestored(t *testing.T) {
 	content := newSnapshot(t)
 	kubeconfig := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(content) })
-	path := filepath.Join(t.TempDir(), "snapshot.db")
-
-	_, said, err := run(t, "save", "--kubeconfig="+kubeconfig, path)
-	if err != nil || !strings.HasPrefix(said, "Saved "+path+": ") {
-		t.Fatalf("save says %q and %v", said, err)
-	}
 	stdout, _, err := run(t, "save", "--kubeconfig="+kubeconfig, "-")
 	if err != nil || stdout != string(content) {
 		t.Errorf("save writes %d bytes to stdout and %v, want %d", len(stdout), err, len(content))
 	}
-	stdout, _, err = run(t, "status", path)
-	if err != nil || !strings.HasPrefix(stdout, "Revision:  2\nKeys:      1\nSize:      ") {
-		t.Errorf("status says %q and %v", stdout, err)
-	}
-	stdout, _, err = run(t, "status", "-o=json", path)
-	var info etcd.SnapshotInfo
-	if err != nil || json.Unmarshal([]byte(stdout), &info) != nil || info.Size == 0 {
-		t.Errorf("status says %q and %v", stdout, err)
-	}
-	dataDir := t.TempDir()
-	_, said, err = run(t, "restore", "--data-dir="+dataDir, path)
-	if err != nil || !strings.Contains(said, "Restored "+path+" in "+dataDir) {
-		t.Errorf("restore says %q and %v", said, err)
+	for name, most := range map[string]int{"snapshot.db": len(content), "snapshot.db.gz": len(content) / 3} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), name)
+			_, said, err := run(t, "save", "--kubeconfig="+kubeconfig, path)
+			if err != nil || !strings.HasPrefix(said, "Saved "+path+": ") {
+				t.Fatalf("save says %q and %v", said, err)
+			}
+			if saved, err := os.Stat(path); err != nil || saved.Size() > int64(most) {
+				t.Errorf("the file has %d bytes, want at most %d; %v", saved.Size(), most, err)
+			}
+			stdout, _, err := run(t, "status", path)
+			if err != nil || !strings.HasPrefix(stdout, "Revision:  2\nKeys:      1\nSize:      ") {
+				t.Errorf("status says %q and %v", stdout, err)
+			}
+			stdout, _, err = run(t, "status", "-o=json", path)
+			var info etcd.SnapshotInfo
+			if err != nil || json.Unmarshal([]byte(stdout), &info) != nil || info.Size == 0 {
+				t.Errorf("status says %q and %v", stdout, err)
+			}
+			dataDir := t.TempDir()
+			_, said, err = run(t, "restore", "--data-dir="+dataDir, path)
+			if err != nil || !strings.Contains(said, "Restored "+path+" in "+dataDir) || strings.Contains(said, "former") {
+				t.Errorf("restore says %q and %v", said, err)
+			}
+			_, said, err = run(t, "restore", "--data-dir="+dataDir, path)
+			if err != nil || !strings.Contains(said, "The former storage is in "+dataDir+"/etcd.before-") {
+				t.Errorf("restore says %q and %v when it is run again", said, err)
+			}
+		})
 	}
 }
 
@@ -163,13 +173,11 @@ func TestWhatCannotBeSaved(t *testing.T) {
 			"no server that can be asked extends the cluster"},
 		"half a snapshot": {
 			[]string{"--kubeconfig=" + serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(content[:len(content)/2]) }), filepath.Join(t.TempDir(), "a.db")},
-			"not a whole one"},
+			"not a whole snapshot"},
 		"something else": {
-			[]string{"--kubeconfig=" + serve(t, func(w http.ResponseWriter, _ *http.Request) {
-				sum := sha256.Sum256([]byte("text"))
-				_, _ = fmt.Fprintf(w, "text%s", sum[:])
-			}), filepath.Join(t.TempDir(), "a.db")},
-			"a.db"},
+			[]string{"--kubeconfig=" + serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, "text") }),
+				filepath.Join(t.TempDir(), "a.db")},
+			"not a whole snapshot"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := run(t, append([]string{"save"}, test.args...)...)

@@ -30,19 +30,14 @@ func mountVolume(t *testing.T, size int) string {
 	return dir
 }
 
-func TestAFullVolumeIsSavedToAgain(t *testing.T) {
+func TestAVolumeFullOfPartsIsSavedToAgain(t *testing.T) {
 	content := newSnapshot(t)
 	kubeconfig := serveContent(t, content)
-	for name, before := range map[string][]string{
-		"after saves were killed": {"metacontroller-20260101T000000.000Z.db", "metacontroller-20260102T000000.000Z.db.part-1"},
-		"after --keep is lowered": {"metacontroller-20260101T000000.000Z.db", "metacontroller-20260102T000000.000Z.db"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			dir := mountVolume(t, len(content)*5/2)
-			fill(t, dir, content, time.Now().Add(-6*time.Hour), before...)
-			if _, _, err := run(t, "save", "--kubeconfig="+kubeconfig, "--directory="+dir, "--keep=1"); err != nil {
-				t.Errorf("the save fails: %v", err)
-			}
-		})
+	file := zipped(t, content)
+	const first, part = "metacontroller-20260101T000000.000Z.db.gz", "metacontroller-20260102T000000.000Z.db.gz.part-1"
+	dir := mountVolume(t, 2*(len(file)/pageBytes+1)*pageBytes)
+	fill(t, dir, file, time.Now().Add(-6*time.Hour), first, part)
+	if _, _, err := run(t, "save", "--kubeconfig="+kubeconfig, "--directory="+dir, "--keep=2"); err != nil {
+		t.Errorf("the save fails: %v", err)
 	}
 }

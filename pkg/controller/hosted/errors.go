@@ -13,6 +13,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/text"
 )
 
 // overtakenError is the error of a sync that did not write an object, because others had changed it
@@ -84,11 +85,11 @@ func (c *Controller) truncate(err error) error {
 	if c.DeveloperMode {
 		most = wholeErrorLength
 	}
-	text := err.Error()
-	if len(text) <= most {
+	whole := err.Error()
+	if len(whole) <= most {
 		return err
 	}
-	return &truncatedError{text: strings.ToValidUTF8(text[:most], "") + "…", err: err}
+	return &truncatedError{text: text.Shorten(whole, most), err: err}
 }
 
 // truncatedError is an error that shows only the beginning of its text.

@@ -5,7 +5,6 @@ package hosted
 
 import (
 	"container/list"
-	"strings"
 	"sync"
 	"time"
 
@@ -15,14 +14,14 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/text"
 )
 
 const (
 	// maxSteps is how many steps of all parents of a controller are kept.
 	maxSteps = 500
-	// maxStepsOfSync is how many steps of one sync are kept, and maxStepErrorBytes how much of the error of one.
-	maxStepsOfSync    = 20
-	maxStepErrorBytes = 1024
+	// maxStepsOfSync is how many steps of one sync are kept.
+	maxStepsOfSync = 20
 )
 
 // stepLog has the steps of the last sync of each parent that did something, of the parents that were written last. Its
@@ -100,10 +99,7 @@ func describeSteps(outcomes []pipeline.Outcome, ended time.Time) *v1alpha1.SyncS
 			Namespace: outcome.Namespace, Name: outcome.Name, Why: outcome.Why, Result: resultOf(outcome),
 		}
 		if outcome.Err != nil {
-			step.Error = report.Summary(outcome.Err)
-			if len(step.Error) > maxStepErrorBytes {
-				step.Error = strings.ToValidUTF8(step.Error[:maxStepErrorBytes], "") + "…"
-			}
+			step.Error = text.Shorten(report.Summary(outcome.Err), maxErrorLength)
 		}
 		steps.Steps[i] = step
 	}

@@ -5,7 +5,6 @@ package hosted
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -71,18 +70,18 @@ func (c *Controller) describeState(status *v1alpha1.SyncStatus, parent *object.O
 	case health.paused:
 		status.State, status.Message = v1alpha1.SyncStatePaused, "the annotation "+v1alpha1.PausedAnnotation+" pauses it"
 	case health.failure != nil:
-		status.State, status.Message = v1alpha1.SyncStateFailing, oneLine(health.failure.Message)
+		status.State, status.Message = v1alpha1.SyncStateFailing, health.failure.Message
 	case last.ended == 0:
 		status.State, status.Message = v1alpha1.SyncStateWaiting, "it has not been synced yet since the controller started"
 		status.WaitsFor = "its turn in the queue"
 	case parent.Generation != last.generation:
 		status.State, status.Message = v1alpha1.SyncStateProgressing, fmt.Sprintf("generation %d is to be synced", parent.Generation)
 	case last.note != nil:
-		status.State, status.Message = last.note.state, oneLine(last.note.text)
+		status.State, status.Message = last.note.state, last.note.text
 	default:
 		status.State = v1alpha1.SyncStateSynced
 		if len(status.Warnings) > 0 {
-			status.Message = oneLine(status.Warnings[0].Message)
+			status.Message = status.Warnings[0].Message
 		}
 	}
 }
@@ -167,12 +166,4 @@ func uidOf(controller, parent types.UID) types.UID {
 
 func microTime(nanoseconds int64) *metav1.MicroTime {
 	return &metav1.MicroTime{Time: time.Unix(0, nanoseconds)}
-}
-
-// oneLine returns a text without line breaks.
-func oneLine(text string) string {
-	if !strings.Contains(text, "\n") {
-		return text
-	}
-	return strings.Join(strings.Fields(text), " ")
 }

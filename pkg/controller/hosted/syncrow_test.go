@@ -49,7 +49,7 @@ func TestTheStateOfAParent(t *testing.T) {
 			synced: metav1.ConditionUnknown, waitsFor: "its turn in the queue",
 		},
 		"it is synced":                 {last: synced, state: v1alpha1.SyncStateSynced, synced: metav1.ConditionTrue},
-		"it is synced, with a warning": {health: warning, last: synced, state: v1alpha1.SyncStateSynced, message: "two lines", synced: metav1.ConditionTrue},
+		"it is synced, with a warning": {health: warning, last: synced, state: v1alpha1.SyncStateSynced, message: "two\nlines", synced: metav1.ConditionTrue},
 		"it has changed since": {
 			last: syncSummary{ended: ended, generation: 1}, state: v1alpha1.SyncStateProgressing, message: "generation 2 is to be synced", synced: metav1.ConditionFalse,
 		},

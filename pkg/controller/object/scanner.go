@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/text"
 )
 
 // scanner reads JSON token by token and knows its position in the input.
@@ -172,7 +174,7 @@ func (s *scanner) offset() int { return int(s.dec.InputOffset()) }
 // end returns an error if anything but white space is left.
 func (s *scanner) end() error {
 	if rest := bytes.TrimSpace(s.raw[s.offset():]); len(rest) > 0 {
-		return fmt.Errorf("%q follows the end of the object", cutShort(rest))
+		return fmt.Errorf("%q follows the end of the object", excerpt(rest))
 	}
 	return nil
 }
@@ -184,7 +186,7 @@ func (s *scanner) wrongKind(path, wanted string) error {
 	if err != nil {
 		return err
 	}
-	return &FieldError{path: path, wanted: wanted, found: string(cutShort(value))}
+	return &FieldError{path: path, wanted: wanted, found: excerpt(value)}
 }
 
 // FieldError is the error for a field of an object that is not what it must be. The path is empty for
@@ -201,10 +203,8 @@ func (e *FieldError) Problem() string {
 	return e.path + ": expected " + e.wanted
 }
 
-func cutShort(text []byte) []byte {
-	const maxShown = 40
-	if len(text) <= maxShown {
-		return text
-	}
-	return append(append([]byte(nil), text[:maxShown]...), "…"...)
+// excerpt returns the beginning of a value, enough to recognise it by.
+func excerpt(value []byte) string {
+	const most = 40
+	return text.Shorten(string(value[:min(len(value), most+1)]), most)
 }

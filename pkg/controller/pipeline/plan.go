@@ -56,9 +56,7 @@ type Step struct {
 	// Path is the field in which the object differs from what the hook wants, if that is
 	// why it is written.
 	Path string
-	// MethodField is the path of the child's update method in the controller's spec. Only messages need it.
-	MethodField string
-	// Rolls is true if that method is a rolling one.
+	// Rolls is true if the update method of the child is a rolling one.
 	Rolls bool
 	// RemovesFinalizer is true if the step removes the controller's finalizer from a parent
 	// that is being deleted and for which nothing is left to do.

@@ -16,8 +16,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/conceal"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/lifecycle"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/redact"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
@@ -45,7 +45,7 @@ type Reviews struct {
 	// loopback reaches the API server of this process as a user who may do everything.
 	loopback *rest.Config
 	rights   rights.Reviews
-	key      *conceal.Key
+	key      *redact.Key
 
 	mu sync.Mutex
 	// underWay counts the reviews of each user.
@@ -56,7 +56,7 @@ type Reviews struct {
 // New returns what answers reviews of the controllers of some reconcilers.
 func New(loopback *rest.Config, reviews rights.Reviews, reconcilers ...*lifecycle.Reconciler) *Reviews {
 	r := &Reviews{
-		loopback: loopback, rights: reviews, key: conceal.NewKey(),
+		loopback: loopback, rights: reviews, key: redact.NewKey(),
 		reconcilers: map[string]*lifecycle.Reconciler{}, underWay: map[string]int{},
 	}
 	for _, reconciler := range reconcilers {

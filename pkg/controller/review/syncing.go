@@ -8,10 +8,10 @@ import (
 	"sync"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/conceal"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/redact"
 )
 
 // syncing is the sync of one parent in a review.
@@ -21,7 +21,7 @@ type syncing struct {
 	controller *hosted.Controller
 
 	mu      sync.Mutex
-	conceal *conceal.Concealer
+	conceal *redact.Concealer
 	// given are the calls whose answers are in the spec.
 	given map[callKey]bool
 }
@@ -63,7 +63,7 @@ func (s *syncing) answer(call hook.Call) ([]byte, error) {
 	s.given[keyOf(&call)] = true
 	s.conceal.Learn(call.Request)
 	revealed := s.conceal.Reveal(given)
-	if conceal.HasDigest(revealed) {
+	if redact.HasDigest(revealed) {
 		return nil, errOldDigests
 	}
 	return revealed, nil

@@ -17,7 +17,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/server/v3/storage/wal"
@@ -78,13 +77,16 @@ func serveAndWrite(dir string) error {
 type child struct {
 	command *exec.Cmd
 	lines   *bufio.Scanner
+	// said is its standard error, once it has ended.
+	said strings.Builder
 }
 
 func startChild(t *testing.T, dir string) *child {
 	t.Helper()
 	command := exec.Command(os.Args[0])
 	command.Env = append(os.Environ(), childDataDir+"="+dir)
-	command.Stderr = os.Stderr
+	c := &child{command: command}
+	command.Stderr = io.MultiWriter(os.Stderr, &c.said)
 	output, err := command.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +94,7 @@ func startChild(t *testing.T, dir string) *child {
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	c := &child{command: command, lines: bufio.NewScanner(output)}
+	c.lines = bufio.NewScanner(output)
 	t.Cleanup(c.kill)
 	if line := c.readLine(t); line != childReady {
 		t.Fatalf("first line of the child is %q, want %q", line, childReady)
@@ -184,56 +186,44 @@ func TestASecondServerInOneProcessFailsAtOnceToo(t *testing.T) {
 	}
 }
 
-// emptyLog makes the log of a storage as the first start makes it.
-func emptyLog(t *testing.T, member string) {
-	t.Helper()
+// A process that is killed in the first milliseconds of its life leaves a log without entries, with which etcd would wait for
+// other members.
+func TestAStorageWhoseFirstStartWasKilledStarts(t *testing.T) {
+	dir := t.TempDir()
+	etcdDir := storageOf(dir)
+	if err := prepareStorage(klog.Background(), etcdDir); err != nil {
+		t.Fatal(err)
+	}
 	metadata, err := proto.Marshal(&etcdserverpb.Metadata{NodeID: new(uint64(1)), ClusterID: new(uint64(2))})
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, err := wal.Create(nil, filepath.Join(member, "wal"), metadata)
+	log, err := wal.Create(nil, filepath.Join(memberOf(etcdDir), "wal"), metadata)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := log.Close(); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// A process that is killed in the first milliseconds of its life leaves a log without entries.
-func TestAStorageWhoseFirstStartWasKilledStarts(t *testing.T) {
-	dir := t.TempDir()
-	emptyLog(t, filepath.Join(dir, "etcd", "member"))
-	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("it does not become ready"))
-	defer cancel()
-	server, err := Start(ctx, Config{DataDir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	put(t, connect(t, server), "key", "value")
-	if err := server.Close(); err != nil {
-		t.Error(err)
-	}
-}
-
-// What is lost of a log makes no empty storage of one that has objects.
-func TestAStorageThatLostTheEntriesOfItsLogIsKept(t *testing.T) {
-	dir := t.TempDir()
 	server := start(t, Config{DataDir: dir})
 	put(t, connect(t, server), "key", "value")
 	if err := server.Close(); err != nil {
-		t.Fatal(err)
-	}
-	etcdDir := filepath.Join(dir, "etcd")
-	member := filepath.Join(etcdDir, "member")
-	if err := os.RemoveAll(filepath.Join(member, "wal")); err != nil {
-		t.Fatal(err)
-	}
-	emptyLog(t, member)
-	if err := removeUnborn(klog.Background(), etcdDir); err != nil {
 		t.Error(err)
 	}
-	if _, err := os.Stat(filepath.Join(member, "snap", "db")); err != nil {
-		t.Errorf("its database is gone: %v", err)
+	wantKey(t, connect(t, start(t, Config{DataDir: dir})), "key") // no later start takes it for a first one
+}
+
+func TestTheCopyOfADefragmentationThatWasKilledIsRemoved(t *testing.T) {
+	config := Config{DataDir: t.TempDir()}
+	if err := start(t, config).Close(); err != nil {
+		t.Fatal(err)
+	}
+	left := filepath.Join(memberOf(storageOf(config.DataDir)), "snap", "db.tmp.123456")
+	if err := os.WriteFile(left, make([]byte, mebi), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	start(t, config)
+	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%s is still there: %v", left, err)
 	}
 }

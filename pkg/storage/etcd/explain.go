@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"syscall"
 
@@ -19,6 +18,14 @@ import (
 
 // explain adds to an error of the storage what can be done about it.
 func explain(err error, dataDir string) error {
+	if damaged(err) {
+		return fmt.Errorf("%w; the data in %s is damaged: restore a backup of %s", err, storageOf(dataDir), dataDir)
+	}
+	return explainVolume(err, dataDir)
+}
+
+// explainVolume adds to an error of a file what can be done about its volume.
+func explainVolume(err error, dataDir string) error {
 	switch {
 	case err == nil:
 		return nil
@@ -31,9 +38,6 @@ func explain(err error, dataDir string) error {
 			"change the owner of the folder on its node: chown -R %[2]d:%[3]d", err, os.Getuid(), os.Getgid())
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return fmt.Errorf("%w; the volume of %s is full%s: enlarge it, or remove what else is on it", err, dataDir, spaceText(dataDir))
-	case damaged(err):
-		return fmt.Errorf("%w; the data in %s is damaged: restore a backup of %s, or move %[2]s away, start with an empty "+
-			"storage, and apply the controllers again from their YAML", err, filepath.Join(dataDir, "etcd"), dataDir)
 	}
 	return err
 }
@@ -43,7 +47,7 @@ func spaceText(dataDir string) string {
 	if err != nil {
 		return ""
 	}
-	return fmt.Sprintf(" (%s of %s left)", bytesText(space.available), bytesText(space.size))
+	return fmt.Sprintf(" (%s of %s left)", sizeText(space.available), sizeText(space.size))
 }
 
 // damaged reports whether an error says that the log or the database cannot be read.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"runtime"
 	"sort"
-	"strings"
 	"sync/atomic"
 
 	"go.uber.org/zap"
@@ -35,8 +34,7 @@ func harmless(message string) bool {
 		// This happens in the first seconds of a new database. etcd tries again.
 		return true
 	}
-	// The member is told to elect itself until it can.
-	return strings.Contains(message, "cannot campaign") || strings.Contains(message, "can not campaign")
+	return false
 }
 
 // logBridge is a zap core that writes to klog.

@@ -20,6 +20,12 @@ import (
 // it is killed.
 const childDataDir = "ETCD_TEST_CHILD_DATA_DIR"
 
+const (
+	mebi = 1 << 20
+	// valueBytes is the size of a large object.
+	valueBytes = 100 << 10
+)
+
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(childDataDir); dir != "" {
 		if err := serveAndWrite(dir); err != nil {
@@ -77,6 +83,13 @@ func get(ctx context.Context, client *clientv3.Client, key string) (string, erro
 		return "", fmt.Errorf("key %s: %d values", key, len(response.Kvs))
 	}
 	return string(response.Kvs[0].Value), nil
+}
+
+func wantKey(t *testing.T, client *clientv3.Client, key string) {
+	t.Helper()
+	if _, err := get(t.Context(), client, key); err != nil {
+		t.Errorf("reading: %v", err)
+	}
 }
 
 // wantWords fails the test if an error does not have all of the words.

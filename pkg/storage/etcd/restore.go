@@ -6,113 +6,169 @@ package etcd
 import (
 	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"time"
 
+	"go.etcd.io/bbolt"
 	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 	"go.etcd.io/etcd/etcdutl/v3/snapshot"
 	"go.etcd.io/etcd/server/v3/embed"
+	"go.etcd.io/etcd/server/v3/storage/mvcc"
+	"go.etcd.io/etcd/server/v3/storage/schema"
 	"go.uber.org/zap"
 )
 
-// SnapshotInfo is what a file with a snapshot has.
-type SnapshotInfo struct {
-	// Revision is that of the last write in it.
-	Revision int64 `json:"revision"`
-	// Keys is the number of keys: the objects, and a few of the API server itself.
-	Keys int `json:"keys"`
-	// Size is that of the database, in bytes.
-	Size int64 `json:"size"`
-	// Version is the version of etcd whose storage format it has, such as "3.6.0". A new storage has none in its
-	// first second.
-	Version string `json:"version,omitempty"`
+// revisionBump is by how much a restore raises the revision, as etcd advises: by more writes than there can have been since the
+// snapshot.
+const revisionBump = 1_000_000_000
+
+// Restored says what Restore has done.
+type Restored struct {
+	// Revision is the one with which the storage goes on. All earlier ones count as compacted, so that watches from before
+	// list again.
+	Revision int64
+	// Former is where the storage is now that the data directory had, or "".
+	Former string
 }
 
-// InspectSnapshot reads a file with a snapshot, and returns an error if it is damaged.
-func InspectSnapshot(path string) (*SnapshotInfo, error) {
-	if err := verifyFile(path); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	status, err := snapshot.NewV3(zap.NewNop()).Status(path)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return &SnapshotInfo{Revision: status.Revision, Keys: status.TotalKey, Size: status.TotalSize, Version: status.Version}, nil
-}
-
-func verifyFile(path string) error {
-	file, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = file.Close() }()
-	checksum := NewChecksum()
-	if _, err := io.Copy(checksum, file); err != nil {
-		return err
-	}
-	return checksum.Verify()
-}
-
-// Restore makes the storage of a data directory from a file with a snapshot. If the directory has one, that is
-// deleted once the new one is whole, or Restore fails if it is not to replace it. It returns the revision with which
-// the storage goes on. All earlier ones count as compacted, so that watches from before are told to list again.
-func Restore(path, dataDir string, replace bool) (revision int64, err error) {
-	return restore(path, dataDir, replace, func(last int64) int64 { return restoredRevision(last, time.Now()) })
-}
-
-// restore is Restore with a revision that follows from the last one of the snapshot and of the storage that it replaces.
-func restore(path, dataDir string, replace bool, revisionAfter func(last int64) int64) (revision int64, err error) {
-	info, err := InspectSnapshot(path)
-	if err != nil {
-		return 0, err
-	}
+// Restore makes the storage of a data directory from a file with a snapshot, which may be compressed. The revision goes on above
+// those of the snapshot and of all storages that the data directory has. Nothing is removed: a storage that is there is renamed.
+//
+// The restored storage is made in "etcd.restoring" beside the former one. While that directory exists, no server starts, and
+// Restore can be run again.
+func Restore(path, dataDir string) (restored *Restored, err error) {
 	if dataDir, err = filepath.Abs(dataDir); err != nil {
-		return 0, err
+		return nil, err
 	}
 	if err := os.MkdirAll(dataDir, 0o700); err != nil {
-		return 0, fmt.Errorf("data directory %s cannot be made: %w", dataDir, err)
+		return nil, fmt.Errorf("data directory %s cannot be made: %w", dataDir, err)
 	}
 	lock, err := lockDirectory(dataDir)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, lock.release()) }()
-	swap := swapIn(dataDir)
-	if _, err := swap.resume(); err != nil {
+	restored = &Restored{}
+	if restored.Revision, err = makeRestored(path, dataDir); err != nil {
+		err = fmt.Errorf("restoring %s: %w", path, explainVolume(err, dataDir))
+		return nil, errors.Join(err, os.RemoveAll(restoringIn(dataDir)))
+	}
+	if restored.Former, err = setAside(dataDir, time.Now()); err != nil {
+		return nil, err
+	}
+	return restored, errors.Join(
+		os.Rename(storageOf(restoringIn(dataDir)), storageOf(dataDir)), os.RemoveAll(restoringIn(dataDir)), syncDirectory(dataDir))
+}
+
+func restoringIn(dataDir string) string { return storageOf(dataDir) + ".restoring" }
+
+// refuseUnfinishedRestore returns an error if a restore into a data directory was interrupted.
+func refuseUnfinishedRestore(dataDir string) error {
+	if restoring := restoringIn(dataDir); fileutil.Exist(restoring) {
+		return fmt.Errorf("a restore has not finished, and left %s: run `metacontroller-apiserver snapshot restore` again", restoring)
+	}
+	return nil
+}
+
+// makeRestored makes a storage in "etcd.restoring", and returns its revision.
+func makeRestored(path, dataDir string) (revision int64, err error) {
+	restoring := restoringIn(dataDir)
+	if err := os.RemoveAll(restoring); err != nil { // of a restore that was interrupted
 		return 0, err
 	}
-	if !replace && fileutil.Exist(swap.storage) && !fileutil.DirEmpty(swap.storage) {
-		return 0, fmt.Errorf("data directory %s has a storage already: move %s away, or have it replaced", dataDir, swap.storage)
+	if err := errors.Join(os.Mkdir(restoring, 0o700), syncDirectory(dataDir)); err != nil {
+		return 0, err
 	}
-	last := info.Revision
-	for _, database := range []string{path, filepath.Join(swap.storage, "member", "snap", "db")} {
-		if revision, err := lastRevision(database); err == nil { // a storage that cannot be read is replaced, too
+	plain, err := plainSnapshot(path, restoring)
+	if err != nil {
+		return 0, err
+	}
+	info, err := inspect(plain)
+	if err != nil {
+		return 0, err
+	}
+	revision = max(info.Revision, lastRevisionIn(dataDir)) + revisionBump
+	peer := url.URL{Scheme: "http", Host: peerAddress}
+	err = snapshot.NewV3(zap.NewNop()).Restore(snapshot.RestoreConfig{
+		SnapshotPath: plain, OutputDataDir: storageOf(restoring), Name: memberName, PeerURLs: []string{peer.String()},
+		InitialCluster: memberName + "=" + peer.String(), InitialClusterToken: embed.NewConfig().InitialClusterToken,
+		RevisionBump: uint64(revision - info.Revision), MarkCompacted: true,
+	})
+	if err != nil {
+		return 0, err
+	}
+	return revision, errors.Join(os.Remove(plain), syncTree(restoring))
+}
+
+// setAside renames the storage that a data directory has, and returns its name, or "" if there is none.
+func setAside(dataDir string, now time.Time) (former string, err error) {
+	storage := storageOf(dataDir)
+	if !fileutil.Exist(memberOf(storage)) {
+		return "", os.RemoveAll(storage) // of a start that has failed
+	}
+	former = storage + ".before-" + now.UTC().Format("20060102T150405.000000Z")
+	if err := os.Rename(storage, former); err != nil {
+		return "", fmt.Errorf("the storage %s stays, because it cannot be renamed: %w", storage, err)
+	}
+	return former, syncDirectory(dataDir)
+}
+
+// syncTree makes the names of all files in a directory outlive a loss of power.
+func syncTree(dir string) error {
+	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.IsDir() {
+			return err
+		}
+		return syncDirectory(path)
+	})
+}
+
+// lastRevisionIn returns the last revision of all storages in a data directory: of the present one, and of those that former
+// restores have set aside. It passes over one that cannot be read.
+func lastRevisionIn(dataDir string) (last int64) {
+	databases, _ := filepath.Glob(filepath.Join(storageOf(dataDir)+"*", "member", "snap", "db")) // the pattern is valid
+	for _, database := range databases {
+		if revision, err := lastRevision(database); err == nil {
 			last = max(last, revision)
 		}
 	}
-	revision = revisionAfter(last)
-	if err := restoreInto(swap.restoring, path, uint64(revision-info.Revision)); err != nil {
-		return 0, errors.Join(fmt.Errorf("restoring %s into %s: %w", path, swap.restoring, err), os.RemoveAll(swap.restoring))
-	}
-	return revision, swap.run()
+	return last
 }
 
-func restoreInto(dir, path string, bump uint64) error {
-	if err := os.RemoveAll(dir); err != nil { // of a restore that was killed
-		return err
-	}
-	useSegmentSize()
-	peer := url.URL{Scheme: "http", Host: peerAddress}
-	err := snapshot.NewV3(zap.NewNop()).Restore(snapshot.RestoreConfig{
-		SnapshotPath: path, OutputDataDir: dir, Name: memberName, PeerURLs: []string{peer.String()},
-		InitialCluster: memberName + "=" + peer.String(), InitialClusterToken: embed.NewConfig().InitialClusterToken,
-		RevisionBump: bump, MarkCompacted: true,
-	})
+// lastRevision returns the revision of the last write in the file of a database, or of the last compaction: that one
+// may have removed a later deletion. No etcd may have the file open. It returns an error if the file cannot be read.
+func lastRevision(database string) (revision int64, err error) {
+	// If pages are damaged, bbolt panics or reads beyond the end of the file.
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if reason := recover(); reason != nil {
+			err = fmt.Errorf("%s is damaged: %v", database, reason)
+		}
+	}()
+	db, err := bbolt.Open(database, 0o600, &bbolt.Options{ReadOnly: true, Timeout: time.Second})
 	if err != nil {
-		return err
+		return 0, fmt.Errorf("%s: %w", database, err)
 	}
-	return syncTree(dir)
+	defer func() { _ = db.Close() }()
+	err = db.View(func(tx *bbolt.Tx) error {
+		var stored [][]byte
+		if keys := tx.Bucket(schema.Key.Name()); keys != nil {
+			last, _ := keys.Cursor().Last()
+			stored = append(stored, last)
+		}
+		if meta := tx.Bucket(schema.Meta.Name()); meta != nil {
+			stored = append(stored, meta.Get(schema.ScheduledCompactKeyName))
+		}
+		for _, bytes := range stored {
+			if bytes != nil {
+				revision = max(revision, mvcc.BytesToRev(bytes).Main)
+			}
+		}
+		return nil
+	})
+	return revision, err
 }

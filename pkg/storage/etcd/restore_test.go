@@ -5,8 +5,10 @@ package etcd
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"sync"
@@ -29,23 +31,52 @@ func saveSnapshot(t *testing.T, server *Server) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	written, err := snapshot.WriteTo(file)
+	_, err = io.Copy(file, snapshot)
 	if err := errors.Join(err, snapshot.Close(), file.Close()); err != nil {
 		t.Fatal(err)
-	}
-	if written != snapshot.Size {
-		t.Errorf("the snapshot has %d bytes, but says %d", written, snapshot.Size)
 	}
 	return path
 }
 
-func mustRestore(t *testing.T, path, dataDir string) int64 {
+// compressed returns a file with the compressed content of another one.
+func compressed(t *testing.T, path string) string {
 	t.Helper()
-	revision, err := Restore(path, dataDir, false)
+	var content bytes.Buffer
+	zip := gzip.NewWriter(&content)
+	if _, err := zip.Write(readFile(t, path)); err != nil {
+		t.Fatal(err)
+	}
+	if err := zip.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return writeFile(t, filepath.Base(path)+".gz", content.Bytes())
+}
+
+func readFile(t *testing.T, path string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return revision
+	return content
+}
+
+func writeFile(t *testing.T, name string, content []byte) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func mustRestore(t *testing.T, path, dataDir string) *Restored {
+	t.Helper()
+	restored, err := Restore(path, dataDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return restored
 }
 
 func TestARestoredStorageHasWhatTheSnapshotHas(t *testing.T) {
@@ -67,45 +98,26 @@ func TestARestoredStorageHasWhatTheSnapshotHas(t *testing.T) {
 	if info.Keys != 1 || info.Size == 0 {
 		t.Errorf("the snapshot has %+v, want one key and a size", info)
 	}
-	dir := shortTempDir(t)
-	mustRestore(t, path, dir)
-	restored := connect(t, start(t, Config{DataDir: dir}))
-	for key, want := range map[string]string{"kept": "1", "deleted": "", "later": ""} {
-		found, err := restored.Get(t.Context(), key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := ""
-		if len(found.Kvs) > 0 {
-			got = string(found.Kvs[0].Value)
-		}
-		if got != want {
-			t.Errorf("%s is %q, want %q", key, got, want)
-		}
-	}
-	put(t, restored, "later", "2")
-}
-
-// A client that has watched the storage that was lost must not go on where the restored one is by chance.
-func TestRevisionsAreAboveAllOfThePast(t *testing.T) {
-	server := start(t, Config{DataDir: shortTempDir(t)})
-	client := connect(t, server)
-	put(t, client, "key", "1")
-	path := saveSnapshot(t, server)
-	seen := revisionOf(t, client)
-	for range 3 { // of the same snapshot, again and again
-		dir := shortTempDir(t)
-		revision := mustRestore(t, path, dir)
-		restored := connect(t, start(t, Config{DataDir: dir}))
-		if revision <= seen {
-			t.Errorf("the revision is %d, want one above %d, which was seen before", revision, seen)
-		}
-		events := restored.Watch(t.Context(), "key", clientv3.WithRev(seen+1))
-		if answer := <-events; !errors.Is(answer.Err(), rpctypes.ErrCompacted) {
-			t.Errorf("a watch from revision %d has got %+v, want that it is compacted", seen+1, answer)
-		}
-		put(t, restored, "key", "2")
-		seen = revisionOf(t, restored)
+	for name, path := range map[string]string{"plain": path, "compressed": compressed(t, path)} {
+		t.Run(name, func(t *testing.T) {
+			dir := shortTempDir(t)
+			mustRestore(t, path, dir)
+			restored := connect(t, start(t, Config{DataDir: dir}))
+			for key, want := range map[string]string{"kept": "1", "deleted": "", "later": ""} {
+				found, err := restored.Get(t.Context(), key)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := ""
+				if len(found.Kvs) > 0 {
+					got = string(found.Kvs[0].Value)
+				}
+				if got != want {
+					t.Errorf("%s is %q, want %q", key, got, want)
+				}
+			}
+			put(t, restored, "later", "2")
+		})
 	}
 }
 
@@ -128,7 +140,8 @@ func ended(t *testing.T, dir string, use func(*Server, *clientv3.Client)) (seen 
 	return seen
 }
 
-// An operator who looks for the snapshot to go back to restores several, within minutes, and the clock may be wrong.
+// A client that has watched a storage must not go on where a restored one is by chance. An operator who looks for the snapshot to
+// go back to restores several, one after another.
 func TestRevisionsRiseThroughAllTheLivesOfAStorage(t *testing.T) {
 	dir := shortTempDir(t)
 	var first, second string // of the first life, and of one that was restored
@@ -139,27 +152,14 @@ func TestRevisionsRiseThroughAllTheLivesOfAStorage(t *testing.T) {
 	lives := []struct {
 		name     string
 		snapshot func() string
-		restored func(int64) int64
 	}{
-		{"the first snapshot", func() string { return first }, nil},
-		{"one that was made soon after", func() string { return second }, nil},
-		{"the same once more", func() string { return second }, nil},
-		{"the first snapshot again", func() string { return first }, nil},
-		{"one while the clock is an hour ahead", func() string { return first }, func(last int64) int64 {
-			return restoredRevision(last, time.Now().Add(time.Hour))
-		}},
-		{"one when the clock is right again", func() string { return first }, nil},
-		{"another one then", func() string { return second }, nil},
+		{"the first snapshot", func() string { return first }},
+		{"one that was made soon after", func() string { return second }},
+		{"the same once more", func() string { return second }},
+		{"the first snapshot again", func() string { return first }},
 	}
 	for _, life := range lives {
-		restoreIt := func() (int64, error) { return Restore(life.snapshot(), dir, true) }
-		if life.restored != nil {
-			restoreIt = func() (int64, error) { return restore(life.snapshot(), dir, true, life.restored) }
-		}
-		revision, err := restoreIt()
-		if err != nil {
-			t.Fatalf("%s: %v", life.name, err)
-		}
+		revision := mustRestore(t, life.snapshot(), dir).Revision
 		if revision <= seen {
 			t.Errorf("%s: the revision is %d, want one above %d, which was seen before", life.name, revision, seen)
 		}
@@ -203,9 +203,7 @@ func TestADamagedStorageIsReplaced(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "etcd", database), left, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := Restore(snapshot, dir, true); err != nil {
-				t.Fatal(err)
-			}
+			mustRestore(t, snapshot, dir)
 			wantValue(t, dir, "snapshot")
 		})
 	}
@@ -218,22 +216,6 @@ func revisionOf(t *testing.T, client *clientv3.Client) int64 {
 		t.Fatal(err)
 	}
 	return found.Header.Revision
-}
-
-func TestRestoredRevisions(t *testing.T) {
-	now := time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)
-	for name, test := range map[string]struct{ last, want int64 }{
-		"a storage that was never restored":   {4711, now.UnixMicro()},
-		"one that was restored an hour ago":   {now.Add(-time.Hour).UnixMicro() + 100, now.UnixMicro()},
-		"one that was restored this minute":   {now.Add(-time.Minute).UnixMicro() + 100, now.UnixMicro()},
-		"one that was restored just now":      {now.UnixMicro() - 1, now.UnixMicro()},
-		"a clock that stands still":           {now.UnixMicro(), now.UnixMicro() + leastBump},
-		"a clock that goes after the storage": {now.Add(time.Hour).UnixMicro(), now.Add(time.Hour).UnixMicro() + leastBump},
-	} {
-		if got := restoredRevision(test.last, now); got != test.want {
-			t.Errorf("%s: the revision is %d, want %d", name, got, test.want)
-		}
-	}
 }
 
 func TestASnapshotIsWholeThoughTheServerIsWrittenTo(t *testing.T) {
@@ -262,97 +244,117 @@ func TestASnapshotIsWholeThoughTheServerIsWrittenTo(t *testing.T) {
 }
 
 func TestWhatIsNotRestored(t *testing.T) {
-	server := start(t, Config{DataDir: shortTempDir(t)})
+	inUse := shortTempDir(t)
+	server := start(t, Config{DataDir: inUse})
 	put(t, connect(t, server), "key", "1")
 	whole := saveSnapshot(t, server)
-	content, err := os.ReadFile(whole)
-	if err != nil {
-		t.Fatal(err)
-	}
-	write := func(name string, content []byte) string {
-		path := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(path, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
+	content := readFile(t, whole)
 	damaged := append([]byte(nil), content...)
 	damaged[len(damaged)/2] ^= 1
-	used := shortTempDir(t)
-	mustRestore(t, whole, used)
+	zipped := readFile(t, compressed(t, whole))
+	etcdDir, _ := endedWith(t, "old")
+	used := filepath.Dir(etcdDir)
 	for name, test := range map[string]struct {
 		path, dataDir string
 		words         []string
 	}{
-		"a file that is cut off":             {write("cut", content[:len(content)-4096]), shortTempDir(t), []string{"cut", "not a whole one"}},
-		"a file with another byte":           {write("damaged", damaged), shortTempDir(t), []string{"damaged", "checksum is wrong"}},
-		"no snapshot":                        {write("text", []byte("text")), shortTempDir(t), []string{"text", "no snapshot"}},
-		"no file":                            {filepath.Join(t.TempDir(), "none"), shortTempDir(t), []string{"none", "no such file"}},
-		"a directory with a storage":         {whole, used, []string{"has a storage already", filepath.Join(used, "etcd"), "move"}},
-		"a directory that a server is using": {whole, server.keeper.dataDir, []string{"is in use", "lock"}},
+		"a file that is cut off":             {writeFile(t, "cut", content[:len(content)-4096]), used, []string{"cut", "not a whole snapshot"}},
+		"a compressed file that is cut off":  {writeFile(t, "cut.gz", zipped[:len(zipped)/2]), used, []string{"cut.gz", "not a whole snapshot"}},
+		"a file with another byte":           {writeFile(t, "damaged", damaged), used, []string{"damaged", "checksum is wrong"}},
+		"no snapshot":                        {writeFile(t, "text", []byte("text")), used, []string{"text", "not a whole snapshot"}},
+		"no file":                            {filepath.Join(t.TempDir(), "none"), used, []string{"none", "no such file"}},
+		"a directory that a server is using": {whole, inUse, []string{"is in use", "lock"}},
 	} {
-		_, err := Restore(test.path, test.dataDir, false)
+		_, err := Restore(test.path, test.dataDir)
 		if err == nil {
 			t.Errorf("%s: it was restored", name)
 			continue
 		}
 		wantWords(t, err, test.words...)
 	}
+	wantValue(t, used, "old")
 }
 
-func TestAStorageIsReplacedOnlyByAWholeOne(t *testing.T) {
+// endedWith returns the directory of the etcd of a storage with one key, whose server has ended, and a snapshot of it.
+func endedWith(t *testing.T, value string) (etcdDir, snapshot string) {
+	t.Helper()
 	dir := shortTempDir(t)
-	server, err := Start(t.Context(), Config{DataDir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := newClient(server)
-	if err != nil {
-		t.Fatal(err)
-	}
-	put(t, client, "key", "snapshot")
-	path := saveSnapshot(t, server)
-	put(t, client, "key", "later")
-	if err := errors.Join(client.Close(), server.Close()); err != nil {
-		t.Fatal(err)
-	}
-
-	half := filepath.Join(t.TempDir(), "half")
-	if err := os.WriteFile(half, []byte("half"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, test := range []struct{ path, want string }{{half, "later"}, {path, "snapshot"}} {
-		if _, err := Restore(test.path, dir, true); (err != nil) != (test.path == half) {
-			t.Errorf("restoring %s: %v", test.path, err)
-		}
-		server, err := Start(t.Context(), Config{DataDir: dir})
-		if err != nil {
-			t.Fatal(err)
-		}
-		client, err := newClient(server)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := get(t.Context(), client, "key"); err != nil || got != test.want {
-			t.Errorf("the key is %q, %v after %s was restored, want %q", got, err, test.path, test.want)
-		}
-		if err := errors.Join(client.Close(), server.Close()); err != nil {
-			t.Fatal(err)
-		}
-	}
+	ended(t, dir, func(server *Server, client *clientv3.Client) {
+		put(t, client, "key", value)
+		snapshot = saveSnapshot(t, server)
+	})
+	return storageOf(dir), snapshot
 }
 
-func TestARestoreThatWasKilledIsBegunAnew(t *testing.T) {
-	server := start(t, Config{DataDir: shortTempDir(t)})
-	put(t, connect(t, server), "key", "1")
-	path, dir := saveSnapshot(t, server), shortTempDir(t)
-	half := filepath.Join(dir, "etcd.restoring", "member")
-	if err := os.MkdirAll(half, 0o700); err != nil {
+// wantValue starts a server, and wants that its storage has the key with a value.
+func wantValue(t *testing.T, dir, want string) {
+	t.Helper()
+	ended(t, dir, func(_ *Server, client *clientv3.Client) {
+		if got, err := get(t.Context(), client, "key"); err != nil || got != want {
+			t.Errorf("the key is %q, %v, want %q", got, err, want)
+		}
+	})
+}
+
+func TestTheFormerStorageIsKept(t *testing.T) {
+	etcdDir, _ := endedWith(t, "old")
+	dir := filepath.Dir(etcdDir)
+	_, snapshot := endedWith(t, "restored")
+	former := mustRestore(t, snapshot, dir).Former
+	wantValue(t, dir, "restored")
+	if err := errors.Join(os.RemoveAll(etcdDir), os.Rename(former, etcdDir)); err != nil {
 		t.Fatal(err)
 	}
-	mustRestore(t, path, dir)
-	wantKey(t, connect(t, start(t, Config{DataDir: dir})), "key")
-	if _, err := os.Stat(filepath.Join(dir, "etcd.restoring")); !os.IsNotExist(err) {
-		t.Errorf("what the killed restore has left is still there: %v", err)
+	wantValue(t, dir, "old")
+}
+
+// What a killed restore has left is never an empty storage: it is the old one, the restored one, or an error.
+func TestARestoreThatWasKilledAnywhereLosesNothing(t *testing.T) {
+	old, _ := endedWith(t, "old")
+	restored, snapshot := endedWith(t, "restored")
+	half := t.TempDir()
+	if err := errors.Join(os.MkdirAll(filepath.Join(half, "member", "snap"), 0o700),
+		os.WriteFile(filepath.Join(half, "member", "snap", "db"), []byte("half"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	const setAside = "etcd.before-20260101T000000.000000Z"
+	for name, test := range map[string]struct {
+		left   map[string]string // by their names, what directories are copies of
+		former string            // the directory that has the old storage after the restore was run again
+	}{
+		"beside the old storage, with a half copy":  {map[string]string{"etcd": old, "etcd.restoring/etcd": half}, "etcd.before-*"},
+		"beside the old storage, with a whole copy": {map[string]string{"etcd": old, "etcd.restoring/etcd": restored}, "etcd.before-*"},
+		"when the old storage was set aside":        {map[string]string{setAside: old, "etcd.restoring/etcd": restored}, setAside},
+		"when the restored one was in its place":    {map[string]string{setAside: old, "etcd": restored, "etcd.restoring": t.TempDir()}, setAside},
+		"in a new directory, with a half copy":      {map[string]string{"etcd.restoring/etcd": half}, ""},
+		"in a new directory, with a whole copy":     {map[string]string{"etcd.restoring/etcd": restored}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := shortTempDir(t)
+			for part, source := range test.left {
+				if err := os.CopyFS(filepath.Join(dir, part), os.DirFS(source)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := Start(t.Context(), Config{DataDir: dir}); err == nil {
+				t.Fatal("a server starts")
+			} else {
+				wantWords(t, err, "a restore has not finished", filepath.Join(dir, "etcd.restoring"), "run", "again")
+			}
+			mustRestore(t, snapshot, dir)
+			wantValue(t, dir, "restored")
+			if test.former == "" {
+				return
+			}
+			found, err := filepath.Glob(filepath.Join(dir, test.former))
+			if err != nil || len(found) != 1 {
+				t.Fatalf("the old storage is in %q, %v", found, err)
+			}
+			another := shortTempDir(t)
+			if err := os.Rename(found[0], filepath.Join(another, "etcd")); err != nil {
+				t.Fatal(err)
+			}
+			wantValue(t, another, "old")
+		})
 	}
 }

@@ -13,15 +13,14 @@ import (
 	"sync/atomic"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
-	"go.etcd.io/raft/v3/raftpb"
+	"go.uber.org/zap"
 	"k8s.io/klog/v2"
 )
 
 const (
-	// readyTimeout bounds the start: reading the database and the log back, and electing the one
-	// member leader. A start with a database of 600 MiB takes two seconds, so the timeout is not there
-	// to be reached.
+	// readyTimeout bounds the start, which may have to defragment the database.
 	readyTimeout = 5 * time.Minute
 	// closeTimeout bounds the end. Acknowledged writes are on disk already, so giving up loses
 	// nothing.
@@ -35,9 +34,7 @@ type Config struct {
 	// it holds the data.
 	DataDir string
 
-	// QuotaBytes is the size of the database from which on writes are refused. 0 means that it
-	// follows the volume of the data directory: the database, a second copy of it and the log fit
-	// in there.
+	// QuotaBytes is the size of the database from which on writes are refused. 0 is etcd's default, 2 GiB.
 	QuotaBytes int64
 }
 
@@ -47,7 +44,6 @@ type Server struct {
 	lock   *directoryLock
 	socket *clientSocket
 	etcd   *embed.Etcd
-	keeper *keeper
 
 	// closing is true once Close was called. The end of etcd is no failure then, and is not logged
 	// as one.
@@ -56,9 +52,7 @@ type Server struct {
 	failures chan error
 	stopped  chan struct{}
 	watching sync.WaitGroup
-	// stopKeeping ends the keeper, if it was started, and waits for it.
-	stopKeeping func()
-	close       func() error
+	close    func() error
 }
 
 // Start starts an etcd and returns when it serves. The context bounds only the start: a started
@@ -74,8 +68,6 @@ func Start(ctx context.Context, config Config) (*Server, error) {
 		fatal:    make(chan error, 1),
 		failures: make(chan error, 1),
 		stopped:  make(chan struct{}),
-
-		stopKeeping: func() {},
 	}
 	s.close = sync.OnceValue(s.shutDown)
 
@@ -97,24 +89,11 @@ func (s *Server) start(ctx context.Context, dataDir string, quotaBytes int64) er
 	if s.lock, err = lockDirectory(dataDir); err != nil {
 		return err
 	}
-	if err := settleRestore(s.logger, dataDir); err != nil {
-		return err
-	}
-	if err := refuseMoved(dataDir); err != nil {
+	if err := refuseUnfinishedRestore(dataDir); err != nil {
 		return err
 	}
 	etcdDir := storageOf(dataDir)
-	if err := makePrivate(etcdDir); err != nil {
-		return err
-	}
-	if err := removeLeftovers(s.logger, etcdDir); err != nil {
-		return err
-	}
-	if err := removeUnborn(s.logger, etcdDir); err != nil {
-		return err
-	}
-	gate := s.divide(dataDir, quotaBytes)
-	if err := makeRoom(s.logger, gate); err != nil {
+	if err := prepareStorage(s.logger, etcdDir); err != nil {
 		return err
 	}
 	if err := s.lock.writeHolder(); err != nil {
@@ -123,52 +102,26 @@ func (s *Server) start(ctx context.Context, dataDir string, quotaBytes int64) er
 	if s.socket, err = newClientSocket(etcdDir); err != nil {
 		return err
 	}
+	s.warnOfQuota(dataDir, quotaBytes)
 	began := time.Now()
 	ready, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("not ready after %s; "+
 		"its log says why, another etcd may have opened %s", readyTimeout, etcdDir))
 	defer cancel()
-	s.keeper = &keeper{
-		logger: s.logger, dataDir: dataDir, logDir: filepath.Join(etcdDir, "member", "wal"),
-		quota: gate.sizing.quota, gate: gate, reserve: gate.reserve, snapshots: newOpenSnapshots(gate.wakeKeeper),
-	}
-	gate.refusal = s.keeper.message
-	if s.etcd, err = s.launch(ready, s.etcdConfig(etcdDir, gate)); err != nil {
+	if s.etcd, err = s.launch(ready, s.etcdConfig(etcdDir, quotaBytes)); err != nil {
 		return err
 	}
 	if err := s.awaitReady(ready); err != nil {
 		return err
 	}
+	if err := finishFirstStart(etcdDir); err != nil {
+		return err
+	}
+	if err := s.leaveNoSpaceAlarm(ready); err != nil {
+		s.logger.Error(err, "Storage takes no writes but deletions, because it has reached its quota")
+	}
 	s.watching.Go(func() { s.watchForFailure(dataDir) })
-	s.keep(ctx)
-	s.logger.Info("Storing objects in the embedded etcd", "dataDir", dataDir, "quota", bytesText(gate.sizing.quota))
+	s.logger.Info("Storing objects in the embedded etcd", "dataDir", dataDir)
 	s.logger.V(2).Info("Embedded etcd is ready", "endpoint", s.Endpoint(), "took", time.Since(began).Round(time.Millisecond))
-	return nil
-}
-
-// keep tends the space once, so that a full storage that can be mended takes writes after the start,
-// and then until the server closes.
-func (s *Server) keep(ctx context.Context) {
-	s.keeper.etcd = s.etcd.Server
-	s.keeper.tend(ctx, true)
-	keeping, stop := context.WithCancel(context.WithoutCancel(ctx))
-	var running sync.WaitGroup
-	running.Go(func() { s.keeper.run(keeping) })
-	s.stopKeeping = func() {
-		stop()
-		running.Wait()
-	}
-}
-
-// makePrivate creates a directory that only its owner can enter. A process that can enter it can
-// read and write the storage.
-func makePrivate(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("data directory cannot be written: %w", err)
-	}
-	// It may exist with more rights: Kubernetes gives the group rights to a volume with an fsGroup.
-	if err := os.Chmod(dir, 0o700); err != nil {
-		return fmt.Errorf("directory of etcd cannot be made private: %w", err)
-	}
 	return nil
 }
 
@@ -207,40 +160,18 @@ func (s *Server) launch(ctx context.Context, config *embed.Config) (*embed.Etcd,
 	}
 }
 
-// electPeriod is how often the member is told to elect itself until it is ready. It cannot while it reads its
-// log back.
-const electPeriod = 10 * time.Millisecond
-
 func (s *Server) awaitReady(ctx context.Context) error {
-	ticker := time.NewTicker(electPeriod)
-	defer ticker.Stop()
-	for {
-		s.elect(ctx)
-		select {
-		case <-s.etcd.Server.ReadyNotify():
-			return nil
-		case err := <-s.fatal:
-			return err
-		case err := <-s.etcd.Err():
-			return err
-		case <-s.etcd.Server.StopNotify():
-			return errors.New("it stopped before it was ready; its log says why")
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-ticker.C:
-		}
-	}
-}
-
-// elect tells the member to elect itself, which it would do by itself when the timeout of elections has passed. It
-// does nothing to a leader.
-func (s *Server) elect(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, electPeriod)
-	defer cancel()
-	self := uint64(s.etcd.Server.MemberID())
-	message := &raftpb.Message{Type: raftpb.MsgTimeoutNow.Enum(), From: &self, To: &self}
-	if err := s.etcd.Server.Process(ctx, message); err != nil {
-		s.logger.V(4).Info("The member was not told to elect itself", "err", err)
+	select {
+	case <-s.etcd.Server.ReadyNotify():
+		return nil
+	case err := <-s.fatal:
+		return err
+	case err := <-s.etcd.Err():
+		return err
+	case <-s.etcd.Server.StopNotify():
+		return errors.New("it stopped before it was ready; its log says why")
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 
@@ -266,6 +197,11 @@ func (s *Server) Endpoint() string {
 	return url.String()
 }
 
+// connect returns a client, which the caller closes.
+func (s *Server) connect() (*clientv3.Client, error) {
+	return clientv3.New(clientv3.Config{Endpoints: []string{s.Endpoint()}, Logger: zap.NewNop()})
+}
+
 // Err delivers at most one error: the reason why etcd ended before Close. The server must be closed
 // then, and nothing that it serves can be relied on.
 func (s *Server) Err() <-chan error {
@@ -283,12 +219,7 @@ func (s *Server) shutDown() error {
 	s.closing.Store(true)
 	close(s.stopped)
 	if s.etcd != nil {
-		closeEtcd := func() {
-			s.stopKeeping() // it may be waiting for etcd, or etcd for it
-			s.finishStart()
-			s.etcd.Close()
-		}
-		if err := closeWithin(closeTimeout, closeEtcd); err != nil {
+		if err := closeWithin(closeTimeout, s.etcd.Close); err != nil {
 			return err
 		}
 	}
@@ -301,20 +232,6 @@ func (s *Server) shutDown() error {
 		errs = append(errs, s.lock.release())
 	}
 	return errors.Join(errs...)
-}
-
-// finishStart waits until etcd is ready, unless it cannot become so. Closing etcd waits for that too, but the member elects itself
-// within milliseconds only if it is told to.
-func (s *Server) finishStart() {
-	select {
-	case <-s.etcd.Server.ReadyNotify():
-	default:
-		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
-		defer cancel()
-		if err := s.awaitReady(ctx); err != nil {
-			s.logger.V(2).Info("Embedded etcd ends before it was ready", "err", err)
-		}
-	}
 }
 
 func closeWithin(timeout time.Duration, closeEtcd func()) error {

@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -216,30 +215,6 @@ func TestClosingIsNoFailureAndCanBeRepeated(t *testing.T) {
 		t.Errorf("Close was reported as a failure: %v", err)
 	default:
 	}
-}
-
-func TestADatabaseThatReachedItsQuotaTakesWritesAgainAfterARestartToo(t *testing.T) {
-	config := Config{DataDir: t.TempDir(), QuotaBytes: 8 << 20}
-	server := start(t, config)
-	client := connect(t, server)
-	value := strings.Repeat("x", 100<<10)
-	var err error
-	written := 0
-	for ; err == nil; written++ {
-		_, err = client.Put(t.Context(), strconv.Itoa(written), value)
-	}
-	wantWords(t, err, "database space exceeded", "of the quota of 8 MiB")
-	for i := range written {
-		if _, err := client.Delete(t.Context(), strconv.Itoa(i)); err != nil {
-			t.Fatalf("deleting: %v", err)
-		}
-	}
-	_ = client.Close()
-	if err := server.Close(); err != nil {
-		t.Fatal(err)
-	}
-
-	put(t, connect(t, start(t, config)), "key", value)
 }
 
 func wantMode(t *testing.T, dir string, want fs.FileMode) {

@@ -8,17 +8,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
 	"golang.org/x/sys/unix"
-)
-
-const (
-	mebi = 1 << 20
-	// valueBytes is a large object's size.
-	valueBytes = 100 << 10
 )
 
 // volume is a small file system of its own.
@@ -86,34 +78,5 @@ func (v *volume) leave(left int64) func() {
 		if err := os.Remove(path); err != nil {
 			v.t.Error(err)
 		}
-	}
-}
-
-// fill puts new keys until one is refused, and returns their number and the refusal.
-func fill(t *testing.T, client *clientv3.Client, server *Server) (int, error) {
-	t.Helper()
-	value := strings.Repeat("x", valueBytes)
-	for i := 0; ; i++ {
-		if _, err := client.Put(t.Context(), fmt.Sprintf("key/%05d", i), value); err != nil {
-			mustRun(t, server)
-			return i, err
-		}
-	}
-}
-
-// mustRun fails the test if etcd has ended by itself.
-func mustRun(t *testing.T, server *Server) {
-	t.Helper()
-	select {
-	case err := <-server.Err():
-		t.Fatalf("etcd ended: %v", err)
-	default:
-	}
-}
-
-func wantKey(t *testing.T, client *clientv3.Client, key string) {
-	t.Helper()
-	if _, err := get(t.Context(), client, key); err != nil {
-		t.Errorf("reading: %v", err)
 	}
 }

@@ -33,7 +33,7 @@ func TestAVolumeThatIsNotWritableForTheUserIsNamed(t *testing.T) {
 	}
 	for name, prepare := range tests {
 		t.Run(name, func(t *testing.T) {
-			volume := mountVolume(t, 64*mebi)
+			volume := mountVolume(t, 200*mebi)
 			prepare(volume)
 			err := failToStart(t, "/proc/self/exe", volume.data, &syscall.SysProcAttr{
 				Credential: &syscall.Credential{Uid: serverUser, Gid: serverUser},
@@ -45,7 +45,7 @@ func TestAVolumeThatIsNotWritableForTheUserIsNamed(t *testing.T) {
 }
 
 func TestAReadOnlyVolumeIsNamed(t *testing.T) {
-	volume := mountVolume(t, 64*mebi)
+	volume := mountVolume(t, 200*mebi)
 	if err := start(t, Config{DataDir: volume.data}).Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -54,9 +54,9 @@ func TestAReadOnlyVolumeIsNamed(t *testing.T) {
 	wantWords(t, err, volume.data, "read-only file system", "mount it read-write")
 }
 
-func TestAFullVolumeWithoutAReserveIsNamed(t *testing.T) {
-	volume := mountVolume(t, 64*mebi)
+func TestAFullVolumeIsNamed(t *testing.T) {
+	volume := mountVolume(t, 200*mebi)
 	volume.leave(0)
 	err := failToStart(t, os.Args[0], volume.data, nil)
-	wantWords(t, err, volume.data, "no space left on device", "is full (0 MiB of 64 MiB left)", "enlarge it")
+	wantWords(t, err, volume.data, "no space left on device", "is full (0 MiB of 200 MiB left)", "enlarge it")
 }

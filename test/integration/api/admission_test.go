@@ -86,23 +86,6 @@ func TestBrokenObjectsAreRefusedByTheirFields(t *testing.T) {
 	}
 }
 
-func TestUnreadableObjectsAreRefusedByTheirFields(t *testing.T) {
-	published(t)
-	cases := corpus.Unreadable(t)
-	for way, flags := range ways {
-		t.Run(way, func(t *testing.T) {
-			for _, kind := range []string{corpus.Composite, corpus.Decorator} {
-				ofKind := slices.DeleteFunc(slices.Clone(cases), func(c corpus.Case) bool { return c.Object.GetKind() != kind })
-				output := applyAll(t, ofKind, flags...)
-				for _, c := range ofKind {
-					contains(t, output, c.Errors[0])
-				}
-			}
-			notStored(t, cases)
-		})
-	}
-}
-
 // notStored fails the test if an object is there.
 func notStored(t *testing.T, cases []corpus.Case) {
 	t.Helper()

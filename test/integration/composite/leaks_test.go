@@ -17,7 +17,7 @@ import (
 )
 
 func TestADeletedControllerLeavesNothingBehind(t *testing.T) {
-	before := env.SettledGoroutines(t)
+	before := env.StableGoroutines(t)
 	children := env.Install(t, harness.CRD{Kind: "Part"})
 	related := env.Install(t, harness.CRD{Kind: "Detail"})
 	f := start(t, answers(t, func(asked request) object {
@@ -60,7 +60,7 @@ func TestADeletedControllerLeavesNothingBehind(t *testing.T) {
 // grow.
 func TestManyControllersLeaveMemoryWhereItWas(t *testing.T) {
 	const controllers = 200
-	before := env.SettledGoroutines(t)
+	before := env.StableGoroutines(t)
 	f := &fixture{harness.Fixture{T: t, Env: env, Parents: env.Install(t, harness.CRD{Kind: "Thing"}), Hook: hook.Serve(t, answers(t, oneConfigMap)), Namespace: env.Namespace(t)}}
 	var heap [2]harness.Heap
 	for round := range heap {

@@ -19,7 +19,7 @@ func TestRollingInPlaceWaitsUntilTheSpecIsObserved(t *testing.T) {
 	underBothEngines(t, func(t *testing.T, engine change) {
 		t.Parallel()
 		r := startRolling(t, v1alpha1.ChildUpdateRollingInPlace, engine)
-		r.settled(2)
+		r.startAll(2)
 		before := r.partUIDs()
 		r.observe("a-0", 1)
 		r.rollOut("2")
@@ -51,7 +51,7 @@ func TestQ4ScaledInTheMiddleOfARollout(t *testing.T) {
 	underBothEngines(t, func(t *testing.T, engine change) {
 		t.Parallel()
 		r := startRolling(t, v1alpha1.ChildUpdateRollingRecreate, engine)
-		r.settled(3)
+		r.startAll(3)
 		r.rollOut("2")
 		r.waitForVersions("2", "1", "1")
 
@@ -73,7 +73,7 @@ func TestQ4ScaledInTheMiddleOfARollout(t *testing.T) {
 func TestAThirdRevisionBeforeTheSecondIsDone(t *testing.T) {
 	t.Parallel()
 	r := startRolling(t, v1alpha1.ChildUpdateRollingRecreate)
-	r.settled(3)
+	r.startAll(3)
 	r.rollOut("2")
 	r.waitForVersions("2", "1", "1")
 	r.makeReady("a-0")
@@ -95,7 +95,7 @@ func TestARevertedRolloutIsStuckNoMore(t *testing.T) {
 	underBothEngines(t, func(t *testing.T, engine change) {
 		t.Parallel()
 		r := startRolling(t, v1alpha1.ChildUpdateRollingRecreate, engine)
-		r.settled(3)
+		r.startAll(3)
 		before := r.partUIDs()
 		r.rollOut("broken")
 		r.waitForVersions("broken", "1", "1")
@@ -114,7 +114,7 @@ func TestARevertedRolloutIsStuckNoMore(t *testing.T) {
 func TestAChildDeletedInTheMiddleComesBackAtItsRevision(t *testing.T) {
 	t.Parallel()
 	r := startRolling(t, v1alpha1.ChildUpdateRollingRecreate)
-	r.settled(3)
+	r.startAll(3)
 	r.rollOut("2")
 	r.waitForVersions("2", "1", "1")
 	r.deletePart("a-2")
@@ -151,7 +151,7 @@ func (r *rolling) deletePart(name string) {
 func TestAHookThatDropsAChildInTheMiddle(t *testing.T) {
 	t.Parallel()
 	r := startRolling(t, v1alpha1.ChildUpdateRollingRecreate)
-	r.settled(4)
+	r.startAll(4)
 	r.answer(func(asked request) object {
 		dropped := map[string]string{"1": "a-3", "2": "a-1"}[versionOf(&asked.Parent)]
 		parts := slices.DeleteFunc(r.desired(asked), func(part object) bool { return part["metadata"].(object)["name"] == dropped })
@@ -178,7 +178,7 @@ func TestTwoRollingKindsMoveInOneOrder(t *testing.T) {
 	r.RunComposite(r.rollingSpec(v1alpha1.ChildUpdateRollingRecreate, func(spec *v1alpha1.CompositeControllerSpec) {
 		spec.ChildResources = append(spec.ChildResources, rollingRule(gears.parts, v1alpha1.ChildUpdateRollingInPlace))
 	}))
-	r.settled(2)
+	r.startAll(2)
 	gears.makeReady("a-0")
 	gears.waitUntilPartsAreSeen()
 	gear := gears.partUIDs()["a-0"]

@@ -28,7 +28,7 @@ func TestANamespaceGoesInTheMiddleOfARollout(t *testing.T) {
 		return object{"status": object{}, "children": r.desired(asked)}
 	})
 	r.RunComposite(r.rollingSpec(v1alpha1.ChildUpdateRollingRecreate, withFinalize))
-	r.settled(2)
+	r.startAll(2)
 	r.rollOut("2")
 	r.waitForRevisions(2)
 

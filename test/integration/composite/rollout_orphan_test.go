@@ -26,7 +26,7 @@ func TestAParentWhoseRevisionIsOrphanedIsFinalized(t *testing.T) {
 		return response
 	})
 	r.RunComposite(r.rollingSpec(v1alpha1.ChildUpdateRollingRecreate, withFinalize))
-	r.settled(2)
+	r.startAll(2)
 	// The garbage collector orphans only what it has seen. Once it has collected the part and the revision of
 	// a parent that came later, it has seen those of this one.
 	r.CreateParent("later", object{"replicas": int64(1), "version": "1"})

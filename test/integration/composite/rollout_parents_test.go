@@ -116,7 +116,7 @@ func (r *rolling) waitForCollection(except ...string) {
 func TestRevisionsGoWithTheirParent(t *testing.T) {
 	t.Parallel()
 	r := startRolling(t, v1alpha1.ChildUpdateRollingRecreate)
-	r.settled(2)
+	r.startAll(2)
 	r.rollOut("2")
 	r.waitForRevisions(2)
 	r.DeleteParent("a", metav1.DeletePropagationBackground)
@@ -173,7 +173,7 @@ func TestQ3AParentWithoutAStatusRolls(t *testing.T) {
 				return answer
 			})
 			r.RunComposite(r.rollingSpec(v1alpha1.ChildUpdateRollingRecreate))
-			r.settled(2)
+			r.startAll(2)
 			r.rollOut("2")
 			r.waitForVersions("2", "1")
 			r.waitForUpdated("a", "False", "RolloutWaiting", "child Part a-0 failed")
@@ -197,7 +197,7 @@ func TestQ16TheConditionOfTheHookIsRefreshed(t *testing.T) {
 		return object{"status": status, "children": r.desired(asked)}
 	})
 	r.RunComposite(r.rollingSpec(v1alpha1.ChildUpdateRollingRecreate))
-	r.settled(2)
+	r.startAll(2)
 	r.rollOut("2")
 	r.waitForUpdated("a", "False", "RolloutWaiting", "child Part a-0 failed")
 	r.makeReady("a-0")
@@ -250,7 +250,7 @@ func TestEachRevisionHasItsRelatedObjects(t *testing.T) {
 		}
 	}
 	r.RunComposite(r.rollingSpec(v1alpha1.ChildUpdateRollingRecreate, customizing(v1alpha1.HookVersionV1, v1alpha1.HookVersionV1)))
-	r.settled(2)
+	r.startAll(2)
 	r.rollOut("2")
 	r.waitForVersions("2", "1")
 	r.waitForUpdated("a", "False", "RolloutWaiting", "child Part a-0 failed")
@@ -284,7 +284,7 @@ func (r *rolling) waitForSettings(want ...string) {
 func TestRevisionsGoWhenNothingRollsAnyMore(t *testing.T) {
 	t.Parallel()
 	r := startRolling(t, v1alpha1.ChildUpdateRollingRecreate)
-	r.settled(3)
+	r.startAll(3)
 	r.rollOut("2")
 	r.waitForVersions("2", "1", "1")
 	rule := harness.ChildRule(r.parts.GroupVersion().String(), r.parts.Resource, v1alpha1.ChildUpdateRecreate)
@@ -299,7 +299,7 @@ func TestRevisionsGoWhenNothingRollsAnyMore(t *testing.T) {
 func TestRevisionsAreLeftAloneByAControllerThatDoesNotRoll(t *testing.T) {
 	t.Parallel()
 	r := startRolling(t, v1alpha1.ChildUpdateRollingRecreate)
-	r.settled(2)
+	r.startAll(2)
 	r.rollOut("2")
 	r.waitForVersions("2", "1")
 	r.waitForRevisions(2)
@@ -372,7 +372,7 @@ func TestWhatARolloutWrites(t *testing.T) {
 	underBothEngines(t, func(t *testing.T, engine change) {
 		t.Parallel()
 		r := startRolling(t, v1alpha1.ChildUpdateRollingRecreate, engine)
-		r.settled(2)
+		r.startAll(2)
 		r.expectQuiet()
 		from := env.AuditEnd(r)
 		r.rollOut("2")

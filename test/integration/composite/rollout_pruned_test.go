@@ -80,9 +80,9 @@ func (r *rolling) expectStatusIsLeftAlone(most int) {
 	from := env.AuditEnd(r)
 	r.Settle("a")
 	for range 2 {
-		settled := time.Now()
+		unchanged := time.Now()
 		env.Eventually(r, func(context.Context) error {
-			if time.Since(settled) <= time.Second {
+			if time.Since(unchanged) <= time.Second {
 				return errors.New("it is still the same second")
 			}
 			return nil

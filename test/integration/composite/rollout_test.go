@@ -134,8 +134,8 @@ func (r *rolling) partUIDs() map[string]types.UID {
 	return uids
 }
 
-// settled creates the parent a with so many parts of version 1 and waits until all are ready.
-func (r *rolling) settled(replicas int) {
+// startAll creates the parent a with so many parts of version 1 and waits until all are ready.
+func (r *rolling) startAll(replicas int) {
 	r.Helper()
 	r.CreateParent("a", object{"replicas": int64(replicas), "version": "1"})
 	r.waitForVersions(slices.Repeat([]string{"1"}, replicas)...)
@@ -237,7 +237,7 @@ func TestQ2ChildrenRollOneByOne(t *testing.T) {
 		t.Run(string(engine), func(t *testing.T) {
 			t.Parallel()
 			r := startRolling(t, v1alpha1.ChildUpdateRollingRecreate, applied(engine))
-			r.settled(3)
+			r.startAll(3)
 			r.rollOut("2")
 			r.waitForVersions("2", "1", "1")
 			r.waitForUpdated("a", "False", "RolloutWaiting", `child Part a-0 failed status check: required condition type missing: "Ready"`)

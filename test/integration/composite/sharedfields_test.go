@@ -117,7 +117,7 @@ func TestServerSideApplyRecreatesNothingForWhatTheHostHasMade(t *testing.T) {
 			before[name] = o.orphan(name).GetUID()
 		}
 		o.run()
-		o.expectSettled(before)
+		o.expectUnchanged(before)
 	})
 	t.Run("children whose defaults the hook drops", func(t *testing.T) {
 		t.Parallel()
@@ -135,20 +135,20 @@ func TestServerSideApplyRecreatesNothingForWhatTheHostHasMade(t *testing.T) {
 		for name := range o.desired {
 			before[name] = o.theChild(t.Context(), name).GetUID()
 		}
-		o.expectSettled(before)
+		o.expectUnchanged(before)
 
 		without := maps.Clone(with)
 		without["a Secret"] = `{apiVersion: v1, kind: Secret, stringData: {a: text}}`
 		without["a Pod"] = `{apiVersion: v1, kind: Pod, spec: {containers: [{name: c, image: x, resources: {limits: {cpu: 1000m}}}]}}`
 		without["a Gadget"] = `{apiVersion: GADGET, kind: Gadget, spec: {flag: true, ports: [{port: 80}]}}`
 		o.want(without)
-		o.expectSettled(before)
+		o.expectUnchanged(before)
 	})
 }
 
-// expectSettled checks that the children are the same, are changed by nothing but their owners of
+// expectUnchanged checks that the children are the same, are changed by nothing but their owners of
 // fields, and are not written again, even after another client has labelled them.
-func (o *singleChildren) expectSettled(before map[string]types.UID) {
+func (o *singleChildren) expectUnchanged(before map[string]types.UID) {
 	o.Helper()
 	isChild := func(asked request) bool {
 		for _, named := range asked.Children {
@@ -175,7 +175,7 @@ func (o *singleChildren) expectSettled(before map[string]types.UID) {
 	for _, of := range o.types {
 		for _, event := range env.AuditEvents(o, from, hostcluster.Request{Verbs: hostcluster.Writes(), Group: of.Group, Resource: of.Resource, Namespace: o.Namespace}) {
 			if !strings.Contains(event.RequestURI, "dryRun=All") {
-				o.Errorf("there should be no write of a settled child, but there was: %s %s", event.Verb, event.RequestURI)
+				o.Errorf("there should be no write of a child that is as wanted, but there was: %s %s", event.Verb, event.RequestURI)
 			}
 		}
 	}

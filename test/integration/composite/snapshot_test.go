@@ -25,7 +25,7 @@ import (
 // after the snapshot is gone, clients that watch learn of it, and the rollout ends as if nothing had been.
 func TestASnapshotIsRestoredInTheMiddleOfARollout(t *testing.T) {
 	r := startRolling(t, v1alpha1.ChildUpdateRollingInPlace)
-	r.settled(3)
+	r.startAll(3)
 	seen := watchControllers(t)
 	r.makeUnready("a-0", "a-1")
 	r.rollOut("2")

@@ -104,7 +104,7 @@ func TestAMisspeltFieldOfAChildIsTold(t *testing.T) {
 					if before != nil {
 						consequence = "refuses a change with it, so that the child stays as it is"
 					}
-					env.WaitForEvent(t, f.Namespace, "a", "SyncError", "the cluster does not know the field spec.replica (did you mean spec.replicas?)")
+					env.WaitForEvent(t, f.Namespace, "a", "SyncError", ".spec.replica: field not declared in schema")
 				}
 				told := "Deployment " + f.Namespace + "/a: the cluster does not know the field spec.replica and " + consequence + "; did you mean spec.replicas?"
 				env.WaitForEvent(t, f.Namespace, "a", "UnknownField", told)

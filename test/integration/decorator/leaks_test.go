@@ -17,7 +17,7 @@ import (
 // of composites explains why the whole heap continues to grow for a while.
 func TestManyDecoratorsLeaveNothingBehind(t *testing.T) {
 	const few, many = 20, 100
-	before := env.SettledGoroutines(t)
+	before := env.StableGoroutines(t)
 	f := prepare(t, harness.CRD{Kind: "Thing"}, answers(t, func(asked request) object {
 		answer := oneConfigMap(asked)
 		answer["labels"], answer["status"], answer["finalized"] = object{"decorated": "yes"}, object{"decorated": true}, asked.Finalizing

@@ -30,10 +30,10 @@ import (
 // writing.
 type writes struct {
 	*testing.T
-	of      hostobject.Type
-	writer  *host.Writer
-	target  types.NamespacedName
-	settled plan.UpToDateCache
+	of       hostobject.Type
+	writer   *host.Writer
+	target   types.NamespacedName
+	upToDate plan.UpToDateCache
 }
 
 // newWrites creates a target of a type, in YAML.
@@ -86,13 +86,13 @@ func (w *writes) observe() *pipeline.Snapshot {
 // sync carries out a response about an observed target.
 func (w *writes) sync(seen *pipeline.Snapshot, response *pipeline.Response) []pipeline.Outcome {
 	w.Helper()
-	planned, err := plan.Decorator(seen, response, nil, &w.settled)
+	planned, err := plan.Decorator(seen, response, nil, &w.upToDate)
 	if err != nil {
 		w.Fatal(err)
 	}
 	actor := &act.Actor{Writer: w.writer, Parallel: 1}
 	outcomes := actor.Act(w.Context(), seen, planned)
-	w.settled.Wrote(outcomes)
+	w.upToDate.Wrote(outcomes)
 	return outcomes
 }
 

@@ -23,7 +23,7 @@ import (
 
 func TestHundredsOfControllers(t *testing.T) {
 	const controllers, edits = 500, 20
-	before := env.SettledGoroutines(t)
+	before := env.StableGoroutines(t)
 	resident := func() int64 {
 		t.Helper()
 		usage, err := env.Usage()

@@ -61,6 +61,7 @@ func usedByMonitoring(t *testing.T) map[string][]string {
 		fields := strings.Fields(line)
 		switch fields[0] {
 		case "up": // is made by Prometheus
+		case "kube_cronjob_created", "kube_cronjob_status_last_successful_time": // are of kube-state-metrics
 		case "metacontroller_serving_authority_expiration_timestamp_seconds": // needs the flag --certificate-secret
 		default:
 			used[fields[0]] = slices.DeleteFunc(fields[1:], func(label string) bool { return label == "job" || label == "pod" })

@@ -197,7 +197,7 @@ func TestReviewsThatCannotBeAnswered(t *testing.T) {
 			composite(func(s *v1alpha1.SyncReviewSpec) { s.Parent, s.Object = nil, f.thing("Not_A_Name", nil) }), `metadata.name: Invalid value: "Not_A_Name"`,
 		},
 		"a candidate with an unknown field": {
-			composite(func(s *v1alpha1.SyncReviewSpec) { s.Candidate = raw(t, object{"hoks": object{}}) }), `spec.candidate.hoks: unknown field; did you mean "hooks"?`,
+			composite(func(s *v1alpha1.SyncReviewSpec) { s.Candidate = raw(t, object{"hoks": object{}}) }), `unknown field "spec.candidate.hoks"`,
 		},
 		"a candidate that is invalid": {
 			composite(func(s *v1alpha1.SyncReviewSpec) {

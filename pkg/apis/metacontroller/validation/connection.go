@@ -12,6 +12,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/text"
 )
 
 // validateReferences checks that every reference has a name and a namespace.
@@ -70,6 +71,9 @@ func validateExistable(ref metacontroller.ObjectReference) field.ErrorList {
 	return errs
 }
 
+// maxQuoted is how many bytes of a certificate are quoted, enough to recognise it by.
+const maxQuoted = 40
+
 func validateCABundle(bundle *metacontroller.CABundle, path *field.Path) field.ErrorList {
 	if bundle == nil {
 		return nil
@@ -80,19 +84,10 @@ func validateCABundle(bundle *metacontroller.CABundle, path *field.Path) field.E
 	case len(set) > 1:
 		return field.ErrorList{field.Invalid(path, strings.Join(set, ", "), "must have only one of inline, secretRef and configMapRef")}
 	case bundle.Inline != nil && *bundle.Inline != "" && !x509.NewCertPool().AppendCertsFromPEM([]byte(*bundle.Inline)):
-		return field.ErrorList{field.Invalid(path.Child("inline"), beginning(*bundle.Inline),
+		return field.ErrorList{field.Invalid(path.Child("inline"), text.Shorten(*bundle.Inline, maxQuoted),
 			"must hold certificates in PEM form, which begin with -----BEGIN CERTIFICATE-----")}
 	}
 	return nil
-}
-
-// beginning returns the beginning of a text, enough to recognise it by.
-func beginning(text string) string {
-	const most = 40
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
 func validateAuthorizationType(scheme string, path *field.Path) field.ErrorList {

@@ -18,6 +18,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/text"
 )
 
 // Hook is where the hooks of controllers are on this machine.
@@ -115,9 +116,9 @@ func (h *Hook) Call(ctx context.Context, webhook *v1alpha1.Webhook, request []by
 	case len(answer) > maxBytes:
 		return nil, fmt.Errorf("the answer of %s is larger than %d MiB", address, maxBytes>>20)
 	case response.StatusCode != http.StatusOK:
-		return nil, fmt.Errorf("%s answered %s: %s", address, response.Status, shortened(answer))
+		return nil, fmt.Errorf("%s answered %s: %s", address, response.Status, shown(answer))
 	case !isObject(answer):
-		return nil, fmt.Errorf("%s did not answer a JSON object: %s", address, shortened(answer))
+		return nil, fmt.Errorf("%s did not answer a JSON object: %s", address, shown(answer))
 	}
 	return answer, nil
 }
@@ -127,12 +128,7 @@ func isObject(answer []byte) bool {
 	return len(trimmed) > 0 && trimmed[0] == '{' && json.Valid(trimmed)
 }
 
-// shortened returns the beginning of an answer, to be shown.
-func shortened(answer []byte) string {
-	const longest = 2000
-	text := strings.TrimSpace(string(answer))
-	if len(text) > longest {
-		text = strings.ToValidUTF8(text[:longest], "") + " ..."
-	}
-	return text
-}
+// maxShown is how many bytes of an answer are shown.
+const maxShown = 2000
+
+func shown(answer []byte) string { return text.Shorten(strings.TrimSpace(string(answer)), maxShown) }

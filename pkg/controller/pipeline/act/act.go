@@ -201,9 +201,10 @@ func isReplaced(err error) bool {
 		slices.ContainsFunc(status.ErrStatus.Details.Causes, func(cause metav1.StatusCause) bool { return cause.Field == "metadata.uid" })
 }
 
-// describeError adds to an error which write failed.
+// describeError adds to an error which write failed. What the host says stays whole, and one hint of ours
+// may follow it in brackets.
 func describeError(step pipeline.Step, err error) error {
-	err = withMissingRule(inPlainWords(explainInvalid(err, &step), step.Body, step.Schema))
+	err = withMissingRule(err)
 	switch {
 	case step.Op == pipeline.Status:
 		return fmt.Errorf("can't update status for %s: %w", step.Key(), err)
@@ -212,7 +213,7 @@ func describeError(step pipeline.Step, err error) error {
 	case step.Op == pipeline.Finalizer:
 		return fmt.Errorf("can't update the finalizers of %s: %w", step.Key(), err)
 	case apierrors.IsUnsupportedMediaType(err):
-		return fmt.Errorf("can't %s %s: its API server has no server-side apply, set updateStrategy.apply: DynamicApply: %w",
+		return fmt.Errorf("can't %s %s: %w (its API server has no server-side apply: set updateStrategy.apply to DynamicApply)",
 			step.Op, step.Key(), err)
 	}
 	return fmt.Errorf("can't %s %s: %w", step.Op, step.Key(), err)

@@ -71,7 +71,7 @@ func TestApply(t *testing.T) {
 		"a change, the child has changed":     {step: changes, code: 409, answer: conflict, want: pipeline.Outcome{Conflict: true}},
 		"a change, the child was replaced":    {step: changes, code: 422, answer: string(replaced), want: pipeline.Outcome{Conflict: true}},
 		"a change that is not valid":          {step: changes, code: 422, answer: failure(422, metav1.StatusReasonInvalid, "no"), err: "can't apply ConfigMap default/a: no"},
-		"a server that does not apply itself": {step: changes, code: 415, answer: failure(415, metav1.StatusReasonUnsupportedMediaType, "no"), err: "can't apply ConfigMap default/a: its API server has no server-side apply, set updateStrategy.apply: DynamicApply: no"},
+		"a server that does not apply itself": {step: changes, code: 415, answer: failure(415, metav1.StatusReasonUnsupportedMediaType, "no"), err: "can't apply ConfigMap default/a: no (its API server has no server-side apply: set updateStrategy.apply to DynamicApply)"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -125,8 +125,8 @@ func TestQ10RecreateAsksTheHostWhatDiffers(t *testing.T) {
 		"we lack the right to ask": {
 			triedCode: 403, tried: failure(403, metav1.StatusReasonForbidden, `configmaps "a" is forbidden: User "u" cannot patch resource "configmaps" in API group "" in the namespace "default"`),
 			requests: []request{try}, op: pipeline.Recreate,
-			err: `can't recreate ConfigMap default/a: configmaps "a" is forbidden: User "u" cannot patch resource "configmaps" in API group "" in the namespace "default"; ` +
-				`missing is the rule {apiGroups: [""], resources: ["configmaps"], verbs: ["patch"]} in a Role of namespace "default"`,
+			err: `can't recreate ConfigMap default/a: configmaps "a" is forbidden: User "u" cannot patch resource "configmaps" in API group "" in the namespace "default" ` +
+				`(missing is the rule {apiGroups: [""], resources: ["configmaps"], verbs: ["patch"]} in a Role of namespace "default")`,
 		},
 		"admission denies it": {
 			triedCode: 403, tried: failure(403, metav1.StatusReasonForbidden, denial), requests: []request{try}, op: pipeline.Recreate,
@@ -148,7 +148,7 @@ func TestQ10RecreateAsksTheHostWhatDiffers(t *testing.T) {
 		"the host cannot try, and a rollout waits for the child": {
 			rolls: true, triedCode: 400, tried: failure(400, metav1.StatusReasonBadRequest, cannotTry), requests: []request{try}, op: pipeline.Recreate,
 			err: "can't recreate ConfigMap default/a: it was left alone, since only a dry run could show whether it differs: " + cannotTry +
-				"; set sideEffects of the webhook to None or NoneOnDryRun, or updateStrategy.apply to DynamicApply",
+				" (set sideEffects of the webhook to None or NoneOnDryRun, or updateStrategy.apply to DynamicApply)",
 		},
 		"the cluster is broken":             {triedCode: 500, tried: failure(500, metav1.StatusReasonInternalError, "no"), requests: []request{try}, op: pipeline.Recreate, err: "can't recreate ConfigMap default/a: no"},
 		"it must not change":                {triedCode: 422, tried: invalid, createdCode: 409, created: failure(409, metav1.StatusReasonAlreadyExists, "no"), requests: []request{try, tryCreate, deletion}, op: pipeline.Recreate},

@@ -29,8 +29,8 @@ func (a *Actor) recreate(ctx context.Context, step pipeline.Step) (*object.Objec
 	switch {
 	case isNoDryRun(err) && step.Rolls:
 		// A rollout takes a child that is kept for one that is up to date.
-		return nil, fmt.Errorf("it was left alone, since only a dry run could show whether it differs: %w; "+
-			"set sideEffects of the webhook to None or NoneOnDryRun, or updateStrategy.apply to DynamicApply", err)
+		return nil, fmt.Errorf("it was left alone, since only a dry run could show whether it differs: %w "+
+			"(set sideEffects of the webhook to None or NoneOnDryRun, or updateStrategy.apply to DynamicApply)", err)
 	case isNoDryRun(err):
 		klog.FromContext(ctx).Error(err, "Failed to try whether a child would change, it is left alone",
 			"kind", step.Type.Kind, "object", klog.KRef(step.Namespace, step.Name))

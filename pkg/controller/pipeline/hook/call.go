@@ -19,6 +19,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/calllog"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/protocol"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/redact"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/tracing"
 )
 
@@ -111,7 +112,7 @@ func (w *Webhook) record(ctx context.Context, snapshot *pipeline.Snapshot, began
 // afterwards.
 func (w *Webhook) read(ctx context.Context, q question, request []byte, reply reply, answer []byte) (free bool, err error) {
 	d := &protocol.Decoder{
-		Redactor:       protocol.Redactor{Credentials: reply.credentials, Request: request, Answer: answer},
+		Redactor:       redact.Redactor{Credentials: reply.credentials, Request: request, Answer: answer},
 		FindDuplicates: w.strict() || w.logsStrictErrors(ctx),
 		Whole:          w.developerMode,
 	}
@@ -183,13 +184,13 @@ func (w *Webhook) logIfSlow(ctx context.Context, took time.Duration) {
 // logRequest logs the body of a request.
 func (w *Webhook) logRequest(ctx context.Context, body []byte) {
 	if logger := klog.FromContext(ctx).V(bodyVerbosity); logger.Enabled() {
-		redactor := protocol.Redactor{Request: body}
+		redactor := redact.Redactor{Request: body}
 		logger.Info("Hook request", "hook", w.name, "url", w.shown, "bytes", len(body), "body", redactor.Body(body))
 	}
 }
 
 // logAnswer logs an answer of any status. With 304 or 412, that is the one from the ETag cache.
-func (w *Webhook) logAnswer(ctx context.Context, status int, body []byte, redactor *protocol.Redactor) {
+func (w *Webhook) logAnswer(ctx context.Context, status int, body []byte, redactor *redact.Redactor) {
 	if logger := klog.FromContext(ctx).V(bodyVerbosity); logger.Enabled() {
 		logger.Info("Hook answer", "hook", w.name, "url", w.shown, "status", status, "bytes", len(body), "body", redactor.Body(body))
 	}

@@ -6,6 +6,8 @@ package hook
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +18,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/transport"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/tracing"
 )
 
@@ -89,11 +92,15 @@ func (w *Webhook) readBody(ctx context.Context, response *http.Response) (*bytes
 	}
 	body.Grow(int(min(expected, w.limit, maxExpectedBytes)) + bytes.MinRead)
 	_, err := body.ReadFrom(io.LimitReader(response.Body, w.limit+1))
-	if refusesHTTP(response, body.Bytes()) {
-		return nil, w.speaksHTTPS(response.Request.URL)
-	}
-	if err != nil {
-		return nil, httpError(ctx, err)
+	// A server that refuses a request may close the connection before it has read the request. What has
+	// arrived of the body says why.
+	isRefused := response.StatusCode != http.StatusOK && body.Len() > 0
+	if err != nil && (!isRefused || context.Cause(ctx) != nil) {
+		failed := httpError(ctx, err)
+		if context.Cause(ctx) == nil && isClosed(err) {
+			return nil, fmt.Errorf("%w (%s)", failed, hasCrashed)
+		}
+		return nil, failed
 	}
 	w.spare.lastSize.Store(int64(body.Len()))
 	if int64(body.Len()) > w.limit {
@@ -113,17 +120,18 @@ func (w *Webhook) reuse(body *bytes.Buffer) {
 
 // requestError returns the error of a request that got no response.
 func (w *Webhook) requestError(ctx context.Context, err error) error {
+	failed := httpError(ctx, err)
 	if context.Cause(ctx) == nil {
-		if explained := w.connectionError(err); explained != nil {
-			return explained
+		if hint := w.connectionHint(err); hint != "" {
+			return fmt.Errorf("%w (%s)", failed, hint)
 		}
 	}
-	return httpError(ctx, err)
+	return failed
 }
 
 // httpError returns the error of a call that got no answer. If the call was given up, the error
 // says why instead of the transport's "context deadline exceeded". It never contains the URL, which
-// explain adds.
+// explain adds, and nothing that differs from call to call: the same error would be another one each time.
 func httpError(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		if _, ok := errors.AsType[*timeoutError](cause); ok {
@@ -135,14 +143,13 @@ func httpError(ctx context.Context, err error) error {
 		err = wrapped.Err
 	}
 	if strings.HasPrefix(err.Error(), "failed to parse Location header") {
-		err = errors.New("the hook redirects to what is no URL") // without the location, which may contain a password
+		err = errors.New("the hook redirects to an invalid URL") // without the location, which may contain a password
 	}
 	if operation, ok := errors.AsType[*net.OpError](err); ok && operation.Error() == err.Error() {
-		// Our port differs from call to call. With it, the same error would be another one each time.
-		err = &net.OpError{Op: operation.Op, Net: operation.Net, Addr: operation.Addr, Err: operation.Err}
+		err = &net.OpError{Op: operation.Op, Net: operation.Net, Addr: operation.Addr, Err: operation.Err} // without our port
 	}
-	if isClosed(err) {
-		return fmt.Errorf("the hook closed the connection before it had answered (%w); it has probably crashed, so look at its log", err)
+	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired {
+		err = &tls.CertificateVerificationError{Err: transport.WithoutTime(invalid)}
 	}
 	return fmt.Errorf("http error: %w", err)
 }

@@ -100,7 +100,7 @@ json.decoder.JSONDecodeError: Unterminated string starting at: line 1 column 24 
 `
 
 // The exception tells what happened, and the lines before it tell where.
-func TestTheErrorOfAFailingAnswerQuotesItsHeadAndItsTail(t *testing.T) {
+func TestTheErrorOfAFailingAnswerBeginsWithItsException(t *testing.T) {
 	const head = `json.decoder.JSONDecodeError: Unterminated string starting at: line 1 column 24 (char 23); Traceback (most recent call last): File "/hooks/hook.py", line 108, in do_POST status, text = 200,`
 	const tail = `self.template = json.loads(observed["metadata"]["annotations"][TEMPLATE]) File "/usr/local/lib/python3.11/json/__init__.py", line 346, in loads ` +
 		`return _default_decoder.decode(s) File "/usr/local/lib/python3.11/json/decoder.py", line 337, in decode obj, end = self.raw_decode(s, idx=_w(s, 0).end()) ` +
@@ -112,7 +112,7 @@ func TestTheErrorOfAFailingAnswerQuotesItsHeadAndItsTail(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(strings.ReplaceAll(err.Error(), `\"`, `"`), tail) {
 			t.Errorf("error is\n%v\nwant in it\n%s\n%s", err, want, tail)
 		}
-		if err != nil && len(err.Error()) > 1100 {
+		if err != nil && len(err.Error()) > 3000 {
 			t.Errorf("the error has %d bytes", len(err.Error()))
 		}
 	}
@@ -143,8 +143,8 @@ func TestAHookThatClosesTheConnectionHasProbablyCrashed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			address := serve(t, handler)
 			_, err := webhook(t, address, "").SyncComposite(t.Context(), snapshot(t))
-			const want = "; it has probably crashed, so look at its log"
-			if err == nil || !strings.HasPrefix(err.Error(), "sync hook failed: "+address+": the hook closed the connection before it had answered (") || !strings.HasSuffix(err.Error(), want) {
+			const want = "so look at its log)"
+			if err == nil || !strings.HasPrefix(err.Error(), "sync hook failed: "+address+": http error: ") || !strings.HasSuffix(err.Error(), want) {
 				t.Errorf("error is\n%v\nwant it to end with\n%s", err, want)
 			}
 			if strings.Contains(err.Error(), "->") {
@@ -221,8 +221,9 @@ func TestAHookThatIsNotThere(t *testing.T) {
 	address := server.URL
 	server.Close()
 	_, err := webhook(t, address, "").SyncComposite(t.Context(), snapshot(t))
-	want := "sync hook failed: " + address + ": nothing listens at " + strings.TrimPrefix(address, "http://") +
-		": correct host and port in spec.hooks.sync.webhook.url, or start the hook (if it ran there before, its log says why it ended)"
+	at := strings.TrimPrefix(address, "http://")
+	want := "sync hook failed: " + address + ": http error: dial tcp " + at + ": connect: connection refused (nothing listens at " + at +
+		": correct host and port in spec.hooks.sync.webhook.url, or start the hook)"
 	if err == nil || err.Error() != want {
 		t.Errorf("error is\n%v\nwant\n%s", err, want)
 	}

@@ -14,20 +14,20 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
-// unreachable returns the error of a request that no connection could be made for, because nothing
-// is at that address; nil if the error is about something else, or about a proxy.
-func (w *Webhook) unreachable(at *url.URL, err error) error {
+// unreachable returns what to do about a request that no connection could be made for, because nothing
+// is at that address; empty if the error is about something else, or about a proxy.
+func (w *Webhook) unreachable(at *url.URL, err error) string {
 	if operation, ok := errors.AsType[*net.OpError](err); ok && operation.Op == "proxyconnect" {
-		return nil
+		return ""
 	}
 	if errors.Is(err, syscall.ECONNREFUSED) {
-		return fmt.Errorf("nothing listens at %s: %s, or start the hook (if it ran there before, its log says why it ended)", hostAndPort(at), w.correct(at, "host and port"))
+		return fmt.Sprintf("nothing listens at %s: %s, or start the hook", hostAndPort(at), w.correct(at, "host and port"))
 	}
 	if lookup, ok := errors.AsType[*net.DNSError](err); ok && lookup.IsNotFound {
-		return fmt.Errorf("the host %q cannot be resolved where the server runs, so the hook cannot be called until it can: %s if it is misspelt, or create its Service or DNS name",
+		return fmt.Sprintf("the host %q cannot be resolved where the server runs: %s if it is misspelt, or create its Service or DNS name",
 			at.Hostname(), w.correct(at, "it"))
 	}
-	return nil
+	return ""
 }
 
 // correct says where a part of an address is corrected. A redirect is none of the spec.

@@ -218,7 +218,7 @@ func (c *children) apply(group pipeline.Group, wanted desiredGroup) {
 			continue
 		}
 		step.Type, step.Schema, step.Desired = group.Type, group.Schema, desired.Hash
-		step.MethodField, step.Rolls = strategy.Field, strategy.Rolls
+		step.Rolls = strategy.Rolls
 		step.Namespace, step.Name = name.Namespace, name.Name
 		c.add(step)
 	}

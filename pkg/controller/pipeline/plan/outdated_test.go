@@ -67,8 +67,8 @@ func TestAnOutdatedChildIsComparedOnce(t *testing.T) {
 			}
 		})
 	}
-	if settled, outdated := quiet(childA), quiet(childAChanged); outdated != settled {
-		t.Errorf("an outdated child takes %d allocations, a settled one %d", outdated, settled)
+	if equal, outdated := quiet(childA), quiet(childAChanged); outdated != equal {
+		t.Errorf("an outdated child takes %d allocations, an equal one %d", outdated, equal)
 	}
 }
 

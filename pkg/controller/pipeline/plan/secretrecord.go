@@ -6,10 +6,9 @@ package plan
 import (
 	"encoding/base64"
 	"maps"
-)
 
-// secretFields are the fields of a Secret that have its values.
-var secretFields = [...]string{"data", "stringData"}
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/redact"
+)
 
 // isSecret reports whether content is that of a Secret.
 func isSecret(content map[string]any) bool {
@@ -24,7 +23,7 @@ func withoutSecretValues(record, applied map[string]any) map[string]any {
 		return record
 	}
 	record = maps.Clone(record)
-	for _, field := range secretFields {
+	for _, field := range redact.Fields() {
 		if values, there := applied[field]; there {
 			record[field] = mapTexts(values, digestOf)
 		}
@@ -38,7 +37,7 @@ func secretTexts(content map[string]any) (texts []string) {
 	if !isSecret(content) {
 		return nil
 	}
-	for _, field := range secretFields {
+	for _, field := range redact.Fields() {
 		mapTexts(content[field], func(text string) string {
 			texts = append(texts, text)
 			if decoded, err := base64.StdEncoding.DecodeString(text); err == nil && field == "data" {

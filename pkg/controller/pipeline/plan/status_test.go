@@ -117,7 +117,7 @@ func TestAStatusThatTheHostStoresOtherwiseIsWrittenOnce(t *testing.T) {
 	}
 }
 
-func TestAStatusFoundEqualIsSettled(t *testing.T) {
+func TestAStatusFoundEqualIsUpToDate(t *testing.T) {
 	w := newWorld(t, web)
 	if got := writes(w.plan(answering(`{}`))); len(got) > 0 {
 		t.Fatalf("writes %v", got)

@@ -47,7 +47,7 @@ func TestUpToDateCacheHasOnlyThePairThatWasPut(t *testing.T) {
 	}
 }
 
-func TestWhatWasWrittenIsSettled(t *testing.T) {
+func TestWhatWasWrittenIsUpToDate(t *testing.T) {
 	result := parseYAML(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, uid: u}, status: {ready: true}}`)
 	tests := map[string]struct {
 		outcome pipeline.Outcome
@@ -112,7 +112,7 @@ func TestAChildThatIsUpToDateIsNotComparedAgain(t *testing.T) {
 	}
 }
 
-func TestAChildFoundEqualIsSettled(t *testing.T) {
+func TestAChildFoundEqualIsUpToDate(t *testing.T) {
 	for _, method := range []Method{InPlace, Recreate} {
 		t.Run(string(method), func(t *testing.T) {
 			w := newWorld(t, web, configMaps).method(method).has(configMaps, childA)

@@ -6,7 +6,6 @@ package report
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,6 +19,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/text"
 )
 
 // component is the source of all events.
@@ -90,22 +90,22 @@ func NewEvents(ctx context.Context, config *rest.Config, scheme *runtime.Scheme,
 
 // Starting writes that a controller is about to start.
 func (e *Events) Starting(controller runtime.Object, name string) {
-	e.recorder.Eventf(controller, corev1.EventTypeNormal, reasonStarting, "Starting controller: %s", name)
+	e.record(controller, corev1.EventTypeNormal, reasonStarting, "Starting controller: %s", name)
 }
 
 // Started writes that a controller has started.
 func (e *Events) Started(controller runtime.Object, name string) {
-	e.recorder.Eventf(controller, corev1.EventTypeNormal, reasonStarted, "Started controller: %s", name)
+	e.record(controller, corev1.EventTypeNormal, reasonStarted, "Started controller: %s", name)
 }
 
 // Stopping writes that a controller is about to stop.
 func (e *Events) Stopping(controller runtime.Object, name string) {
-	e.recorder.Eventf(controller, corev1.EventTypeNormal, reasonStopping, "Stopping controller: %s", name)
+	e.record(controller, corev1.EventTypeNormal, reasonStopping, "Stopping controller: %s", name)
 }
 
 // Stopped writes that a controller has stopped.
 func (e *Events) Stopped(controller runtime.Object, name string) {
-	e.recorder.Eventf(controller, corev1.EventTypeNormal, reasonStopped, "Stopped controller: %s", name)
+	e.record(controller, corev1.EventTypeNormal, reasonStopped, "Stopped controller: %s", name)
 }
 
 // TakenOver writes that a replica of the server runs a controller now, and which one did before; empty if
@@ -115,37 +115,37 @@ func (e *Events) TakenOver(controller runtime.Object, replica, before string) {
 	if before != "" {
 		why = fmt.Sprintf("%s has not renewed its Lease", before)
 	}
-	e.recorder.Eventf(controller, corev1.EventTypeNormal, reasonTakenOver, "Replica %s runs the controller now: %s", replica, why)
+	e.record(controller, corev1.EventTypeNormal, reasonTakenOver, "Replica %s runs the controller now: %s", replica, why)
 }
 
 // CreateError writes that a controller's spec cannot be run.
 func (e *Events) CreateError(controller runtime.Object, err error) {
-	e.recorder.Eventf(controller, corev1.EventTypeWarning, reasonCreateError, "Cannot create new controller: %s", truncateError(err))
+	e.record(controller, corev1.EventTypeWarning, reasonCreateError, "Cannot create new controller: %s", Summary(err))
 }
 
 // CredentialsStale writes that a hook is called with older credentials than the host has, because
 // these are invalid.
 func (e *Events) CredentialsStale(controller runtime.Object, err error) {
-	e.recorder.Eventf(controller, corev1.EventTypeWarning, reasonCredentialsStale, "The last good credentials stay in use: %s", truncateError(err))
+	e.record(controller, corev1.EventTypeWarning, reasonCredentialsStale, "The last good credentials stay in use: %s", Summary(err))
 }
 
 // NoStatusSubresource writes that the parent type of a controller has no status subresource.
 func (e *Events) NoStatusSubresource(controller runtime.Object, name, parentType string) {
-	e.recorder.Eventf(controller, corev1.EventTypeWarning, reasonSyncError,
+	e.record(controller, corev1.EventTypeWarning, reasonSyncError,
 		"[%s] The controller does not run: CRD [%s] does not have subresource 'Status' enabled, so the status of parents cannot be written; add `subresources: {status: {}}` to the version in the CustomResourceDefinition", name, parentType)
 }
 
 // DrainError writes that the finalizer of a controller cannot be removed from its parents.
 func (e *Events) DrainError(controller runtime.Object, err error) {
-	e.recorder.Eventf(controller, corev1.EventTypeWarning, reasonDrainError, "Cannot take the finalizer off parents: %s (the annotation %s: \"true\" has the controller go without)",
-		truncateError(err), v1alpha1.SkipDrainAnnotation)
+	e.record(controller, corev1.EventTypeWarning, reasonDrainError, "Cannot take the finalizer off parents: %s (the annotation %s: \"true\" has the controller go without)",
+		Summary(err), v1alpha1.SkipDrainAnnotation)
 }
 
 // FinalizerRemoved writes that the finalizer of a controller was removed from a parent although the
 // finalize hook has not answered that it is done.
 func (e *Events) FinalizerRemoved(parent *object.Object, finalizer string, why pipeline.UnfinalizedReason) {
 	if parent.DeletionTimestamp != nil {
-		e.recorder.Eventf(parent, corev1.EventTypeWarning, reasonNotFinalized,
+		e.record(parent, corev1.EventTypeWarning, reasonNotFinalized,
 			"Removed the finalizer %s although the finalize hook has not answered that it is done: %s", finalizer, why)
 		return
 	}
@@ -153,31 +153,31 @@ func (e *Events) FinalizerRemoved(parent *object.Object, finalizer string, why p
 	if why == pipeline.NoFinalizeHook {
 		remedy = "; to have the hook called when this object is deleted, set spec.hooks.finalize again, which puts the finalizer back"
 	}
-	e.recorder.Eventf(parent, corev1.EventTypeNormal, reasonFinalizerRemoved,
+	e.record(parent, corev1.EventTypeNormal, reasonFinalizerRemoved,
 		"Removed the finalizer %s without a call of the finalize hook: %s. The children stay as they are%s", finalizer, why, remedy)
 }
 
 // Finalizing writes that a parent is finalized although it is not being deleted, because a controller
 // no longer selects it.
 func (e *Events) Finalizing(parent *object.Object, finalizer string) {
-	e.recorder.Eventf(parent, corev1.EventTypeNormal, reasonNoLongerSelected,
+	e.record(parent, corev1.EventTypeNormal, reasonNoLongerSelected,
 		"The controller no longer selects this object: its finalize hook is called, and when that answers finalized, the finalizer %s is removed", finalizer)
 }
 
 // NoLongerSelected writes that a parent without a finalizer is no longer one.
 func (e *Events) NoLongerSelected(parent *object.Object, controller string) {
-	e.recorder.Eventf(parent, corev1.EventTypeNormal, reasonNoLongerSelected,
+	e.record(parent, corev1.EventTypeNormal, reasonNoLongerSelected,
 		"The controller %s no longer selects this object: it is not synced any more, and its children stay as they are", controller)
 }
 
 // SyncError writes that the sync of a parent failed.
 func (e *Events) SyncError(parent *object.Object, err error) {
-	e.recorder.Eventf(parent, corev1.EventTypeWarning, reasonSyncError, "Sync error: %s", truncateError(err))
+	e.record(parent, corev1.EventTypeWarning, reasonSyncError, "Sync error: %s", Summary(err))
 }
 
 // SyncRecovered writes that a parent is as its hook wants, and which failure is over.
 func (e *Events) SyncRecovered(parent *object.Object, failure *ParentError) {
-	e.recorder.Event(parent, corev1.EventTypeNormal, reasonSyncRecovered, "Synced again. This is over: "+withoutMiddle(failure.Message, 100, 100))
+	e.record(parent, corev1.EventTypeNormal, reasonSyncRecovered, "Synced again. This is over: %s", failure.Message)
 }
 
 // Warning writes that a parent was synced with a warning.
@@ -186,38 +186,32 @@ func (e *Events) Warning(parent *object.Object, warning pipeline.Warning) {
 	if warning.Chosen {
 		of = corev1.EventTypeNormal
 	}
-	e.recorder.Event(parent, of, string(warning.Reason), truncate(warning.Message))
+	e.record(parent, of, string(warning.Reason), "%s", warning.Message)
 }
 
 // SyncStalled writes that the syncs of a parent have neither succeeded nor failed for long.
 func (e *Events) SyncStalled(parent *object.Object, err error) {
-	e.recorder.Event(parent, corev1.EventTypeWarning, reasonSyncStalled, truncateError(err))
+	e.record(parent, corev1.EventTypeWarning, reasonSyncStalled, "%s", Summary(err))
 }
 
 // FinalizeWaiting writes that the finalize hook of a parent does not finish.
 func (e *Events) FinalizeWaiting(parent *object.Object, err error) {
-	e.recorder.Event(parent, corev1.EventTypeWarning, reasonFinalizeWaiting, truncateError(err))
+	e.record(parent, corev1.EventTypeWarning, reasonFinalizeWaiting, "%s", Summary(err))
 }
 
 // WriteLoop writes that a child of a parent, or the parent itself, is written less often because it
 // would be written again and again.
 func (e *Events) WriteLoop(parent *object.Object, loops []pipeline.WriteLoop, now time.Time) {
-	e.recorder.Event(parent, corev1.EventTypeWarning, reasonWriteLoop, truncate(writeLoopEvent(loops, now)))
+	e.record(parent, corev1.EventTypeWarning, reasonWriteLoop, "%s", writeLoopEvent(loops, now))
 }
 
-// truncateError returns the text of an error, short enough for an event.
-func truncateError(err error) string { return truncate(Summary(err)) }
+// maxEvent is the maximum length, in bytes, of the message of an event. Clusters allow 1,024. The event
+// may be combined with others.
+const maxEvent = 1024 - len(combined)
 
-// truncate returns a message that is short enough for an event.
-func truncate(message string) string { return withoutMiddle(message, 400, 500) }
-
-// withoutMiddle leaves out the middle of a long message: it begins with what failed, and the error of
-// a hook ends with the last line of its traceback. head and tail are the bytes that stay.
-func withoutMiddle(message string, head, tail int) string {
-	if len(message) <= head+tail {
-		return message
-	}
-	return strings.ToValidUTF8(message[:head], "") + " … " + strings.ToValidUTF8(message[len(message)-tail:], "")
+// record writes an event about an object.
+func (e *Events) record(about runtime.Object, of, reason, format string, args ...any) {
+	e.recorder.Event(about, of, reason, text.Shorten(fmt.Sprintf(format, args...), maxEvent))
 }
 
 // OfHook writes an event that a hook has answered, about a parent or a child.
@@ -226,22 +220,22 @@ func (e *Events) OfHook(about *object.Object, event pipeline.HookEvent) {
 	if event.Warning {
 		of = corev1.EventTypeWarning
 	}
-	e.recorder.Event(about, of, event.Reason, truncate(event.Message))
+	e.record(about, of, event.Reason, "%s", event.Message)
 }
 
 // NameConflict writes that children could not be created because other objects have their names.
 func (e *Events) NameConflict(parent *object.Object, err error) {
-	e.recorder.Event(parent, corev1.EventTypeWarning, reasonChildNameTaken, truncateError(err))
+	e.record(parent, corev1.EventTypeWarning, reasonChildNameTaken, "%s", Summary(err))
 }
 
 // RolloutStarted writes that the rollout of a change of a parent starts; first is its first step.
 func (e *Events) RolloutStarted(parent *object.Object, first string) {
-	e.recorder.Event(parent, corev1.EventTypeNormal, reasonRolloutStarted, truncate("A change is rolled out: "+first))
+	e.record(parent, corev1.EventTypeNormal, reasonRolloutStarted, "A change is rolled out: %s", first)
 }
 
 // RolloutFinished writes that all children are at the latest revision.
 func (e *Events) RolloutFinished(parent *object.Object, latest string) {
-	e.recorder.Event(parent, corev1.EventTypeNormal, reasonRolloutFinished, truncate("The rollout is finished: "+latest))
+	e.record(parent, corev1.EventTypeNormal, reasonRolloutFinished, "The rollout is finished: %s", latest)
 }
 
 // flushTimeout limits how long Shutdown waits for the host to take the last events.

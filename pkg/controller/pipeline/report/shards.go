@@ -12,6 +12,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/text"
 )
 
 // OfShard returns what a status says of one shard, in the form of a status of its own. It names no runner
@@ -126,7 +127,7 @@ func worstOf(shards []v1alpha1.ShardStatus, kind string) metav1.Condition {
 		}
 		worst = *condition
 		if worst.Status != metav1.ConditionTrue {
-			worst.Message = truncate(fmt.Sprintf("shard %d of %d: %s", i, len(shards), worst.Message))
+			worst.Message = text.Shorten(fmt.Sprintf("shard %d of %d: %s", i, len(shards), worst.Message), maxMessage)
 		}
 	}
 	worst.LastTransitionTime = metav1.Time{} // set where the status of the sum changes

@@ -16,6 +16,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/permissions"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/text"
 )
 
 // Health is how a running controller is doing.
@@ -78,7 +79,7 @@ func (w *ParentWarning) String() string {
 	if w.More > 0 {
 		message = fmt.Sprintf("%s (and %d more parents)", message, w.More)
 	}
-	return truncate(message)
+	return text.Shorten(message, maxMessage)
 }
 
 // Problem is why a controller does not run as its spec says.
@@ -97,18 +98,18 @@ type Problem struct {
 // or that the cluster cannot be asked whether it may.
 func RefusalProblem(refusal *permissions.Error) *Problem {
 	if refusal.IsForbidden() {
-		return &Problem{Reason: ReasonForbidden, Err: refusal, rules: beginning(refusal.Error(), maxMessage)}
+		return &Problem{Reason: ReasonForbidden, Err: refusal, rules: text.Shorten(refusal.Error(), maxWholeMessage)}
 	}
 	return &Problem{Reason: ReasonClusterUnreachable, Err: refusal}
 }
 
-// message returns the text of a problem, short enough for an event. The rules that a service account
+// message returns the text of a problem as a condition shows it. The rules that a service account
 // lacks are whole, so that they can be pasted.
 func (p *Problem) message() string {
 	if p.rules != "" {
 		return p.rules
 	}
-	return truncateError(p.Err)
+	return inCondition(p.Err)
 }
 
 // runningGeneration returns the field RunningGeneration; zero if there is no problem.
@@ -219,9 +220,9 @@ func setResourcesFound(set setCondition, problem *Problem) {
 	case problem == nil || problem.Reason == ReasonForbidden || problem.Reason == ReasonCredentials || problem.Reason == ReasonHookDown: // the types come before these
 		set(v1alpha1.ConditionResourcesFound, metav1.ConditionTrue, ReasonFound, "the cluster serves all types of the spec")
 	case problem.Reason == ReasonUnknownType || problem.Reason == ReasonNoStatus || problem.Reason == ReasonWatchFailed:
-		set(v1alpha1.ConditionResourcesFound, metav1.ConditionFalse, problem.Reason, truncateError(problem.Err))
+		set(v1alpha1.ConditionResourcesFound, metav1.ConditionFalse, problem.Reason, inCondition(problem.Err))
 	default:
-		set(v1alpha1.ConditionResourcesFound, metav1.ConditionUnknown, problem.Reason, truncateError(problem.Err))
+		set(v1alpha1.ConditionResourcesFound, metav1.ConditionUnknown, problem.Reason, inCondition(problem.Err))
 	}
 }
 
@@ -238,28 +239,15 @@ func setHooksReachable(set setCondition, health *Health) {
 		set(v1alpha1.ConditionHooksReachable, metav1.ConditionUnknown, ReasonNotCalled, "no hook has been called yet")
 	case health.HookErr != nil && health.StaleCredentials != nil:
 		set(v1alpha1.ConditionHooksReachable, metav1.ConditionFalse, ReasonCallFailed,
-			inShort(health.HookErr)+"; the credentials in use are the last good ones: "+truncateError(health.StaleCredentials))
+			inCondition(health.HookErr)+"; the credentials in use are the last good ones: "+inCondition(health.StaleCredentials))
 	case health.HookErr != nil:
-		set(v1alpha1.ConditionHooksReachable, metav1.ConditionFalse, ReasonCallFailed, inShort(health.HookErr))
+		set(v1alpha1.ConditionHooksReachable, metav1.ConditionFalse, ReasonCallFailed, inCondition(health.HookErr))
 	case health.StaleCredentials != nil:
 		set(v1alpha1.ConditionHooksReachable, metav1.ConditionTrue, ReasonCredentialsStale,
-			"the last call of a hook was answered, but the credentials in use are the last good ones: "+truncateError(health.StaleCredentials))
+			"the last call of a hook was answered, but the credentials in use are the last good ones: "+inCondition(health.StaleCredentials))
 	default:
 		set(v1alpha1.ConditionHooksReachable, metav1.ConditionTrue, ReasonAnswered, "the last call of a hook was answered")
 	}
-}
-
-// maxInShort is how many bytes of an error are shown where others show more of it.
-const maxInShort = 300
-
-// inShort returns the first line of an error, shortened. The last error and the condition ParentsSynced
-// have the rest.
-func inShort(err error) string {
-	line, rest, _ := strings.Cut(err.Error(), "\n")
-	if rest != "" {
-		line += " …"
-	}
-	return beginning(line, maxInShort)
 }
 
 func setParentsSynced(set setCondition, health *Health) {

@@ -3,27 +3,22 @@
 
 package report
 
-import "strings"
+import "github.com/metacontroller/metacontroller-apiserver/pkg/text"
 
-// maxMessage is the maximum length, in bytes, of the message of a condition.
-const maxMessage = 32768
+// The maximum lengths, in bytes, of the message of a condition and of the last error. With WholeErrors, it
+// is the maximum that a condition can have.
+const (
+	maxMessage      = 4096
+	maxWholeMessage = 32768
+)
 
-// message returns a text of the controller's health as the status shows it: its beginning or, with
-// WholeErrors, as much of it as a condition can have.
-func (h *Health) message(text string) string {
-	switch {
-	case !h.WholeErrors:
-		return truncate(text)
-	default:
-		return beginning(text, maxMessage)
+// message returns a text of the controller's health as the status shows it.
+func (h *Health) message(message string) string {
+	if h.WholeErrors {
+		return text.Shorten(message, maxWholeMessage)
 	}
+	return text.Shorten(message, maxMessage)
 }
 
-// beginning returns as much of a text as has that many bytes.
-func beginning(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	const ellipsis = "…"
-	return strings.ToValidUTF8(text[:most-len(ellipsis)], "") + ellipsis
-}
+// inCondition returns the text of an error as a condition shows it.
+func inCondition(err error) string { return text.Shorten(Summary(err), maxMessage) }

@@ -4,12 +4,11 @@
 package live
 
 import (
-	"strings"
-
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/text"
 )
 
-// maxMessage is how many characters of a message are in a table.
+// maxMessage is how many bytes of a message are in a table.
 const maxMessage = 120
 
 // ControllerName names a controller as kubectl get takes it.
@@ -21,13 +20,6 @@ func ControllerName(of v1alpha1.ControllerReference) string {
 }
 
 // ShortMessage returns the beginning of a message in one line.
-func ShortMessage(text string) string {
-	if text == "" {
-		return ""
-	}
-	shown := []rune(strings.Join(strings.Fields(text), " "))
-	if len(shown) <= maxMessage {
-		return string(shown)
-	}
-	return string(shown[:maxMessage]) + "…"
+func ShortMessage(message string) string {
+	return text.Shorten(text.OneLine(message), maxMessage)
 }

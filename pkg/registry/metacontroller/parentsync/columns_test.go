@@ -46,7 +46,7 @@ func TestTable(t *testing.T) {
 			of("CompositeController", "webs", v1alpha1.SyncStatus{
 				State: v1alpha1.SyncStateFailing, NextSyncTime: at(-time.Minute), Backoff: &v1alpha1.SyncBackoff{Failures: 7}, Message: strings.Repeat("ä", 130),
 			}),
-			"n cc/webs Web/shop Failing <unknown> <none> 0s " + strings.Repeat("ä", 120) + "… | <none> 7 <none>",
+			"n cc/webs Web/shop Failing <unknown> <none> 0s " + strings.Repeat("ä", 58) + "… | <none> 7 <none>",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

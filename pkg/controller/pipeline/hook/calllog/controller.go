@@ -4,7 +4,6 @@
 package calllog
 
 import (
-	"bytes"
 	"sync"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/redact"
 )
 
 // Controller has the last calls of one controller. Its methods may be called concurrently.
@@ -136,13 +136,11 @@ func keepable(of *Call, most int) (request, answer []byte, isWithheld bool) {
 	if len(request) == len(of.Request) && len(answer) == len(of.Answer) {
 		return request, answer, false
 	}
-	if mentionsSecret(of.Request) || mentionsSecret(of.Answer) {
+	if redact.MentionsSecret(of.Request) || redact.MentionsSecret(of.Answer) {
 		return nil, nil, true
 	}
 	return request, answer, false
 }
-
-func mentionsSecret(body []byte) bool { return bytes.Contains(body, []byte("Secret")) }
 
 // fill sets all but what depends on the ring.
 func (c *call) fill(of *Call, owner *Owner, number uint64) {

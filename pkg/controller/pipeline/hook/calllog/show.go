@@ -15,7 +15,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/protocol"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/redact"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
@@ -83,7 +83,7 @@ func (c *Controller) get(name types.NamespacedName, replica string) (found *v1al
 	if found == nil {
 		return nil, nil
 	}
-	redactor := &protocol.Redactor{Credentials: one.credentials, Request: request, Answer: answer, Controller: one.controllerJSON}
+	redactor := &redact.Redactor{Credentials: one.credentials, Request: request, Answer: answer, Controller: one.controllerJSON}
 	show(found.Status.Request, request, one.isWithheld, redactor)
 	if one.answered {
 		show(found.Status.Response, answer, one.isWithheld, redactor)
@@ -92,7 +92,7 @@ func (c *Controller) get(name types.NamespacedName, replica string) (found *v1al
 }
 
 // show adds what is kept of a body.
-func show(to *v1alpha1.HookCallBody, kept []byte, isWithheld bool, redactor *protocol.Redactor) {
+func show(to *v1alpha1.HookCallBody, kept []byte, isWithheld bool, redactor *redact.Redactor) {
 	switch {
 	case isWithheld:
 		to.Omitted = "the call is too large to be kept whole, and what is secret could not be found in a part of it"
@@ -101,7 +101,7 @@ func show(to *v1alpha1.HookCallBody, kept []byte, isWithheld bool, redactor *pro
 		to.Omitted = fmt.Sprintf("only the first %d bytes are kept", len(kept))
 	default:
 		shown := strings.ToValidUTF8(redactor.Body(kept), "�")
-		if protocol.IsObject([]byte(shown)) {
+		if redact.IsObject([]byte(shown)) {
 			to.Object = &runtime.RawExtension{Raw: []byte(shown)}
 		} else {
 			to.Text = shown

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -119,10 +118,5 @@ func selector(written *metav1.LabelSelector) (labels.Selector, error) {
 	if written == nil {
 		return nil, nil
 	}
-	parsed, err := metav1.LabelSelectorAsSelector(written)
-	if err != nil {
-		rule, _, _ := strings.Cut(err.Error(), " (e.g. ") // examples and a regular expression follow
-		return nil, errors.New(rule)
-	}
-	return parsed, nil
+	return metav1.LabelSelectorAsSelector(written)
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/redact"
 )
 
 // ErrUnreadable begins every error about the content of an answer. An unreadable answer changes
@@ -26,7 +27,7 @@ var ErrUnreadable = errors.New("the hook's answer cannot be read")
 // Decoder reads one answer.
 type Decoder struct {
 	// Redactor keeps what is secret out of errors.
-	Redactor Redactor
+	Redactor redact.Redactor
 	// FindDuplicates adds duplicate fields inside the status, labels and annotations to
 	// StrictErrors. The search takes time.
 	FindDuplicates bool
@@ -138,7 +139,7 @@ func (d *Decoder) readObject(answer []byte, fields fields) error {
 
 // redacted returns the error of a parser without what it quotes, if that may be a part of a Secret.
 func (d *Decoder) redacted(err error) error {
-	if err == nil || errors.Is(err, io.ErrUnexpectedEOF) || !d.Redactor.mayShowSecrets() {
+	if err == nil || errors.Is(err, io.ErrUnexpectedEOF) || !d.Redactor.MayShowSecrets() {
 		return err
 	}
 	if _, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
@@ -147,7 +148,7 @@ func (d *Decoder) redacted(err error) error {
 	if invalid, ok := errors.AsType[*object.FieldError](err); ok {
 		return errors.New(invalid.Problem())
 	}
-	return errors.New(Redacted)
+	return errors.New(redact.NotShown)
 }
 
 // quote returns a JSON value as errors show it.
@@ -158,15 +159,25 @@ func (d *Decoder) quoteAll(answer []byte) string { return strconv.Quote(d.Show(a
 
 // Show returns an answer of any form as errors show it. The exception of a traceback comes first,
 // because it tells what happened.
+//
+// Of a long answer, only the beginning is read, unless a secret could be cut there.
 func (d *Decoder) Show(answer []byte) string {
-	text := d.Redactor.Body(answer)
+	text := ""
+	switch {
+	case len(answer) <= maxReadBytes:
+		text = d.Redactor.Body(answer)
+	case d.Redactor.MayShowSecrets():
+		text = redact.NotShown
+	default:
+		text = d.Redactor.Beginning(answer[:maxReadBytes])
+	}
 	before, exception := cutException(text)
-	shown := HeadAndTail(before)
+	shown := beginning(before, maxShownBytes)
 	if d.Whole && len(text) <= maxWholeBytes {
 		shown = strings.TrimSpace(text)
 	}
 	if exception == "" {
 		return shown
 	}
-	return HeadAndTail(exception) + "; " + shown
+	return beginning(exception, maxExceptionBytes) + "; " + shown
 }

@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"testing"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/redact"
 )
 
 // FuzzDecodeResponse holds for any answer, to either kind of controller, that it is read or refused as unreadable,
@@ -50,7 +52,7 @@ func FuzzDecodeResponse(f *testing.F) {
 		if !json.Valid(body) {
 			t.Errorf("%q was read, but is no JSON", body)
 		}
-		if _, err := (&Decoder{FindDuplicates: true, Redactor: Redactor{Answer: body}}).Response(format, body); err != nil {
+		if _, err := (&Decoder{FindDuplicates: true, Redactor: redact.Redactor{Answer: body}}).Response(format, body); err != nil {
 			t.Errorf("%q is read, but not closely: %v", body, err)
 		}
 	})

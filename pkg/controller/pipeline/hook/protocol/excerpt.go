@@ -6,41 +6,29 @@ package protocol
 import (
 	"slices"
 	"strings"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/text"
 )
 
 const (
 	// maxExcerptBytes is the length of the part of an answer that errors quote.
 	maxExcerptBytes = 120
-	// maxHeadBytes and maxTailBytes are the lengths of what errors quote of a failing answer. The
-	// tail is longer, because the last lines of a traceback tell what happened.
-	maxHeadBytes = 250
-	maxTailBytes = 550
+	// maxShownBytes is the length of what errors quote of a failing answer, and maxExceptionBytes of an exception
+	// in it.
+	maxShownBytes     = 2048
+	maxExceptionBytes = 1024
 	// maxWholeBytes is the length up to which errors can quote all of an answer.
 	maxWholeBytes = 16384
+	// maxReadBytes is the length of the part of an answer that is read to show some of it.
+	maxReadBytes = 65536
 )
 
 // excerpt returns the beginning of a text on one line, enough to recognise the text by.
-func excerpt(text string) string {
-	line := fold(text[:min(len(text), 2*maxExcerptBytes)])
-	if len(line) <= maxExcerptBytes && len(text) <= 2*maxExcerptBytes {
-		return line
-	}
-	return strings.ToValidUTF8(line[:min(len(line), maxExcerptBytes)], "") + "…"
-}
+func excerpt(of string) string { return beginning(of, maxExcerptBytes) }
 
-// HeadAndTail returns the beginning and the end of a text on one line.
-func HeadAndTail(text string) string {
-	const most = maxHeadBytes + maxTailBytes
-	text = strings.TrimSpace(text)
-	head, tail := text, text
-	if len(text) > 4*most {
-		head, tail = text[:2*most], text[len(text)-2*most:]
-	}
-	head, tail = fold(head), fold(tail)
-	if len(text) <= 4*most && len(head) <= most {
-		return head
-	}
-	return strings.ToValidUTF8(head[:min(len(head), maxHeadBytes)], "") + " … " + strings.ToValidUTF8(tail[max(0, len(tail)-maxTailBytes):], "")
+// beginning returns the beginning of a text on one line.
+func beginning(of string, most int) string {
+	return text.Shorten(fold(of[:min(len(of), maxReadBytes)]), most)
 }
 
 // fold puts a text on one line. It leaves out what Python draws below the lines of a traceback.

@@ -33,7 +33,7 @@ func (d *Decoder) invalidJSON(answer []byte, err error) error {
 	}
 	// Where something is blanked, the offset is no longer right, and a part of what is secret could be
 	// cut off and not be recognised.
-	if d.Whole || d.Redactor.mayShowSecrets() || d.Redactor.Body(answer) != string(answer) {
+	if d.Whole || d.Redactor.MayShowSecrets() || d.Redactor.Body(answer) != string(answer) {
 		return fmt.Errorf("it is no valid JSON: %s; the answer is %s", problem, d.quoteAll(answer))
 	}
 	return fmt.Errorf("it is no valid JSON: %s, near %s", problem, near(string(answer), offset))

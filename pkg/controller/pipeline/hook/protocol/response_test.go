@@ -74,7 +74,7 @@ func TestDecodeResponseRefuses(t *testing.T) {
 		"a number":                   {`5`, `it must be a JSON object, but it is "5"`},
 		"plain text":                 {`ok`, `it must be a JSON object, but it is "ok"`},
 		"HTML":                       {`<!DOCTYPE html><html>`, `it must be a JSON object, but it is "<!DOCTYPE html><html>"`},
-		"long HTML":                  {"<html>" + long, `it must be a JSON object, but it is "<html>` + strings.Repeat("x", 244) + " … " + strings.Repeat("x", 550) + `"`},
+		"long HTML":                  {"<html>" + long + long + long, `it must be a JSON object, but it is "<html>` + strings.Repeat("x", maxShownBytes-len("<html>…")) + `…"`},
 		"half a JSON object":         {`{"status":{},"children":[{"kind":"Pod"`, `it is no valid JSON: it ends too early, in line 1, near {"status":{},"children":[{"kind":"Pod"`},
 		"what Python prints":         {`{'status': None}`, `it is no valid JSON: strings need double quotes, not the single quotes in line 1, near {'status': None}`},
 		"half a JSON string":         {`{"status":{"a":"b`, "it ends too early, in line 1"},
@@ -95,7 +95,7 @@ func TestDecodeResponseRefuses(t *testing.T) {
 		"a child without a kind":      {`{"children":[{"apiVersion":"v1"}]}`, `children[0] has no kind: {"apiVersion":"v1"}`},
 		"a child with an empty kind":  {`{"children":[{"kind":""}]}`, `children[0] has no kind: {"kind":""}`},
 		"a child with a null kind":    {`{"children":[{"kind":null}]}`, `children[0] has no kind: {"kind":null}`},
-		"a long child without a kind": {`{"children":[{"a":"` + long + `"}]}`, `children[0] has no kind: {"a":"` + strings.Repeat("x", 114) + "…"},
+		"a long child without a kind": {`{"children":[{"a":"` + long + `"}]}`, `children[0] has no kind: {"a":"` + strings.Repeat("x", 111) + "…"},
 		"a child with a label that is a number": {
 			`{"children":[{"kind":"Pod"},{"kind":"Pod","metadata":{"labels":{"a":1}}}]}`, `children[1]: metadata.labels[a]: expected a string, found 1`,
 		},
@@ -120,7 +120,7 @@ func TestDecodeResponseRefuses(t *testing.T) {
 		if want := f.says(test.want); !strings.Contains(err.Error(), want) {
 			t.Errorf("error is %q, want it to say %q", err, want)
 		}
-		if len(err.Error()) > 900 {
+		if len(err.Error()) > 3000 {
 			t.Errorf("the error has %d characters", len(err.Error()))
 		}
 	})

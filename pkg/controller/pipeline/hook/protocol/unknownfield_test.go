@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/redact"
 )
 
 func TestWhatWasMeantByAnUnknownField(t *testing.T) {
@@ -26,7 +28,7 @@ func TestWhatWasMeantByAnUnknownField(t *testing.T) {
 		"a field of one kind alone":      {`{"label":{}}`, want{"label": ""}, want{"label": "labels"}},
 		"a word of its own":              {`{"comment":"hello"}`, want{"comment": ""}, want{"comment": ""}},
 		"too long to be a mistake":       {`{"` + strings.Repeat("children", 6) + `":1}`, want{strings.Repeat("children", 6): ""}, want{strings.Repeat("children", 6): ""}},
-		"a long name is cut":             {`{"` + strings.Repeat("x", 1000) + `":1}`, want{strings.Repeat("x", 120) + "…": ""}, want{strings.Repeat("x", 120) + "…": ""}},
+		"a long name is cut":             {`{"` + strings.Repeat("x", 1000) + `":1}`, want{strings.Repeat("x", 117) + "…": ""}, want{strings.Repeat("x", 117) + "…": ""}},
 		"two":                            {`{"Children":[],"Status":{}}`, want{"Children": "children", "Status": "status"}, want{"Children": "attachments", "Status": "status"}},
 		"what a status holds is its":     {`{"status":{"Children":[]}}`, want{}, want{}},
 		"what a child holds is its":      {`{"children":[{"apiVersion":"v1","kind":"Pod","Status":{}}]}`, want{}, want{"children": "attachments"}},
@@ -34,7 +36,7 @@ func TestWhatWasMeantByAnUnknownField(t *testing.T) {
 	} {
 		for format, want := range map[Format]want{Composite(): test.composite, Decorator(): test.decorator} {
 			t.Run(name+"/"+format.parent, func(t *testing.T) {
-				d := &Decoder{Redactor: Redactor{Answer: []byte(test.answer)}}
+				d := &Decoder{Redactor: redact.Redactor{Answer: []byte(test.answer)}}
 				if _, err := d.Response(format, []byte(test.answer)); err != nil {
 					t.Fatal(err)
 				}

@@ -1,0 +1,241 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package redact
+
+import (
+	"bytes"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
+)
+
+// NotShown replaces a text that must not be in logs and errors.
+const NotShown = "(not shown, there are Secrets in it)"
+
+// blank stands for a value that is not shown.
+const blank = hookaddress.Blank
+
+// Redactor blanks what is secret in texts about one call of a hook. Secret are the credentials of
+// the hook, those in the addresses of the controller's hooks, and the values of Secrets that are in the
+// request or in the answer. Nothing is searched for them before a text is to be shown.
+type Redactor struct {
+	// Credentials are what the hook was called with. None of them is empty.
+	Credentials []string
+	// Request and Answer are the bodies of the call. The answer need not be JSON.
+	Request, Answer []byte
+	// Controller is the controller in the request, for a request that is not whole; nil for one that is.
+	Controller []byte
+
+	values *strings.Replacer // nil before a text was to be shown
+	forms  []string          // what values replaces
+	// tooMuch is true if not all values were collected.
+	tooMuch bool
+}
+
+// maxForms is the maximum number of forms of secret values that are searched for. A text takes seconds with
+// more, and a hook decides how many Secrets there are.
+const maxForms = 50_000
+
+// Body returns a request or an answer as it may be shown. JSON stays JSON: the values of Secrets in
+// it are blanked wherever they are. In other texts that mention Secrets, the values of all quoted
+// keys are blanked, too, because one of them may be of a Secret that cannot be read.
+func (r *Redactor) Body(body []byte) string {
+	switch body = bytes.TrimSpace(body); {
+	case r.MayShowSecrets() && r.isTooMuch():
+		return strconv.Quote(NotShown)
+	case isJSON(body):
+		return string(r.appendValue(nil, body, false))
+	}
+	return r.text(string(body))
+}
+
+// Values returns a text in which the secret values are blanked. It returns NotShown if there are too many of
+// them to search for.
+func (r *Redactor) Values(text string) string {
+	switch {
+	case text == "":
+		return ""
+	case r.isTooMuch():
+		return NotShown
+	}
+	return r.values.Replace(text)
+}
+
+// isTooMuch reports whether there are too many values to search for. It collects them first.
+func (r *Redactor) isTooMuch() bool {
+	if r.values == nil {
+		found := secretValues{}
+		found.addBody(r.Request)
+		found.addBody(r.Answer)
+		if r.Controller == nil {
+			r.Controller = object.Lookup(r.Request, "controller")
+		}
+		found.addAddresses(r.Controller)
+		for _, credential := range r.Credentials {
+			found.addForms(credential)
+		}
+		r.tooMuch = len(found) >= maxForms
+		r.forms = found.all(r.Credentials)
+		r.values = replacer(r.forms)
+	}
+	return r.tooMuch
+}
+
+// Beginning returns the beginning of a body, of which the rest is not known, as it may be shown. There must
+// be no Secrets in the whole body. What may be the beginning of a credential is left out at the end.
+func (r *Redactor) Beginning(body []byte) string {
+	text := r.Values(string(body))
+	for _, form := range r.forms {
+		for length := min(len(form)-1, len(text)); length > 0; length-- {
+			if strings.HasSuffix(text, form[:length]) {
+				return text[:len(text)-length]
+			}
+		}
+	}
+	return text
+}
+
+// IsObject reports whether a text is a JSON object.
+func IsObject(text []byte) bool { return len(text) > 0 && text[0] == '{' && isJSON(text) }
+
+// MayShowSecrets reports whether there may be Secrets in the request or the answer.
+func (r *Redactor) MayShowSecrets() bool {
+	return MentionsSecret(r.Request) || MentionsSecret(r.Answer)
+}
+
+// MentionsSecret reports whether a body may have a Secret in it.
+func MentionsSecret(body []byte) bool { return bytes.Contains(body, []byte("Secret")) }
+
+func isJSON(body []byte) bool {
+	return jsontext.Value(body).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+}
+
+// appendValue appends a JSON value as it may be shown. Inside a list of Secrets, the items are
+// Secrets whatever their kind.
+func (r *Redactor) appendValue(to, raw []byte, isSecret bool) []byte {
+	switch raw[0] {
+	case '{':
+		return r.appendObject(to, raw, isSecret)
+	case '[':
+		to = append(to, '[')
+		_ = object.Elements(raw, func(index int, element []byte) error {
+			if index > 0 {
+				to = append(to, ',')
+			}
+			to = r.appendValue(to, element, isSecret)
+			return nil
+		})
+		return append(to, ']')
+	case '"':
+		text := unquote(raw)
+		if shown := r.text(text); shown != text {
+			return appendQuote(to, shown)
+		}
+		return append(to, raw...)
+	default:
+		return append(to, r.Values(string(raw))...)
+	}
+}
+
+func (r *Redactor) appendObject(to, raw []byte, isSecret bool) []byte {
+	kind := kindOf(raw)
+	isSecret = isSecret || kind == secretKind
+	to = append(to, '{')
+	start := len(to)
+	_ = object.Members(raw, func(name string, value []byte) error {
+		if len(to) > start {
+			to = append(to, ',')
+		}
+		to = append(appendQuote(to, r.Values(name)), ':')
+		if isSecret && isSecretField(name) {
+			to = appendBlanked(to, value)
+		} else {
+			to = r.appendValue(to, value, kind == secretListKind && name == "items")
+		}
+		return nil
+	})
+	return append(to, '}')
+}
+
+// appendBlanked appends the data of a Secret: its keys without their values.
+func appendBlanked(to, data []byte) []byte {
+	if data[0] != '{' {
+		return append(to, `"`+blank+`"`...)
+	}
+	to = append(to, '{')
+	start := len(to)
+	_ = object.Members(data, func(name string, _ []byte) error {
+		if len(to) > start {
+			to = append(to, ',')
+		}
+		to = append(appendQuote(to, name), `:"`+blank+`"`...)
+		return nil
+	})
+	return append(to, '}')
+}
+
+var (
+	// manifest and manifestData together are in a Secret that is written in YAML or in the form of Go.
+	manifest     = regexp.MustCompile(`\bkind\s*[:=]\s*"?Secret\b|\bSecret\{`)
+	manifestData = regexp.MustCompile(`(?i)\b(data|stringData)\b`)
+	// quotedKeys are a quoted key and its value in JSON, in JSON that is quoted, and in the forms of
+	// other languages. The value may be cut off.
+	quotedKeys = regexp.MustCompile(`(?s)(\\+"[^"]*"\s*:\s*)\\+"[^"]*"?` +
+		`|("(?:\\.|[^"\\])*"\s*:\s*)b?(?:"(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?|[^\s"'{}\[\],]+)` +
+		`|('(?:\\.|[^'\\])*'\s*:\s*)b?(?:'(?:\\.|[^'\\])*'?|"(?:\\.|[^"\\])*"?|[^\s"'{}\[\],]+)`)
+)
+
+// text returns a text as it may be shown.
+func (r *Redactor) text(text string) string {
+	if MentionsSecret([]byte(text)) {
+		switch trimmed := []byte(strings.TrimSpace(text)); {
+		case isComposite(trimmed) && isJSON(trimmed):
+			text = string(r.appendValue(nil, trimmed, false))
+		case manifest.MatchString(text) && manifestData.MatchString(text):
+			return NotShown
+		default:
+			text = quotedKeys.ReplaceAllString(text, "${1}${2}${3}"+blank)
+		}
+	}
+	return r.Values(text)
+}
+
+// isComposite reports whether a text begins like a JSON object or list.
+func isComposite(text []byte) bool { return len(text) > 0 && (text[0] == '{' || text[0] == '[') }
+
+const (
+	secretKind     = "Secret"
+	secretListKind = "SecretList"
+)
+
+// kindOf returns the kind of a JSON object of the core group, or "". An object without an
+// apiVersion counts as one of that group.
+func kindOf(raw []byte) string {
+	kind, version := object.Lookup(raw, "kind"), object.Lookup(raw, "apiVersion")
+	if len(kind) == 0 || kind[0] != '"' || version != nil && string(version) != `"v1"` {
+		return ""
+	}
+	return unquote(kind)
+}
+
+// Fields returns the fields of a Secret that have its values.
+func Fields() []string { return []string{"data", "stringData"} }
+
+// isSecretField reports whether a field of a Secret has its values.
+func isSecretField(name string) bool { return name == "data" || name == "stringData" }
+
+func unquote(quoted []byte) string {
+	text, _ := jsontext.AppendUnquote(nil, quoted) // the error only reports invalid UTF-8
+	return string(text)
+}
+
+func appendQuote(to []byte, text string) []byte {
+	to, _ = jsontext.AppendQuote(to, text) // the error only reports that invalid UTF-8 was replaced
+	return to
+}
