@@ -98,11 +98,12 @@ run-clean: tools ## Remove what `make run` registered at the cluster of $KUBECON
 
 .PHONY: deploy
 deploy: ## Install the server in the cluster of $KUBECONFIG, and wait until it serves (DEPLOY, IMAGE).
+	$(KUBECTL) apply -f artifacts/deploy/base/namespace.yaml
 	$(KUBECTL) kustomize $(DEPLOY) | sed 's|image: metacontroller/metacontroller-apiserver:latest|image: $(IMAGE)|' | $(KUBECTL) apply -f -
-	$(KUBECTL) wait --for=condition=Available --timeout=120s apiservice/v1alpha1.metacontroller.k8s.io
+	$(KUBECTL) wait --for=jsonpath='{.status.conditions[*].reason}'=Passed --timeout=120s apiservice/v1alpha1.metacontroller.k8s.io
 
 .PHONY: undeploy
-undeploy: ## Remove what `make deploy` installed, with its namespace and volume (DEPLOY, FORCE=1).
+undeploy: ## Remove what `make deploy` installed, with its volume (DEPLOY, FORCE=1).
 	KUBECTL="$(KUBECTL)" FORCE="$(FORCE)" hack/undeploy.sh $(DEPLOY)
 
 # `make migrate` says how far a migration from Metacontroller is; STEP does a step, with FLAGS.
@@ -151,12 +152,6 @@ faults: host-binaries ## Play random scenarios with random faults for DURATION, 
 	go test $(RACE) -count=1 -timeout 0 -v -run '^TestRandomWalk$$' ./test/faults
 
 # The program runs without the race detector, because it tells how long steps take.
-.PHONY: migration-load
-migration-load: host-binaries build ## Move 200 controllers with 2,000 parents there and back under load, and interrupt steps at all points.
-	KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)" \
-	METACONTROLLER_APISERVER="$(CURDIR)/bin/metacontroller-apiserver" MIGRATION_IN_FULL=1 \
-	go test -count=1 -timeout 0 -v -run 'UnderLoad|Killed|HostRestarts|OneAtATime' ./test/integration/migrate
-
 .PHONY: bench-micro
 bench-micro: ## Measure the pieces of a sync, in time and allocations. Needs no cluster and takes some minutes.
 	go test -run '^$$' -bench . $$(git grep -l '^func Benchmark' -- 'pkg/*_test.go' | xargs dirname | sort -u | sed 's|^|./|')

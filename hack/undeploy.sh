@@ -4,10 +4,9 @@
 #
 #   undeploy.sh FOLDER    the folder of the kustomization.yaml that was applied
 #
-# It removes nothing while there are controllers: the server's volume goes with its namespace, and nobody
-# else removes the finalizers that controllers have put on their parents. FORCE=1 does not look.
-# An installation for a migration leaves Metacontroller's definitions as they are: go back by
-# `metacontroller-apiserver migrate back` first.
+# It removes nothing while there are controllers: the server's volume goes, too, and nobody else removes the
+# finalizers that controllers have put on their parents. FORCE=1 does not look. The namespace stays: hooks may
+# be in it, and Metacontroller. To give a migration up, do `metacontroller-apiserver migrate back` first.
 set -euo pipefail
 kubectl=${KUBECTL:-kubectl}
 apiservice=v1alpha1.metacontroller.k8s.io
@@ -22,5 +21,6 @@ if [[ ${FORCE:-} != 1 && -n $($kubectl get apiservice "$apiservice" --ignore-not
     exit 1
   fi
 fi
-$kubectl delete apiservice "$apiservice" v1alpha1.migration.metacontroller.k8s.io --ignore-not-found
+$kubectl delete apiservice "$apiservice" --ignore-not-found
 $kubectl delete -k "$1" --ignore-not-found
+$kubectl -n metacontroller delete persistentvolumeclaim -l app.kubernetes.io/name=metacontroller-apiserver --ignore-not-found

@@ -17,7 +17,6 @@ import (
 	generatedopenapi "github.com/metacontroller/metacontroller-apiserver/pkg/generated/openapi"
 	metacontrollerrest "github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/rest"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/syncreview"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/migration/imports"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/version"
 )
 
@@ -52,8 +51,6 @@ type ExtraConfig struct {
 	// Reviews answers SyncReviews; nil if there is no controller loop.
 	Reviews syncreview.Reviewer
 
-	// Advise warns of what there is to say about an object that is imported; nil if the host is not known.
-	Advise imports.Advise
 
 	// Metrics are served at /metrics beside those of the server itself. A family may be in several
 	// of them if its type and help are the same and the labels of its series differ.

@@ -10,16 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/install"
-	migrationinstall "github.com/metacontroller/metacontroller-apiserver/pkg/apis/migration/install"
 )
 
 // NewScheme returns a scheme of all types that the server reads, stores and answers.
 func NewScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	if err := install.Install(scheme); err != nil {
-		return nil, err
-	}
-	if err := migrationinstall.Install(scheme); err != nil {
 		return nil, err
 	}
 	// Request options, and answers such as Status, have version v1 and no group.

@@ -10,7 +10,6 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/rest"
-	migrationrest "github.com/metacontroller/metacontroller-apiserver/pkg/registry/migration/rest"
 )
 
 // Server is an API server that is ready to run.
@@ -24,14 +23,9 @@ type Server struct {
 
 // New returns a server, with the group installed and the storage open.
 func (c CompletedConfig) New() (_ *Server, err error) {
-	group, importers, err := rest.StorageProvider{Scheme: c.scheme, Live: c.extra.Live, Reviews: c.extra.Reviews}.NewRESTStorage(c.generic.RESTOptionsGetter)
+	group, err := rest.StorageProvider{Scheme: c.scheme, Live: c.extra.Live, Reviews: c.extra.Reviews}.NewRESTStorage(c.generic.RESTOptionsGetter)
 	if err != nil {
 		return nil, fmt.Errorf("making the storage of %s: %w", rest.StorageProvider{}.GroupName(), err)
-	}
-	migration := migrationrest.StorageProvider{Scheme: c.scheme, Serializer: group.NegotiatedSerializer, Importers: importers, Advise: c.extra.Advise}
-	migrationGroup, err := migration.NewRESTStorage(c.generic.RESTOptionsGetter)
-	if err != nil {
-		return nil, fmt.Errorf("making the storage of %s: %w", migration.GroupName(), err)
 	}
 	// Discovery and errors are served as the group is: as JSON and YAML, without protobuf.
 	c.generic.Serializer = group.NegotiatedSerializer
@@ -45,8 +39,8 @@ func (c CompletedConfig) New() (_ *Server, err error) {
 			generic.Destroy()
 		}
 	}()
-	if err := generic.InstallAPIGroups(&group, &migrationGroup); err != nil {
-		return nil, fmt.Errorf("installing %s and %s: %w", rest.StorageProvider{}.GroupName(), migration.GroupName(), err)
+	if err := generic.InstallAPIGroups(&group); err != nil {
+		return nil, fmt.Errorf("installing %s: %w", rest.StorageProvider{}.GroupName(), err)
 	}
 	// The server is ready once the caches that answer lists and watches are filled.
 	if err := generic.AddPostStartHook("storage-readiness", generic.StorageReadinessHook.Hook); err != nil {

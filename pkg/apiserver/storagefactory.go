@@ -11,8 +11,6 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/migration"
-	migrationv1alpha1 "github.com/metacontroller/metacontroller-apiserver/pkg/apis/migration/v1alpha1"
 )
 
 // storedResources returns the resources of metacontroller.k8s.io that are stored in etcd.
@@ -34,9 +32,6 @@ func NewStorageFactory(scheme *runtime.Scheme, backend storagebackend.Config) se
 		encodings.SetResourceEncoding(resource, v1alpha1.SchemeGroupVersion, metacontroller.SchemeGroupVersion)
 		prefixes[resource] = resource.Group + "/" + resource.Resource
 	}
-	imports := migration.Resource("imports")
-	encodings.SetResourceEncoding(imports, migrationv1alpha1.SchemeGroupVersion, migration.SchemeGroupVersion)
-	prefixes[imports] = imports.Group + "/" + imports.Resource
 	return serverstorage.NewDefaultStorageFactory(backend, runtime.ContentTypeJSON, NewCodecs(scheme), encodings,
 		serverstorage.NewResourceConfig(), prefixes)
 }

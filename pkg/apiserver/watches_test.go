@@ -21,7 +21,7 @@ func TestWatchesEndWhenTheHostFindsTheAPIElsewhere(t *testing.T) {
 	}{
 		"a watch of the API":        {request.RequestInfo{Verb: "watch", APIGroup: "metacontroller.k8s.io"}, "somebody", true},
 		"a watch of the server":     {request.RequestInfo{Verb: "watch", APIGroup: "metacontroller.k8s.io"}, user.APIServerUser, false},
-		"a watch of another group":  {request.RequestInfo{Verb: "watch", APIGroup: "migration.metacontroller.k8s.io"}, "somebody", false},
+		"a watch of another group":  {request.RequestInfo{Verb: "watch", APIGroup: "apps"}, "somebody", false},
 		"another request":           {request.RequestInfo{Verb: "list", APIGroup: "metacontroller.k8s.io"}, "somebody", false},
 		"a request without a group": {request.RequestInfo{Verb: "get"}, "somebody", false},
 	} {

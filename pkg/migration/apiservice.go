@@ -5,231 +5,166 @@ package migration
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	migration "github.com/metacontroller/metacontroller-apiserver/pkg/apis/migration/v1alpha1"
 )
 
-// holdReason is the value of the annotation that holds the controllers of this server during a migration.
-const holdReason = "migration"
+const (
+	// apiServiceName is the APIService that moves.
+	apiServiceName = servedVersion + "." + group
+	// automanagedLabel is "true" on APIServices that kube-apiserver makes for definitions, and keeps as they are.
+	automanagedLabel = "kube-aggregator.kubernetes.io/automanaged"
+	// holdReason is the value of the annotation that holds the controllers of this server during a migration.
+	holdReason = "migration"
+)
 
-// apiService is an APIService. There is none if it has no object.
+func apiServices() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
+}
+
+// apiService is the APIService of the API. There is none if it has no object.
 type apiService struct{ *unstructured.Unstructured }
 
-func (m *Migration) getAPIService(ctx context.Context, name string) (apiService, error) {
-	found, err := m.dynamic.Resource(apiServices()).Get(ctx, name, metav1.GetOptions{})
+func (m *Migration) getAPIService(ctx context.Context) (apiService, error) {
+	found, err := m.dynamic.Resource(apiServices()).Get(ctx, apiServiceName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return apiService{}, nil
 	}
 	if err != nil {
-		return apiService{}, fmt.Errorf("read the APIService %s: %w", name, err)
+		return apiService{}, fmt.Errorf("read the APIService %s: %w", apiServiceName, err)
 	}
 	return apiService{found}, nil
 }
 
 func (s apiService) exists() bool { return s.Unstructured != nil }
 
-// service returns the Service that it leads to; empty if it leads to definitions.
-func (s apiService) service() types.NamespacedName {
-	if !s.exists() {
-		return types.NamespacedName{}
-	}
+// leadsTo returns the Service that it leads to; empty if it leads to definitions.
+func (s apiService) leadsTo() types.NamespacedName {
 	namespace, _, _ := unstructured.NestedString(s.Object, "spec", "service", "namespace")
 	name, _, _ := unstructured.NestedString(s.Object, "spec", "service", "name")
 	return types.NamespacedName{Namespace: namespace, Name: name}
 }
 
-// hold returns why it holds controllers; empty if it does not.
-func (s apiService) hold() string {
-	if !s.exists() || s.GetAnnotations()[v1alpha1.HoldAnnotation] == "false" {
-		return ""
-	}
-	return s.GetAnnotations()[v1alpha1.HoldAnnotation]
-}
-
-// available returns nil if the cluster says that it is available by itself: the server was asked.
-func (s apiService) available() error {
-	if !s.exists() {
-		return errors.New("there is none")
-	}
-	conditions, _, _ := unstructured.NestedSlice(s.Object, "status", "conditions")
-	for _, item := range conditions {
-		condition, _ := item.(map[string]any)
-		if condition["type"] != "Available" {
-			continue
-		}
-		if condition["status"] == "True" && condition["reason"] == "Passed" {
-			return nil
-		}
-		return fmt.Errorf("%v: %v", condition["reason"], condition["message"])
-	}
-	return errors.New("the cluster has not looked yet")
-}
-
-// ensureImports registers the API by which objects are imported, and waits until it is served.
-func (m *Migration) ensureImports(ctx context.Context) error {
-	found, err := m.getAPIService(ctx, ImportsAPIService)
-	if err != nil {
-		return err
-	}
-	if !found.exists() {
-		authority, err := m.authority(ctx)
-		if err != nil {
-			return err
-		}
-		_, err = m.dynamic.Resource(apiServices()).Create(ctx, m.importsAPIService(authority), metav1.CreateOptions{})
-		if err != nil && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("register the API of the migration: %w", err)
-		}
-		m.say("registered the API of the migration (APIService %s, Service %s)", ImportsAPIService, m.config.Service)
-	}
-	return m.until(ctx, "that the server answers", func(ctx context.Context) error {
-		registered, err := m.getAPIService(ctx, ImportsAPIService)
-		if err != nil {
-			return err
-		}
-		if err := registered.available(); err != nil {
-			return fmt.Errorf("the APIService %s is not available: %w", ImportsAPIService, err)
-		}
-		return m.imports.ping(ctx)
-	})
-}
-
-// authority returns the authority of the server's certificate in PEM: the given one, or that in the Secret of a server that makes its
-// certificates. Without one, the server writes it into the APIService, which the cluster then trusts a moment later.
-func (m *Migration) authority(ctx context.Context) ([]byte, error) {
-	if len(m.config.CABundle) > 0 {
-		return m.config.CABundle, nil
-	}
-	secret, err := m.kube.CoreV1().Secrets(m.config.Service.Namespace).Get(ctx, m.config.Service.Name+"-certificates", metav1.GetOptions{})
-	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the Secret with the certificate of the server: %w", err)
-	}
-	return secret.Data["ca.crt"], nil
-}
-
-func (m *Migration) importsAPIService(authority []byte) *unstructured.Unstructured {
-	spec := map[string]any{
-		"group": migration.GroupName, "version": "v1alpha1", "groupPriorityMinimum": int64(100), "versionPriority": int64(100),
-		"service": map[string]any{"namespace": m.config.Service.Namespace, "name": m.config.Service.Name, "port": int64(m.config.Port)},
-	}
-	if len(authority) > 0 {
-		spec["caBundle"] = base64.StdEncoding.EncodeToString(authority)
-	}
-	made := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
-	made.SetGroupVersionKind(apiServices().GroupVersion().WithKind("APIService"))
-	made.SetName(ImportsAPIService)
-	return made
-}
-
-// notTaken are annotations that do not go from one APIService to the other.
-var notTaken = []string{"kubectl.kubernetes.io/last-applied-configuration", v1alpha1.HoldAnnotation, returningAnnotation}
-
-// leadHere makes the APIService of the API lead to this server, as the one of the migration does, and hold its controllers. It is one
-// update: the cluster goes on serving the API meanwhile.
+// leadHere makes the APIService lead to this server, which adds the caBundle. The controllers are held.
 func (m *Migration) leadHere(ctx context.Context) error {
-	registered, err := m.getAPIService(ctx, ImportsAPIService)
+	err := m.changeAPIService(ctx, func(of *unstructured.Unstructured) {
+		spec := of.Object["spec"].(map[string]any)
+		spec["service"] = map[string]any{"namespace": m.config.Service.Namespace, "name": m.config.Service.Name,
+			"port": int64(m.config.Port)}
+		labels := orEmpty(of.GetLabels())
+		labels[automanagedLabel] = "false"
+		of.SetLabels(labels)
+		hold(of, true)
+	})
 	if err != nil {
 		return err
 	}
-	if err := registered.available(); err != nil {
-		return fmt.Errorf("the APIService %s is not available, so the server must not take the API over: %w", ImportsAPIService, err)
-	}
-	return m.updateAPIService(ctx, apiServiceName, func(service apiService) {
-		spec := service.Object["spec"].(map[string]any)
-		for _, field := range []string{"service", "caBundle", "insecureSkipTLSVerify"} {
-			value, found, _ := unstructured.NestedFieldCopy(registered.Object, "spec", field)
-			if delete(spec, field); found {
-				spec[field] = value
-			}
-		}
-		labels := orEmpty(service.GetLabels())
-		delete(labels, automanagedLabel)
-		maps.Copy(labels, registered.GetLabels())
-		service.SetLabels(labels)
-		annotations := orEmpty(service.GetAnnotations())
-		for name, value := range registered.GetAnnotations() {
-			if !slices.Contains(notTaken, name) {
-				annotations[name] = value
-			}
-		}
+	return m.until(ctx, "that the server serves the API", m.servedHere)
+}
+
+// hold has the controllers of the server held, or not. It leaves what an administrator holds them for.
+func hold(of *unstructured.Unstructured, held bool) {
+	annotations := orEmpty(of.GetAnnotations())
+	why := annotations[v1alpha1.HoldAnnotation]
+	switch {
+	case held && (why == "" || why == "false"):
 		annotations[v1alpha1.HoldAnnotation] = holdReason
-		service.SetAnnotations(annotations)
-	})
+	case !held && why == holdReason:
+		delete(annotations, v1alpha1.HoldAnnotation)
+	}
+	delete(annotations, v1alpha1.MovedAnnotation)
+	if !held {
+		annotations[v1alpha1.MovedAnnotation] = "true"
+	}
+	of.SetAnnotations(annotations)
 }
 
-// leadBack makes the APIService lead to the definitions, as kube-apiserver makes one for them.
-func (m *Migration) leadBack(ctx context.Context) error {
-	return m.updateAPIService(ctx, apiServiceName, func(service apiService) {
-		spec := service.Object["spec"].(map[string]any)
-		for _, field := range []string{"service", "caBundle", "insecureSkipTLSVerify"} {
-			delete(spec, field)
-		}
-		service.SetLabels(map[string]string{automanagedLabel: "true"})
-		service.SetAnnotations(nil)
-	})
-}
-
-// returningAnnotation is on the APIService of the migration from the beginning of the way back to its end.
-const returningAnnotation = group + "/returning"
-
-func (s apiService) isReturning() bool {
-	return s.exists() && s.GetAnnotations()[returningAnnotation] == "true"
-}
-
-// setReturning notes that the way back has begun, or not.
-func (m *Migration) setReturning(ctx context.Context, returning bool) error {
-	return m.updateAPIService(ctx, ImportsAPIService, func(service apiService) {
-		annotations := orEmpty(service.GetAnnotations())
-		if delete(annotations, returningAnnotation); returning {
-			annotations[returningAnnotation] = "true"
-		}
-		service.SetAnnotations(annotations)
-	})
-}
-
-// setHold has controllers held, or not.
 func (m *Migration) setHold(ctx context.Context, held bool) error {
-	return m.updateAPIService(ctx, apiServiceName, func(service apiService) {
-		annotations := orEmpty(service.GetAnnotations())
-		if delete(annotations, v1alpha1.HoldAnnotation); held {
-			annotations[v1alpha1.HoldAnnotation] = holdReason
-		}
-		service.SetAnnotations(annotations)
-	})
+	return m.changeAPIService(ctx, func(of *unstructured.Unstructured) { hold(of, held) })
 }
 
-func (m *Migration) updateAPIService(ctx context.Context, name string, change func(apiService)) error {
+func (m *Migration) changeAPIService(ctx context.Context, change func(*unstructured.Unstructured)) error {
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		service, err := m.getAPIService(ctx, name)
+		found, err := m.dynamic.Resource(apiServices()).Get(ctx, apiServiceName, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
-		if !service.exists() {
-			return errors.New("there is none")
-		}
-		change(service)
-		_, err = m.dynamic.Resource(apiServices()).Update(ctx, service.Unstructured, metav1.UpdateOptions{})
+		change(found)
+		_, err = m.dynamic.Resource(apiServices()).Update(ctx, found, metav1.UpdateOptions{})
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("change the APIService %s: %w", name, err)
+		return fmt.Errorf("change the APIService %s: %w", apiServiceName, err)
 	}
 	return nil
+}
+
+// leadBack has kube-apiserver make the APIService anew, so that the discovery of the group is new, too.
+func (m *Migration) leadBack(ctx context.Context, from apiService) error {
+	if from.exists() && from.GetLabels()[automanagedLabel] != "true" {
+		uid := from.GetUID()
+		err := m.dynamic.Resource(apiServices()).Delete(ctx, apiServiceName,
+			metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("delete the APIService %s, which leads to the server: %w", apiServiceName, err)
+		}
+	}
+	return m.until(ctx, "that the CustomResourceDefinitions serve the API", func(ctx context.Context) error {
+		if m.servedHere(ctx) == nil {
+			return errors.New("the server still serves it")
+		}
+		for _, kind := range kinds() {
+			if _, err := m.dynamic.Resource(kind.in(servedVersion)).List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
+				return err
+			}
+		}
+		return m.discovered(ctx)
+	})
+}
+
+// servedHere returns nil if this server serves the API.
+func (m *Migration) servedHere(ctx context.Context) error {
+	list, err := m.kube.Discovery().ServerResourcesForGroupVersionWithContext(ctx, v1alpha1.SchemeGroupVersion.String())
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(list.APIResources, func(of metav1.APIResource) bool { return of.Name == "syncreviews" }) {
+		return errors.New("the cluster serves it from CustomResourceDefinitions")
+	}
+	for _, kind := range kinds() {
+		if _, err := m.dynamic.Resource(kind.in(servedVersion)).List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// discovered returns nil if the cluster's list of all types, by which clients and the deletion of namespaces find
+// them, has the kinds.
+func (m *Migration) discovered(ctx context.Context) error {
+	_, lists, err := m.kube.Discovery().ServerGroupsAndResourcesWithContext(ctx)
+	for _, list := range lists {
+		if list.GroupVersion != v1alpha1.SchemeGroupVersion.String() {
+			continue
+		}
+		for _, kind := range kinds() {
+			if !slices.ContainsFunc(list.APIResources, func(of metav1.APIResource) bool { return of.Name == kind.resource }) {
+				return fmt.Errorf("the discovery of the cluster lacks the %s", kind.resource)
+			}
+		}
+		return nil
+	}
+	return errors.Join(fmt.Errorf("the discovery of the cluster lacks %s", v1alpha1.SchemeGroupVersion), err)
 }
 
 func orEmpty(of map[string]string) map[string]string {

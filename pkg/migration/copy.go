@@ -4,281 +4,251 @@
 package migration
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/utils/ptr"
 
-	migration "github.com/metacontroller/metacontroller-apiserver/pkg/apis/migration/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/enumerate"
 )
 
-// maxNamed is how many objects a message names.
-const maxNamed = 10
+// version returns the version by which a side is reached while objects are moved.
+func (s side) version() string {
+	if s == inServer {
+		return servedVersion
+	}
+	return copyVersion
+}
 
-// parallelImports is how many objects are imported at once.
-const parallelImports = 8
+// difference is what one side must change to be as the other one.
+type difference struct {
+	// source is what there must be; nil if it must be deleted. target is what there is; nil if it must be created.
+	source, target *object
+	what           string
+}
 
-// Copy copies all objects into the storage of this server, until nothing changes any more. Metacontroller goes on meanwhile.
-func (m *Migration) Copy(ctx context.Context) error {
-	now, err := m.situation(ctx)
+func (d difference) String() string { return d.what }
+
+// compare returns how the objects of a target differ from those of a source, and how many there are in the source.
+func (m *Migration) compare(ctx context.Context, source, target side) (differences []difference, count int, err error) {
+	want, err := m.read(ctx, source.version(), kinds()...)
 	if err != nil {
-		return err
+		return nil, 0, err
 	}
-	if now.leadsHere() {
-		return m.copyRest(ctx)
-	}
-	if err := m.prepare(ctx, now); err != nil {
-		return err
-	}
-	return m.copyUntilQuiet(ctx, true)
-}
-
-// prepare makes both sides reachable, unless something stands in the way: then nothing is touched.
-func (m *Migration) prepare(ctx context.Context, now *situation) error {
-	if err := now.mayCopy(); err != nil {
-		return err
-	}
-	if err := m.ensureRights(ctx); err != nil {
-		return err
-	}
-	if err := m.ensureImports(ctx); err != nil {
-		return err
-	}
-	found, err := m.find(ctx)
+	have, err := m.read(ctx, target.version(), kinds()...)
 	if err != nil {
-		return err
+		return nil, 0, err
 	}
-	if err := found.blocked(); err != nil {
-		m.sayFindings(found)
-		return err
+	for name, of := range want {
+		if of.GetDeletionTimestamp() != nil {
+			return nil, 0, fmt.Errorf("%s is being deleted, and a copy would not be: wait until it is gone", name)
+		}
+		is, exists := have[name]
+		if !exists {
+			differences = append(differences, difference{&of, nil, name + " is missing"})
+			continue
+		}
+		if paths := differingPaths(content(of).Object, content(is).Object); len(paths) > 0 {
+			differences = append(differences, difference{&of, &is, name + " differs in " + strings.Join(paths, ", ")})
+		}
 	}
-	return m.addCopyVersions(ctx)
+	for name, is := range have {
+		if _, wanted := want[name]; !wanted {
+			differences = append(differences, difference{nil, &is, name + " is only there"})
+		}
+	}
+	slices.SortFunc(differences, func(a, b difference) int { return strings.Compare(a.what, b.what) })
+	return differences, len(want), nil
 }
 
-// copyRest copies what was changed in the definitions after the last copy and before the APIService was switched. What was
-// changed here since stays.
-func (m *Migration) copyRest(ctx context.Context) error {
-	if err := m.ensureImports(ctx); err != nil {
-		return err
-	}
-	return m.copyUntilQuiet(ctx, false)
-}
+// maxRounds is how often objects are written until both sides are the same.
+const maxRounds = 3
 
-// copyUntilQuiet copies in rounds, until one has nothing to do, or not much less than the one before: then they are only changed
-// faster than they are copied. With overwrite, the objects here become what they are there.
-func (m *Migration) copyUntilQuiet(ctx context.Context, overwrite bool) error {
-	copied, err := m.newCopy(ctx, overwrite)
-	if err != nil {
-		return err
-	}
-	rounds, err := untilQuiet(ctx, copied.round)
-	if err != nil {
-		return err
-	}
-	m.say("copied in %s: %s", rounds, copied)
-	if overwrite && len(copied.others) > 0 {
-		return fmt.Errorf("the server has %s that the definitions do not have, and that would come alive: %s; --discard-others has them removed",
-			counted(len(copied.others), "object"), enumerate.First(maxNamed, copied.others))
-	}
-	return copied.conflict()
-}
-
-// rounds is what it took until nothing was left to do.
-type rounds struct {
-	count, left int
-	took        string
-}
-
-func (r rounds) String() string {
-	text := fmt.Sprintf("%s and %s", r.took, counted(r.count, "round"))
-	if r.left > 0 {
-		text += fmt.Sprintf(", while about %s changed in each", counted(r.left, "object"))
-	}
-	return text
-}
-
-// untilQuiet does rounds until one has nothing to do, or more than half of what the one before had to do.
-func untilQuiet(ctx context.Context, round func(context.Context) (done int, err error)) (rounds, error) {
-	began, last := time.Now(), math.MaxInt
-	for count := 1; ; count++ {
-		done, err := round(ctx)
+// copy makes the target as the source is. What the server has and the definitions do not is deleted or overwritten
+// only if that is wanted.
+func (m *Migration) copy(ctx context.Context, source, target side) error {
+	for round := 1; ; round++ {
+		differences, count, err := m.compare(ctx, source, target)
 		if err != nil {
-			return rounds{}, err
+			return err
 		}
-		if done == 0 || done > last/2 {
-			return rounds{count, done, spent(began)}, nil
+		if len(differences) == 0 {
+			m.say("the %s has the same %s as the %s", target, counted(count, "object"), source)
+			return nil
 		}
-		last = done
+		if err := m.refuseOthers(differences, target); err != nil && round == 1 {
+			return err
+		}
+		if round > maxRounds {
+			return fmt.Errorf("the two sides still differ: %s", enumerate.FirstFunc(maxNamed, differences, difference.String))
+		}
+		if err := m.writeAll(ctx, differences, target); err != nil {
+			return err
+		}
 	}
 }
 
-// copying is a copy that is under way.
-type copying struct {
-	*Migration
-	overwrite bool
-	known     map[types.UID]known
-
-	// others are objects that are here and not in the definitions.
-	others []string
-
-	mu        sync.Mutex
-	results   map[migration.ImportResult]int
-	conflicts map[types.UID]error
-}
-
-// known is an object that is in the storage of this server, or was imported.
-type known struct {
-	reference *unstructured.Unstructured
-	// resourceVersion is the one from which it was imported last; empty if it has to be imported again.
-	resourceVersion string
-	// imported is true if it came from the definitions.
-	imported bool
-}
-
-// newCopy reads what was copied before.
-func (m *Migration) newCopy(ctx context.Context, overwrite bool) (*copying, error) {
-	c := &copying{Migration: m, overwrite: overwrite, known: map[types.UID]known{}, results: map[migration.ImportResult]int{}, conflicts: map[types.UID]error{}}
-	var failure error
-	err := m.imports.list(ctx, func(item *migration.Import) {
-		reference := &unstructured.Unstructured{}
-		if err := reference.UnmarshalJSON(item.Spec.Object.Raw); err != nil {
-			failure = err
-			return
+// refuseOthers returns an error about what the server has of its own, which a step would overwrite or leave behind.
+func (m *Migration) refuseOthers(differences []difference, target side) error {
+	var others []string
+	for _, of := range differences {
+		if of.target != nil && target == inServer && !m.config.DiscardOthers {
+			others = append(others, of.what)
 		}
-		from := item.Status.SourceResourceVersion
-		if overwrite && item.Status.Changed {
-			from = "" // whatever it is here
-		}
-		c.known[types.UID(item.Name)] = known{reference, from, item.Status.SourceResourceVersion != ""}
-	})
-	return c, cmp.Or(err, failure)
-}
-
-// round copies what has changed since the last one. It returns how many objects that were.
-func (c *copying) round(ctx context.Context) (done int, err error) {
-	found, err := c.read(ctx, copyVersion)
-	if err != nil {
-		return 0, err
 	}
-	removed, err := c.removeOthers(ctx, found)
-	if err != nil {
-		return 0, err
-	}
-	done = removed
-	group, groupCtx := errgroup.WithContext(ctx)
-	group.SetLimit(parallelImports)
-	for uid, object := range found {
-		if is, ok := c.known[uid]; ok && is.resourceVersion == object.GetResourceVersion() {
-			continue
-		}
-		done++
-		c.known[uid] = known{object.Unstructured, object.GetResourceVersion(), true}
-		if err := restore(object.Unstructured); err != nil {
-			return 0, fmt.Errorf("%s: %w", object, err)
-		}
-		group.Go(func() error {
-			return c.put(groupCtx, object.String(), object.Unstructured, migration.ImportSpec{Overwrite: c.overwrite})
-		})
-	}
-	return done, group.Wait()
-}
-
-// removeOthers removes the objects that are not in the definitions any more, before others take their names. It returns how many
-// they were.
-func (c *copying) removeOthers(ctx context.Context, found objects) (done int, err error) {
-	group, groupCtx := errgroup.WithContext(ctx)
-	group.SetLimit(parallelImports)
-	c.others = nil
-	for uid, is := range c.known {
-		if _, exists := found[uid]; exists {
-			continue
-		}
-		if !c.mayRemove(is) {
-			c.others = append(c.others, is.reference.GetKind()+" "+is.reference.GetName())
-			continue
-		}
-		done++
-		delete(c.known, uid)
-		group.Go(func() error {
-			return c.put(groupCtx, is.reference.GetKind()+" "+is.reference.GetName(), is.reference, migration.ImportSpec{Deleted: true, Overwrite: c.overwrite})
-		})
-	}
-	return done, group.Wait()
-}
-
-// mayRemove reports whether an object that is not in the definitions is removed: those that came from there are, and others
-// if that is told.
-func (c *copying) mayRemove(is known) bool {
-	return is.imported || c.overwrite && c.config.DiscardOthers
-}
-
-// put imports one object. A conflict is noted, and no error.
-func (c *copying) put(ctx context.Context, name string, object *unstructured.Unstructured, spec migration.ImportSpec) error {
-	answer, _, err := c.imports.create(ctx, object, spec, false)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if apierrors.IsConflict(err) {
-		c.conflicts[object.GetUID()] = err
+	if len(others) == 0 {
 		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("import %s: %w", name, err)
+	return fmt.Errorf("the server has %s that differ from the definitions, whose objects count: %s\n"+
+		"save what you need of them with kubectl get -o yaml while the server serves the API, then repeat this with "+
+		"--discard-others",
+		counted(len(others), "object"), enumerate.First(maxNamed, others))
+}
+
+// writeAll writes what differs, the kinds one after the other. It returns all errors, so that one reads of all
+// objects that are refused.
+func (m *Migration) writeAll(ctx context.Context, differences []difference, to side) error {
+	var mu sync.Mutex
+	var failed []error
+	for _, kind := range kinds() {
+		var group errgroup.Group
+		group.SetLimit(parallel)
+		for _, of := range differences {
+			if of.kind() != kind {
+				continue
+			}
+			group.Go(func() error {
+				if err := m.write(ctx, of, to); err != nil {
+					mu.Lock()
+					defer mu.Unlock()
+					failed = append(failed, err)
+				}
+				return nil
+			})
+		}
+		_ = group.Wait() // it returns no error
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 	}
-	c.results[answer.Status.Result]++
+	slices.SortFunc(failed, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return errors.Join(failed...)
+}
+
+func (d difference) kind() kind {
+	if d.source != nil {
+		return d.source.kind
+	}
+	return d.target.kind
+}
+
+// write makes one object of a side what it must be.
+func (m *Migration) write(ctx context.Context, of difference, to side) error {
+	if of.source == nil {
+		return m.remove(ctx, *of.target, to)
+	}
+	client := m.client(*of.source, to)
+	made := content(*of.source)
+	full := body(made)
+	made.SetAPIVersion(group + "/" + to.version())
+	var err error
+	if of.target == nil {
+		made, err = client.Create(ctx, made, metav1.CreateOptions{FieldManager: manager})
+	} else {
+		made.SetResourceVersion(of.target.GetResourceVersion())
+		made.SetUID(of.target.GetUID())
+		made, err = client.Update(ctx, made, metav1.UpdateOptions{FieldManager: manager})
+	}
+	if err != nil {
+		return fmt.Errorf("write %s to the %s: %w", of.source, to, err)
+	}
+	if to == inDefinitions {
+		missing, err := keepFields(made, full)
+		if err != nil {
+			return err
+		}
+		if missing {
+			m.say("%s has fields that Metacontroller does not know: %s", of.source, strings.Join(differingPaths(body(made),
+				full), ", "))
+		}
+	}
+	// Who applies the object on the server's side goes on to own its fields. A creation does not take owners over.
+	made.SetManagedFields(of.source.GetManagedFields())
+	if _, err := client.Update(ctx, made, metav1.UpdateOptions{FieldManager: manager}); err != nil {
+		return fmt.Errorf("write the managed fields of %s to the %s: %w", of.source, to, err)
+	}
 	return nil
 }
 
-// String says how many objects were copied.
-func (c *copying) String() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var parts []string
-	for _, result := range []migration.ImportResult{migration.ImportCreated, migration.ImportUpdated, migration.ImportMerged, migration.ImportDeleted} {
-		if count := c.results[result]; count > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", count, strings.ToLower(string(result))))
+// remove deletes an object of a side at once: its finalizers are those of programs that deal with the other side.
+func (m *Migration) remove(ctx context.Context, of object, from side) error {
+	client := m.client(of, from)
+	if len(of.GetFinalizers()) > 0 {
+		stripped := of.DeepCopy()
+		stripped.SetFinalizers(nil)
+		updated, err := client.Update(ctx, stripped, metav1.UpdateOptions{FieldManager: manager})
+		if err != nil {
+			return fmt.Errorf("remove the finalizers of %s from the %s: %w", of, from, err)
+		}
+		of.Unstructured = updated
+	}
+	err := client.Delete(ctx, of.GetName(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{
+		UID: ptr.To(of.GetUID()), ResourceVersion: ptr.To(of.GetResourceVersion()),
+	}, PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("delete %s from the %s: %w", of, from, err)
+	}
+	return nil
+}
+
+func (m *Migration) client(of object, on side) dynamic.ResourceInterface {
+	return m.dynamic.Resource(of.in(on.version())).Namespace(of.GetNamespace())
+}
+
+// cleanAll removes all objects from the server once the definitions have them, so that none comes alive there another
+// time. It returns an error if the server has others.
+func (m *Migration) cleanAll(ctx context.Context) error { return m.clean(ctx, m.refuseOthers) }
+
+// cleanCopies removes from the server what the definitions have, and leaves what else it has.
+func (m *Migration) cleanCopies(ctx context.Context) error {
+	return m.clean(ctx, func([]difference, side) error { return nil })
+}
+
+func (m *Migration) clean(ctx context.Context, refuse func([]difference, side) error) error {
+	differences, _, err := m.compare(ctx, inDefinitions, inServer)
+	if err != nil {
+		return err
+	}
+	if err := refuse(differences, inServer); err != nil {
+		return err
+	}
+	left, err := m.read(ctx, servedVersion, kinds()...)
+	if err != nil {
+		return err
+	}
+	if !m.config.DiscardOthers {
+		for _, of := range differences {
+			if of.target != nil {
+				m.say("the server keeps what it has of its own: %s", of)
+				delete(left, of.target.String())
+			}
 		}
 	}
-	if len(c.conflicts) > 0 {
-		parts = append(parts, fmt.Sprintf("%d in conflict", len(c.conflicts)))
+	var copies []difference
+	for _, of := range left {
+		copies = append(copies, difference{target: &of})
 	}
-	if len(parts) == 0 {
-		return "nothing was to do"
+	if err := m.writeAll(ctx, copies, inServer); err != nil {
+		return err
 	}
-	return strings.Join(parts, ", ")
-}
-
-// conflict returns the conflicts as one error; nil if there are none.
-func (c *copying) conflict() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.conflicts) == 0 {
-		return nil
-	}
-	var texts []string
-	for _, err := range c.conflicts {
-		texts = append(texts, err.Error())
-	}
-	slices.Sort(texts)
-	return &ConflictError{Conflicts: texts, Kept: "here"}
-}
-
-// ConflictError is the error of objects that were not written because of what they are on the other side.
-type ConflictError struct {
-	Conflicts []string
-	// Kept is where they stay as they are.
-	Kept string
-}
-
-func (e *ConflictError) Error() string {
-	return fmt.Sprintf("%s in conflict, left as it is %s:\n  %s", counted(len(e.Conflicts), "object"), e.Kept, strings.Join(e.Conflicts, "\n  "))
+	m.say("removed %s from the server, which the definitions have", counted(len(copies), "object"))
+	return nil
 }

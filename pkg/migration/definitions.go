@@ -8,24 +8,28 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/yaml"
 )
 
-// originals are the CustomResourceDefinitions of Metacontroller 4.17.
-//
-//go:embed crds/*.yaml
+//go:embed crds
 var originals embed.FS
 
-// definition is a CustomResourceDefinition.
+func definitions() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+}
+
+// definition is a CustomResourceDefinition of Metacontroller. There is none if it has no object.
 type definition struct{ *unstructured.Unstructured }
 
-// original returns the definition of a kind as Metacontroller 4.17 has it.
+// original returns the definition of a kind as Metacontroller has it.
 func original(of kind) (definition, error) {
 	text, err := originals.ReadFile("crds/" + of.resource + ".yaml")
 	if err != nil {
@@ -39,40 +43,20 @@ func original(of kind) (definition, error) {
 	return definition{read}, read.UnmarshalJSON(encoded)
 }
 
-// versions returns the versions, which may be changed.
-func (d definition) versions() []map[string]any {
+func (d definition) versions() []any {
 	list, _, _ := unstructured.NestedFieldNoCopy(d.Object, "spec", "versions")
-	items, _ := list.([]any)
-	var versions []map[string]any
-	for _, item := range items {
-		if version, ok := item.(map[string]any); ok {
-			versions = append(versions, version)
-		}
-	}
+	versions, _ := list.([]any)
 	return versions
 }
 
-func (d definition) setVersions(versions []map[string]any) {
-	items := make([]any, len(versions))
-	for i, version := range versions {
-		items[i] = version
-	}
-	d.Object["spec"].(map[string]any)["versions"] = items
-}
-
-// version returns the version of a name; nil if there is none.
+// version returns a version; nil if there is none of that name.
 func (d definition) version(name string) map[string]any {
-	for _, version := range d.versions() {
-		if version["name"] == name {
+	for _, item := range d.versions() {
+		if version, ok := item.(map[string]any); ok && version["name"] == name {
 			return version
 		}
 	}
 	return nil
-}
-
-func (d definition) serves(name string) bool {
-	version := d.version(name)
-	return version != nil && version["served"] == true
 }
 
 // serve has a version served, or not. It reports whether that is a change.
@@ -85,32 +69,48 @@ func (d definition) serve(name string, served bool) bool {
 	return true
 }
 
-// addCopyVersion adds the version by which objects are read when the other one leads to this server. It has the same schema. It
-// reports whether that is a change.
+// addCopyVersion adds the copyVersion, with the schema of the served one.
 func (d definition) addCopyVersion() bool {
 	if d.version(copyVersion) != nil {
 		return d.serve(copyVersion, true)
 	}
 	added := runtime.DeepCopyJSON(d.version(servedVersion))
 	added["name"], added["storage"], added["served"] = copyVersion, false, true
-	d.setVersions(append(d.versions(), added))
+	d.Object["spec"].(map[string]any)["versions"] = append(d.versions(), added)
 	return true
 }
 
-// removeCopyVersion removes it. It reports whether that is a change.
-func (d definition) removeCopyVersion() bool {
-	var left []map[string]any
-	for _, version := range d.versions() {
-		if version["name"] != copyVersion {
-			left = append(left, version)
+// restore makes a definition as it was before a migration.
+func (d definition) restore() bool {
+	changed := d.serve(servedVersion, true)
+	var left []any
+	for _, item := range d.versions() {
+		if version, ok := item.(map[string]any); ok && version["name"] == copyVersion {
+			changed = true
+			continue
 		}
+		left = append(left, item)
 	}
-	changed := len(left) < len(d.versions())
-	d.setVersions(left)
+	d.Object["spec"].(map[string]any)["versions"] = left
 	return changed
 }
 
-// getDefinition returns the definition of a kind; nil in it if there is none.
+// unfit returns why the objects of a definition cannot be copied by this package; nil if they can.
+func (d definition) unfit() error {
+	conversion, _, _ := unstructured.NestedString(d.Object, "spec", "conversion", "strategy")
+	stored := d.version(servedVersion)
+	switch {
+	case d.GetDeletionTimestamp() != nil:
+		return errors.New("it is being deleted, and its objects with it")
+	case conversion == "Webhook":
+		return errors.New("it has a conversion webhook, so what is stored may differ from what is served: set " +
+			"spec.conversion to {strategy: None}")
+	case stored == nil || stored["storage"] != true:
+		return fmt.Errorf("it does not store objects in version %s", servedVersion)
+	}
+	return nil
+}
+
 func (m *Migration) getDefinition(ctx context.Context, of kind) (definition, error) {
 	found, err := m.dynamic.Resource(definitions()).Get(ctx, of.definition(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -122,29 +122,35 @@ func (m *Migration) getDefinition(ctx context.Context, of kind) (definition, err
 	return definition{found}, nil
 }
 
-// changeDefinitions changes the definitions that there are, and reports whether there was anything to change. It returns when the
-// cluster has taken the change over.
-func (m *Migration) changeDefinitions(ctx context.Context, change func(definition) bool) (changed bool, err error) {
+// changeDefinitions changes the definitions that there are.
+func (m *Migration) changeDefinitions(ctx context.Context, change func(definition) bool) error {
 	for _, kind := range kinds() {
 		err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 			found, err := m.getDefinition(ctx, kind)
 			if err != nil || found.Unstructured == nil || !change(found) {
 				return err
 			}
-			changed = true
 			_, err = m.dynamic.Resource(definitions()).Update(ctx, found.Unstructured, metav1.UpdateOptions{})
 			return err
 		})
 		if err != nil {
-			return changed, fmt.Errorf("change the CustomResourceDefinition %s: %w", kind.definition(), err)
+			return fmt.Errorf("change the CustomResourceDefinition %s: %w", kind.definition(), err)
 		}
 	}
-	return changed, nil
+	return nil
 }
 
-// ensureDefinitions creates the definitions that there are not, without the version that everybody uses.
-func (m *Migration) ensureDefinitions(ctx context.Context) error {
+// openDefinitions has the definitions serve the copyVersion. It creates those that are missing if that is wanted;
+// they do not serve the API yet.
+func (m *Migration) openDefinitions(ctx context.Context, create bool) error {
 	for _, kind := range kinds() {
+		found, err := m.getDefinition(ctx, kind)
+		if err != nil {
+			return err
+		}
+		if found.Unstructured != nil || !create {
+			continue
+		}
 		missing, err := original(kind)
 		if err != nil {
 			return err
@@ -152,67 +158,52 @@ func (m *Migration) ensureDefinitions(ctx context.Context) error {
 		missing.addCopyVersion()
 		missing.serve(servedVersion, false)
 		_, err = m.dynamic.Resource(definitions()).Create(ctx, missing.Unstructured, metav1.CreateOptions{})
-		if err == nil {
-			m.say("created the CustomResourceDefinition %s", kind.definition())
-		}
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("create the CustomResourceDefinition %s: %w", kind.definition(), err)
 		}
+		m.say("created the CustomResourceDefinition %s", kind.definition())
 	}
-	return nil
-}
-
-// addCopyVersions has the definitions that there are serve the version by which they can be read.
-func (m *Migration) addCopyVersions(ctx context.Context) error {
-	added, err := m.changeDefinitions(ctx, definition.addCopyVersion)
-	if err != nil {
+	if err := m.changeDefinitions(ctx, definition.addCopyVersion); err != nil {
 		return err
 	}
-	if added {
-		m.say("the CustomResourceDefinitions serve the version %s, too", copyVersion)
-	}
-	return m.untilCopyVersionIsServed(ctx)
+	return m.until(ctx, fmt.Sprintf("the serving of the CustomResourceDefinitions in version %s", copyVersion),
+		func(ctx context.Context) error {
+			for _, kind := range kinds() {
+				found, err := m.getDefinition(ctx, kind)
+				if err != nil {
+					return err
+				}
+				if found.Unstructured == nil {
+					continue
+				}
+				if _, err := m.dynamic.Resource(kind.in(copyVersion)).List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
 }
 
-// untilCopyVersionIsServed waits until objects of all kinds can be read from the definitions.
-func (m *Migration) untilCopyVersionIsServed(ctx context.Context) error {
-	for _, kind := range kinds() {
-		err := m.until(ctx, fmt.Sprintf("the serving of %s in version %s", kind.definition(), copyVersion), func(ctx context.Context) error {
-			found, err := m.getDefinition(ctx, kind)
-			if err != nil || found.Unstructured == nil {
+// reminderInterval is how long a definition may be deleted before the cluster is reminded of it by an annotation:
+// kube-apiserver may forget a definition whose objects it could not list when the deletion began.
+const reminderInterval = 5 * time.Second
+
+// untilDeleted waits until a definition that is being deleted is gone.
+func (m *Migration) untilDeleted(ctx context.Context, of kind) error {
+	reminded := time.Now()
+	return m.until(ctx, "the end of the CustomResourceDefinition "+of.definition(), func(ctx context.Context) error {
+		found, err := m.getDefinition(ctx, of)
+		if err != nil || found.Unstructured == nil {
+			return err
+		}
+		if time.Since(reminded) > reminderInterval {
+			reminded = time.Now()
+			found.SetAnnotations(map[string]string{group + "/deletion-reminder": reminded.UTC().Format(time.RFC3339)})
+			_, err := m.dynamic.Resource(definitions()).Update(ctx, found.Unstructured, metav1.UpdateOptions{})
+			if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 				return err
 			}
-			_, err = m.dynamic.Resource(kind.in(copyVersion)).List(ctx, metav1.ListOptions{Limit: 1})
-			return err
-		})
-		if err != nil {
-			return err
 		}
-	}
-	return nil
-}
-
-// fits returns why objects of a definition cannot be copied; nil if they can.
-func (d definition) fits(of kind) error {
-	scope, _, _ := unstructured.NestedString(d.Object, "spec", "scope")
-	conversion, _, _ := unstructured.NestedString(d.Object, "spec", "conversion", "strategy")
-	stored := d.version(servedVersion)
-	switch {
-	case d.GetDeletionTimestamp() != nil:
-		return errors.New("it is being deleted, and its objects with it")
-	case conversion == "Webhook":
-		return errors.New("it has a conversion webhook, so what is stored may differ from what is served: set spec.conversion to {strategy: None} if all versions have the same fields")
-	case stored == nil:
-		return fmt.Errorf("it has no version %s", servedVersion)
-	case stored["storage"] != true:
-		return fmt.Errorf("it stores objects in another version than %s", servedVersion)
-	case (scope == "Namespaced") != of.namespaced:
-		return fmt.Errorf("its scope is %s", scope)
-	}
-	for _, version := range d.versions() {
-		if name := version["name"]; name != servedVersion && name != copyVersion {
-			return fmt.Errorf("it has the version %v, which this server does not serve", name)
-		}
-	}
-	return nil
+		return errors.New("it is still there")
+	})
 }

@@ -1,16 +1,15 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package migration moves the CompositeControllers, DecoratorControllers and ControllerRevisions of a cluster from the
-// CustomResourceDefinitions of Metacontroller to this server, and back, while they are used.
+// Package migration moves the CompositeControllers, DecoratorControllers and ControllerRevisions of a cluster from
+// the CustomResourceDefinitions of Metacontroller to this server, and back. Nothing refers to the UIDs of these
+// objects, so they are copied by creating them through the public API.
 //
-// Both sides are reached at once. The definitions get a second version, v0migration, which stays readable when the APIService of
-// v1alpha1 leads to this server. This server takes objects by an API group of its own (package imports of the registry) before that.
-// The APIService is switched in place by one update, so the API is served all the time. The steps are methods of
-// [Migration], in the order in which they are done:
+// Both sides are reached at once: the APIService of v1alpha1 leads to the server, and the definitions serve a second
+// version, v0migration. A ValidatingAdmissionPolicy, which the cluster and the server both evaluate, refuses all
+// other writes meanwhile. Its annotation says which side has the objects that count (side.go). Everything else is
+// read from the cluster, so a step that was killed is done again, or undone by the opposite one:
 //
-//	Check → Copy → Switch → Verify → Release → Finish, and Back from wherever it is
-//
-// How far a migration has come is derived from the cluster (situation.go), never from files: a step that was interrupted
-// is done again.
+//	Switch: stop Metacontroller, freeze, APIService → server (held), copy, preview, server counts, thaw, run
+//	Back:   freeze, hold, copy, definitions count, clean the server, APIService → definitions, thaw, start it again
 package migration

@@ -26,21 +26,15 @@ type Config struct {
 	// Service leads to this server, at Port.
 	Service types.NamespacedName
 	Port    int32
-	// CABundle is the authority of this server in PEM. It is not needed if the server keeps the caBundle of its APIServices.
-	CABundle []byte
 	// Original names the workload of Metacontroller. It is looked for if that is empty.
 	Original Workload
-	// StopOriginal has Metacontroller scaled to zero before the switch, and up again after the way back.
-	StopOriginal bool
-	// DiscardOthers removes from this server's storage what is not in the definitions, before the switch.
+	// DiscardOthers removes from this server what differs from the definitions, where the definitions count.
 	DiscardOthers bool
-	// Force goes on although there are conflicts or differences, which are listed.
-	Force bool
-	// DryRun says what would be done, and does nothing.
-	DryRun bool
+	// AcceptWrites lets controllers run although the preview says that they write children.
+	AcceptWrites bool
 	// Timeout bounds each wait for the cluster.
 	Timeout time.Duration
-	// Out is told what is done.
+	// Out is where each step is reported.
 	Out io.Writer
 }
 
@@ -50,11 +44,10 @@ type Migration struct {
 	kube     kubernetes.Interface
 	dynamic  dynamic.Interface
 	metadata metadata.Interface
-	imports  *importsClient
 	reviews  metacontroller.SyncReviewInterface
 }
 
-// New returns the migration of a cluster. It asks the cluster nothing.
+// New returns the migration of a cluster. It sends no request.
 func New(config Config) (*Migration, error) {
 	host := rest.CopyConfig(config.Host)
 	host.QPS = -1                                      // the cluster's priority and fairness bounds it
@@ -70,9 +63,6 @@ func New(config Config) (*Migration, error) {
 	if m.metadata, err = metadata.NewForConfig(host); err != nil {
 		return nil, fmt.Errorf("make a client of the cluster: %w", err)
 	}
-	if m.imports, err = newImportsClient(host); err != nil {
-		return nil, fmt.Errorf("make a client of the server: %w", err)
-	}
 	own, err := metacontroller.NewForConfig(host)
 	if err != nil {
 		return nil, fmt.Errorf("make a client of the server: %w", err)
@@ -81,7 +71,7 @@ func New(config Config) (*Migration, error) {
 	return m, nil
 }
 
-// say tells what was done.
+// say reports what was done.
 func (m *Migration) say(format string, args ...any) {
 	fmt.Fprintf(m.config.Out, format+"\n", args...)
 }
@@ -92,8 +82,11 @@ const pollInterval = 50 * time.Millisecond
 // until waits until check returns nil. The error of the last check says what did not happen.
 func (m *Migration) until(ctx context.Context, what string, check func(context.Context) error) error {
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, pollInterval, m.config.Timeout, true, func(ctx context.Context) (bool, error) {
-		last = check(ctx)
+	err := wait.PollUntilContextTimeout(ctx, pollInterval, m.config.Timeout, true, func(ctx context.Context) (bool,
+		error) {
+		if err := check(ctx); ctx.Err() == nil || last == nil {
+			last = err
+		}
 		return last == nil, nil
 	})
 	switch {
@@ -105,5 +98,20 @@ func (m *Migration) until(ctx context.Context, what string, check func(context.C
 	return fmt.Errorf("%s did not happen within %s: %w", what, m.config.Timeout, last)
 }
 
-// spent returns how long something took, as it is shown.
-func spent(since time.Time) string { return time.Since(since).Round(time.Millisecond).String() }
+// pause waits for a time.
+func pause(ctx context.Context, period time.Duration) error {
+	select {
+	case <-time.After(period):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// counted returns how many there are of something.
+func counted(count int, of string) string {
+	if count == 1 {
+		return "1 " + of
+	}
+	return fmt.Sprintf("%d %ss", count, of)
+}

@@ -50,8 +50,6 @@ type SecretConfig struct {
 	// APIService is the name of the APIService whose caBundle is kept, if it refers to the Service of this
 	// name in Namespace.
 	APIService, Service string
-	// OtherAPIServices are further ones. The server may lack the right to read them.
-	OtherAPIServices []string
 	// DNSNames and IPs are the names and addresses that clients reach the server by.
 	DNSNames []string
 	IPs      []net.IP
@@ -174,44 +172,30 @@ func (p *SecretProvider) watch(ctx context.Context, enqueue func()) (stop func()
 	}
 	secrets := informers.NewSharedInformerFactoryWithOptions(p.config.Kube, 0,
 		informers.WithNamespace(p.config.Namespace), informers.WithTweakListOptions(only(p.config.Name)))
-	watched := []cache.SharedIndexInformer{secrets.Core().V1().Secrets().Informer()}
-	var services []dynamicinformer.DynamicSharedInformerFactory
-	for _, name := range p.apiServices() {
-		one := dynamicinformer.NewFilteredDynamicSharedInformerFactory(p.config.Dynamic, 0, metav1.NamespaceAll, only(name))
-		services = append(services, one)
-		watched = append(watched, one.ForResource(apiServicesResource()).Informer())
-	}
-	for _, informer := range watched {
+	services := dynamicinformer.NewFilteredDynamicSharedInformerFactory(p.config.Dynamic, 0, metav1.NamespaceAll, only(p.config.APIService))
+	for _, informer := range []cache.SharedIndexInformer{secrets.Core().V1().Secrets().Informer(), services.ForResource(apiServicesResource()).Informer()} {
 		if _, err := informer.AddEventHandler(changed); err != nil {
 			utilruntime.HandleErrorWithContext(ctx, err, "Failed to watch the Secret of the serving certificate")
 		}
 	}
 	secrets.StartWithContext(ctx)
-	for _, one := range services {
-		one.Start(ctx.Done())
-	}
+	services.Start(ctx.Done())
 	return func() {
 		secrets.Shutdown()
-		for _, one := range services {
-			one.Shutdown()
-		}
+		services.Shutdown()
 	}
 }
 
-// agree reads the Secret and the APIServices, and changes what is not as it should be: first the Secret, so that
+// agree reads the Secret and the APIService, and changes what is not as it should be: first the Secret, so that
 // replicas agree, then the caBundle, and at last what is served.
 func (p *SecretProvider) agree(ctx context.Context) error {
 	secret, stored, err := p.readSecret(ctx)
 	if err != nil {
 		return err
 	}
-	var services []apiService
-	for _, name := range p.apiServices() {
-		service, err := p.readAPIService(ctx, name)
-		if err != nil {
-			return err
-		}
-		services = append(services, service)
+	service, err := p.readAPIService(ctx, p.config.APIService)
+	if err != nil {
+		return err
 	}
 	p.mu.RLock()
 	state := situation{
@@ -229,17 +213,11 @@ func (p *SecretProvider) agree(ctx context.Context) error {
 		klog.FromContext(ctx).Info("Wrote the Secret of the serving certificate", "secret", p.secretRef(), "reason", reason,
 			"notAfter", next.serving.cert.NotAfter, "authorityNotAfter", next.authority.cert.NotAfter)
 	}
-	for _, service := range services {
-		err = errors.Join(err, p.publish(ctx, service, next.authorities()))
-	}
+	err = p.publish(ctx, service, next.authorities())
 	if err == nil || !state.canWait() {
 		p.hold(next)
 	}
 	return err
-}
-
-func (p *SecretProvider) apiServices() []string {
-	return append([]string{p.config.APIService}, p.config.OtherAPIServices...)
 }
 
 // isDue reports whether time alone asks for a change.

@@ -10,7 +10,7 @@ import (
 
 const (
 	manifest  = "artifacts/deploy/metacontroller.yaml"
-	available = "kubectl wait --for=condition=Available apiservice/v1alpha1.metacontroller.k8s.io --timeout=60s"
+	available = "kubectl wait --for=jsonpath='{.status.conditions[*].reason}'=Passed apiservice/v1alpha1.metacontroller.k8s.io --timeout=60s"
 	// mostToInstall is how long the installation may take with the image in the registry.
 	mostToInstall = 20 * time.Second
 )
@@ -37,7 +37,7 @@ func TestTheServerInACluster(t *testing.T) {
 
 func install(t *testing.T) {
 	begin := time.Now()
-	run(t, "kubectl apply -f %s", manifest)
+	run(t, "kubectl apply -f artifacts/deploy/base/namespace.yaml -f %s", manifest)
 	run(t, available)
 	if duration := took(t, begin, "from kubectl apply to Available"); duration > mostToInstall {
 		t.Errorf("the installation took %s, at most %s is allowed", duration, mostToInstall)
@@ -75,6 +75,8 @@ func podSecurity(t *testing.T) {
 func remove(t *testing.T) {
 	run(t, "kubectl delete apiservice v1alpha1.metacontroller.k8s.io")
 	run(t, "kubectl delete -f %s --ignore-not-found --timeout=120s", manifest)
+	run(t, "kubectl get namespace metacontroller") // Metacontroller may be in it
+	run(t, "kubectl delete namespace metacontroller --timeout=120s")
 	left := run(t, "kubectl get clusterroles,clusterrolebindings,apiservices,validatingadmissionpolicies,namespaces -o name | grep metacontroller || true")
 	left += run(t, "kubectl -n kube-system get rolebindings -o name | grep metacontroller || true")
 	if left != "" {

@@ -21,7 +21,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/admission"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/migration/imports"
 )
 
 // addAdmissionPlugins registers all plugins. Our own come after those that run the host's rules,
@@ -50,15 +49,6 @@ func (o *Options) serviceAccounts() *admission.ServiceAccounts {
 func (o *Options) warnings() *admission.Warnings {
 	resolver := admission.HookResolver{Lookup: net.DefaultResolver.LookupNetIP, Proxy: http.ProxyFromEnvironment, Denied: o.Controllers.HookDenied}
 	return admission.NewWarnings(o.parents, resolver)
-}
-
-// importAdvice returns what warns of controllers that are imported.
-func (o *Options) importAdvice(client *rest.Config) (imports.Advise, error) {
-	host, err := admissionHost(client)
-	if err != nil {
-		return nil, err
-	}
-	return admission.NewAdvice(host, o.hookAddresses(), o.serviceAccounts(), o.warnings()).Give, nil
 }
 
 // initializeAdmission returns the initializer that gives clients of the host to our plugins.

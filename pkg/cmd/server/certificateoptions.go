@@ -16,7 +16,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/migration"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/registration"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/servingcert"
 )
@@ -105,8 +104,7 @@ func (o *CertificateOptions) inSecret(kubeconfig string) (*servingcert.SecretPro
 	}
 	return servingcert.NewSecretProvider(servingcert.SecretConfig{
 		Namespace: o.ServiceNamespace, Name: o.Secret, APIService: apiServiceName, Service: o.ServiceName,
-		OtherAPIServices: []string{migrationAPIServiceName},
-		DNSNames:         o.names(), IPs: loopbackIPs(), // replicas bind different addresses
+		DNSNames: o.names(), IPs: loopbackIPs(), // replicas bind different addresses
 		Kube: kube, Dynamic: objects,
 	})
 }
@@ -119,8 +117,6 @@ func (o *CertificateOptions) registration() registration.Config {
 const (
 	// apiServiceName is the name of the APIService by which the host finds this server.
 	apiServiceName = "v1alpha1." + v1alpha1.GroupName
-	// migrationAPIServiceName is the name of the APIService by which objects are imported.
-	migrationAPIServiceName = "v1alpha1." + migration.GroupName
 )
 
 // validateServing checks what the library does not check.

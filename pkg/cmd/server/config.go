@@ -74,9 +74,6 @@ func (o *Options) config(ctx context.Context, embedded *etcd.Server) (*apiserver
 			return nil, err
 		}
 		config.ExtraConfig.Leading = registered.Leading
-		if config.ExtraConfig.Advise, err = o.importAdvice(config.GenericConfig.ClientConfig); err != nil {
-			return nil, err
-		}
 		handle := &controller.Handle{}
 		controllers := controller.Config{
 			Host: config.GenericConfig.ClientConfig, Metrics: registry, Registration: registered, Handle: handle,

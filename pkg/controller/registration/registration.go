@@ -35,6 +35,8 @@ type Config struct {
 type Registration struct {
 	config Config
 	client dynamic.Interface
+	// setting lets one goroutine at a time note what the host says.
+	setting sync.Mutex
 	// known is closed once the host has answered.
 	known chan struct{}
 
@@ -88,8 +90,8 @@ func (r *Registration) Leading() context.Context {
 	return r.leading
 }
 
-// WaitUntilKnown waits until the host has said for the first time where the APIService leads to. It reports whether that is
-// known: ctx may end before.
+// WaitUntilKnown waits until the host has said for the first time where the APIService leads to. It reports whether
+// that is known: ctx may end before.
 func (r *Registration) WaitUntilKnown(ctx context.Context) bool {
 	select {
 	case <-r.known:
@@ -106,46 +108,102 @@ func (r *Registration) OnChange(changed func()) {
 	r.changed = changed
 }
 
-// Run follows the APIService until ctx ends.
+// Run follows the APIService, and the definitions by which the host may serve the same API, until ctx ends.
 func (r *Registration) Run(ctx context.Context) error {
-	factory := dynamicinformer.NewFilteredDynamicSharedInformerFactory(r.client, 0, metav1.NamespaceAll, func(options *metav1.ListOptions) {
-		options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, r.config.APIService).String()
-	})
-	informer := factory.ForResource(apiServices()).Informer()
-	if err := informer.SetWatchErrorHandlerWithContext(r.failed); err != nil {
-		return fmt.Errorf("follow the APIService %s: %w", r.config.APIService, err)
+	services := r.named(apiServices(), r.config.APIService)
+	followed := []cache.SharedIndexInformer{services}
+	definitions := map[string]cache.SharedIndexInformer{}
+	for _, name := range Definitions() {
+		definitions[name] = r.named(definitionResource(), name)
+		followed = append(followed, definitions[name])
 	}
-	registered, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(found any) { r.set(ctx, r.config.read(found.(*unstructured.Unstructured))) },
-		UpdateFunc: func(_, found any) { r.set(ctx, r.config.read(found.(*unstructured.Unstructured))) },
-		DeleteFunc: func(any) { r.set(ctx, r.config.read(nil)) },
-	})
-	if err != nil {
-		return fmt.Errorf("follow the APIService %s: %w", r.config.APIService, err)
+	var synced []cache.DoneChecker
+	look := func(any) {
+		for _, of := range synced {
+			if !isDone(of) {
+				return
+			}
+		}
+		r.set(ctx, func() state {
+			var found []*unstructured.Unstructured
+			for name, informer := range definitions {
+				if of := get(informer, name); of != nil {
+					found = append(found, of)
+				}
+			}
+			return r.config.read(get(services, r.config.APIService), found...)
+		})
 	}
-	factory.Start(ctx.Done())
-	defer factory.Shutdown()
-	if cache.WaitFor(ctx, "the APIService", registered.HasSyncedChecker()) && len(informer.GetStore().ListKeys()) == 0 {
-		r.set(ctx, r.config.read(nil))
+	var running sync.WaitGroup
+	defer running.Wait()
+	for _, informer := range followed {
+		if err := informer.SetWatchErrorHandlerWithContext(r.failed); err != nil {
+			return fmt.Errorf("follow the APIService %s: %w", r.config.APIService, err)
+		}
+		synced = append(synced, informer.HasSyncedChecker())
+	}
+	for _, informer := range followed {
+		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc: look, UpdateFunc: func(_, now any) { look(now) }, DeleteFunc: look,
+		})
+		if err != nil {
+			return fmt.Errorf("follow the APIService %s: %w", r.config.APIService, err)
+		}
+		running.Go(func() { informer.RunWithContext(ctx) })
+	}
+	if cache.WaitFor(ctx, "the APIService", synced...) {
+		look(nil)
 	}
 	<-ctx.Done()
 	return nil
 }
 
-// failed notes that the host refuses to tell. What it has told before holds.
+// named returns an informer of one object.
+func (r *Registration) named(resource schema.GroupVersionResource, name string) cache.SharedIndexInformer {
+	return dynamicinformer.NewFilteredDynamicInformer(r.client, resource, metav1.NamespaceAll, 0, cache.Indexers{},
+		func(options *metav1.ListOptions) {
+			options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
+		}).Informer()
+}
+
+// get returns the object that an informer has; nil if it has none.
+func get(informer cache.SharedIndexInformer, name string) *unstructured.Unstructured {
+	found, exists, err := informer.GetStore().GetByKey(name)
+	if err != nil || !exists {
+		return nil
+	}
+	return found.(*unstructured.Unstructured)
+}
+
+func isDone(of cache.DoneChecker) bool {
+	select {
+	case <-of.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// failed notes that the host refuses to answer. What it has answered before holds.
 func (r *Registration) failed(ctx context.Context, reflector *cache.Reflector, err error) {
 	cache.DefaultWatchErrorHandler(ctx, reflector, err)
 	select {
 	case <-r.known:
 	default:
 		if apierrors.IsForbidden(err) {
-			r.set(ctx, state{held: fmt.Errorf("the server needs the right to get, list and watch the APIService %s, which says whether it is the one to act: %w", r.config.APIService, err)})
+			r.set(ctx, func() state {
+				return state{held: fmt.Errorf("the server needs the right to get, list and watch the APIService %s and "+
+					"CustomResourceDefinitions, which say whether it is the one to act: %w", r.config.APIService, err)}
+			})
 		}
 	}
 }
 
-// set notes what the APIService says.
-func (r *Registration) set(ctx context.Context, now state) {
+// set notes what the host says.
+func (r *Registration) set(ctx context.Context, read func() state) {
+	r.setting.Lock()
+	defer r.setting.Unlock()
+	now := read()
 	r.mu.Lock()
 	before, changed := r.now, r.changed
 	r.now = now
@@ -164,9 +222,9 @@ func (r *Registration) set(ctx context.Context, now state) {
 	}
 	switch {
 	case before.isUnregistered && (now.isUnregistered || now.held == nil):
-		// A server is registered after its first start: there is nothing to tell.
+		// A server is registered after its first start: there is nothing to say.
 	case now.held != nil:
-		klog.FromContext(ctx).Info("Controllers are held", "because", now.held.Error())
+		klog.FromContext(ctx).Error(now.held, "Controllers are held")
 	default:
 		klog.FromContext(ctx).Info("Controllers may run", "apiService", r.config.APIService)
 	}
@@ -180,21 +238,35 @@ func text(err error) string {
 	return err.Error()
 }
 
-// read returns what an APIService says. There is none if found is nil.
-func (c Config) read(found *unstructured.Unstructured) state {
+// read returns what an APIService and the definitions that there are say. There is no APIService if found is nil.
+func (c Config) read(found *unstructured.Unstructured, definitions ...*unstructured.Unstructured) state {
 	if found == nil {
-		return state{held: fmt.Errorf("there is no APIService %s, so this server is not the one to act", c.APIService), isUnregistered: true}
+		return state{held: fmt.Errorf("there is no APIService %s, so this server is not the one to act", c.APIService),
+			isUnregistered: true}
 	}
 	namespace, _, _ := unstructured.NestedString(found.Object, "spec", "service", "namespace")
 	name, _, _ := unstructured.NestedString(found.Object, "spec", "service", "name")
-	switch why := found.GetAnnotations()[v1alpha1.HoldAnnotation]; {
+	switch {
 	case name == "":
-		return state{held: fmt.Errorf("the APIService %s leads to CustomResourceDefinitions, not to this server, so another program acts", c.APIService)}
+		return state{held: fmt.Errorf("the APIService %s leads to CustomResourceDefinitions, not to this server, "+
+			"so another program acts", c.APIService)}
 	case namespace != c.Namespace || name != c.Service:
-		return state{held: fmt.Errorf("the APIService %s leads to the Service %s/%s, not to %s/%s of this server (--service-namespace, --service-name), so another program acts",
+		return state{held: fmt.Errorf("the APIService %s leads to the Service %s/%s, not to %s/%s of this server "+
+			"(--service-namespace, --service-name), so another program acts",
 			c.APIService, namespace, name, c.Namespace, c.Service)}
-	case why != "" && why != "false":
-		return state{leadsHere: true, held: fmt.Errorf("the APIService %s has the annotation %s: %q; controllers run when it is removed", c.APIService, v1alpha1.HoldAnnotation, why)}
+	}
+	if why := found.GetAnnotations()[v1alpha1.HoldAnnotation]; why != "" && why != "false" {
+		return state{leadsHere: true, held: fmt.Errorf("the APIService %s has the annotation %s: %q; "+
+			"controllers run when it is removed",
+			c.APIService, v1alpha1.HoldAnnotation, why)}
+	}
+	for _, of := range definitions {
+		if HidesObjects(found, of) {
+			return state{leadsHere: true, held: fmt.Errorf("the server was installed over Metacontroller's "+
+				"CustomResourceDefinition %s, whose objects are still there: `metacontroller-apiserver migrate switch` moves them, "+
+				"`metacontroller-apiserver migrate back` "+
+				"has Metacontroller's API served again", of.GetName())}
+		}
 	}
 	return state{leadsHere: true}
 }

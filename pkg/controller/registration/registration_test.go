@@ -60,6 +60,45 @@ func TestWhoMayAct(t *testing.T) {
 	}
 }
 
+// at returns an object that was made at a second.
+func at(second int64, of *unstructured.Unstructured) *unstructured.Unstructured {
+	of.SetCreationTimestamp(metav1.Unix(second, 0))
+	return of
+}
+
+// aDefinition returns a definition that serves v1alpha1, or not.
+func aDefinition(served bool) *unstructured.Unstructured {
+	of := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"versions": []any{map[string]any{"name": "v1alpha1", "served": served}}}}}
+	of.SetName(Definitions()[0])
+	return of
+}
+
+func TestDefinitionsWhoseObjectsAreHiddenHoldControllers(t *testing.T) {
+	const ours = "metacontroller/metacontroller-apiserver"
+	for name, test := range map[string]struct {
+		service, definition *unstructured.Unstructured
+		held                bool
+	}{
+		"the definition was there first":              {at(2, apiService(ours, nil)), at(1, aDefinition(true)), true},
+		"both were made in the same second":           {at(1, apiService(ours, nil)), at(1, aDefinition(true)), true},
+		"its objects were moved":                      {at(2, apiService(ours, map[string]string{"metacontroller.k8s.io/moved": "true"})), at(1, aDefinition(true)), false},
+		"it does not serve the version any more":      {at(2, apiService(ours, nil)), at(1, aDefinition(false)), false},
+		"somebody has created it beside a server":     {at(1, apiService(ours, nil)), at(2, aDefinition(true)), false},
+		"the APIService leads to the definition":      {at(2, apiService("", nil)), at(1, aDefinition(true)), true},
+		"there is no definition, as in most clusters": {at(2, apiService(ours, nil)), nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var definitions []*unstructured.Unstructured
+			if test.definition != nil {
+				definitions = append(definitions, test.definition)
+			}
+			if held := config.read(test.service, definitions...).held; (held != nil) != test.held {
+				t.Errorf("controllers are held by %v", held)
+			}
+		})
+	}
+}
+
 // followed is a Registration that runs.
 type followed struct {
 	*Registration
@@ -70,7 +109,7 @@ type followed struct {
 
 func follow(t *testing.T, prepare func(*fake.FakeDynamicClient), objects ...runtime.Object) *followed {
 	t.Helper()
-	kinds := map[schema.GroupVersionResource]string{apiServices(): "APIServiceList"}
+	kinds := map[schema.GroupVersionResource]string{apiServices(): "APIServiceList", definitionResource(): "CustomResourceDefinitionList"}
 	f := &followed{client: fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, objects...)}
 	prepare(f.client)
 	f.Registration = newRegistration(f.client, config)

@@ -173,7 +173,7 @@ func ownAPIService(ctx context.Context, client dynamic.Interface) (*unstructured
 	}
 	if apiService.GetLabels()[managedByLabel] != fieldManager {
 		return nil, fmt.Errorf("the cluster serves %s already, by CustomResourceDefinitions or another metacontroller-apiserver "+
-			"(see `kubectl get apiservice %s -o yaml`): remove that first", group, APIServiceName)
+			"(see `kubectl get apiservice %s -o yaml`): move its controllers, by docs/migrate.md, for who removes it deletes them", group, APIServiceName)
 	}
 	return apiService, nil
 }

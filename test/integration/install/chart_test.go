@@ -64,9 +64,6 @@ var differences = []struct {
 	reason string
 	level  func(map[string]*unstructured.Unstructured)
 }{
-	{"helm install --create-namespace makes the namespace", func(all map[string]*unstructured.Unstructured) {
-		delete(all, "Namespace /metacontroller")
-	}},
 	{"charts have labels by a convention of Helm", func(all map[string]*unstructured.Unstructured) {
 		for _, object := range all {
 			labels := object.GetLabels()

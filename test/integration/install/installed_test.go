@@ -65,7 +65,8 @@ func TestUndeployRemovesEverything(t *testing.T) {
 	if out, err := undeploy(t, "FORCE=1"); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	left := env.Kubectl(t, "get", "namespaces,clusterroles,clusterrolebindings,apiservices", "-o", "name")
+	env.Kubectl(t, "get", "namespace", "metacontroller") // Metacontroller may be in it
+	left := env.Kubectl(t, "get", "clusterroles,clusterrolebindings,apiservices", "-o", "name")
 	left += env.Kubectl(t, "-n", "kube-system", "get", "rolebindings", "-o", "name")
 	for line := range strings.Lines(left) {
 		if strings.Contains(line, "metacontroller") {

@@ -8,10 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"sigs.k8s.io/yaml"
-
-	"github.com/metacontroller/metacontroller-apiserver/pkg/migration/helmvalues"
 )
 
 // The commands of a migration find a cluster whose API is served by other means.
@@ -20,7 +16,7 @@ func TestAMigrationLeavesTheAPIAlone(t *testing.T) {
 		"kustomize": kustomize(t, choices["migration"]), "with all, kustomize": kustomize(t, choices["all, migrating"]), "Helm": template(t, choices["migration"].values...),
 	} {
 		for of := range objects(t, manifests) {
-			if strings.Contains(of, "v1alpha1.metacontroller.k8s.io") || strings.Contains(of, "aggregate-metacontroller") {
+			if strings.Contains(of, "APIService") || strings.Contains(of, "aggregate-metacontroller") {
 				t.Errorf("%s has %s, which is Metacontroller's", name, of)
 			}
 		}
@@ -31,12 +27,12 @@ func TestAMigrationLeavesTheAPIAlone(t *testing.T) {
 func TestTheHostAcceptsTheJobOfAStep(t *testing.T) {
 	prepare(t)
 	env.Apply(t, read(t, deploy("base/namespace.yaml")))
-	job := strings.ReplaceAll(read(t, deploy("components/migration/job.yaml")), "STEP", "switch, --stop-original")
+	job := strings.ReplaceAll(read(t, deploy("components/migration/job.yaml")), "STEP", "switch")
 	file := filepath.Join(t.TempDir(), "job.yaml")
 	if err := os.WriteFile(file, []byte(job), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out := env.Kubectl(t, "create", "--dry-run=server", "--warnings-as-errors", "-f", file, "-o", "yaml"); !strings.Contains(out, "- --stop-original") {
+	if out := env.Kubectl(t, "create", "--dry-run=server", "--warnings-as-errors", "-f", file, "-o", "yaml"); !strings.Contains(out, "- switch") {
 		t.Errorf("the Job is\n%s", out)
 	}
 }
@@ -48,44 +44,7 @@ func TestTheNotesOfAMigration(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, notes, _ := strings.Cut(out, "NOTES:")
-	if !strings.Contains(notes, "metacontroller-apiserver migrate --service-namespace=metacontroller") || strings.Contains(notes, "delete") {
+	if !strings.Contains(notes, "metacontroller-apiserver migrate check --service-namespace=metacontroller") || strings.Contains(notes, "delete") {
 		t.Errorf("the notes are\n%s", notes)
 	}
-}
-
-// The converter's values fit the chart.
-func TestTheChartTakesConvertedValues(t *testing.T) {
-	var values map[string]any
-	if err := yaml.Unmarshal([]byte(read(t, filepath.Join("testdata", "metacontroller-values.yaml"))), &values); err != nil {
-		t.Fatal(err)
-	}
-	values["zap"] = map[string]any{"logLevel": 4}
-	values["probes"] = map[string]any{"port": 8081}
-	values["command"] = "/usr/bin/metacontroller"
-	converted, err := convert(values)
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "values.yaml")
-	if err := os.WriteFile(file, converted, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	out, err := helm(t.Context(), "template", "metacontroller-apiserver", chart, "--namespace=metacontroller", "--values", file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	prepare(t)
-	strictly(t, out, "--dry-run=server")
-	if !strings.Contains(out, `- "-v=4"`) || strings.Contains(out, "zap-log-level") || !strings.Contains(out, `- "--workers=7"`) {
-		t.Errorf("the flags are not converted:\n%s", out)
-	}
-}
-
-// convert converts values as migrate values does.
-func convert(values map[string]any) ([]byte, error) {
-	encoded, err := yaml.Marshal(values)
-	if err != nil {
-		return nil, err
-	}
-	return helmvalues.Convert(encoded)
 }

@@ -4,84 +4,177 @@
 package migrate
 
 import (
+	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/aggregation"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 )
 
-// What somebody should look at is said, and stands in nobody's way.
+func read(w *world, file string) string {
+	w.Helper()
+	content, err := os.ReadFile(filepath.Join(hostcluster.RepositoryRoot(), file))
+	if err != nil {
+		w.Fatal(err)
+	}
+	return string(content)
+}
+
+func (w *world) expectSays(args []string, fails bool, parts ...string) {
+	w.Helper()
+	said, err := w.tryToMigrate(args...)
+	if (err != nil) != fails {
+		w.Errorf("migrate %v: error %v", args, err)
+	}
+	for _, part := range parts {
+		if !strings.Contains(said, part) {
+			w.Errorf("migrate %v does not say %q", args, part)
+		}
+	}
+}
+
+// check needs no server, says all that stands in the way and what is different, and writes nothing.
 func TestWhatCheckSays(t *testing.T) {
 	w := newWorld(t)
+	env.Kubectl(t, "-n", aggregation.Namespace, "delete", "service", aggregation.ServiceName)
 	for _, name := range []string{"a", "b"} { // both have the same parents
 		env.Apply(t, fmt.Sprintf(plain, name, "http://127.0.0.1:1"))
 	}
-	w.patchDefinition("compositecontrollers.metacontroller.k8s.io", `{"metadata":{"labels":{"argocd.argoproj.io/instance":"metacontroller"}}}`)
-	w.patchDefinition("decoratorcontrollers.metacontroller.k8s.io", `{"metadata":{"annotations":{"meta.helm.sh/release-name":"original"}}}`)
-	w.patchDefinition("controllerrevisions.metacontroller.k8s.io", `{"metadata":{"labels":{"olm.managed":"true"}}}`)
-	w.installOriginal(1, "--target-label-selector=engine=old", "--workers=20")
-	before := w.touched()
-	said := w.migrate("check")
-	for _, part := range []string{
-		"Found:", "2 CompositeControllers", "0 DecoratorControllers", "0 ControllerRevisions",
+	w.patchDefinition("compositecontrollers.metacontroller.k8s.io",
+		`{"metadata":{"labels":{"argocd.argoproj.io/instance":"metacontroller"}}}`)
+	from := env.AuditEnd(t)
+	w.expectSays([]string{"check"}, true, "no workload of Metacontroller was recognised", "--original=none")
+	w.expectSays([]string{"switch"}, true, "no workload of Metacontroller was recognised", "the server is not installed")
+	w.expectSays([]string{"check", "--original=none"}, false, "Nothing stands in the way")
+	w.installOriginal(1, "--apply-strategy=server-side-apply", "--workers=20")
+	w.expectSays([]string{"check"}, false,
+		"The CustomResourceDefinitions serve the API.", "2 CompositeControllers", "0 DecoratorControllers", "0 "+
+			"ControllerRevisions",
 		"Metacontroller runs as statefulset/metacontroller/metacontroller, with 1 replica",
-		"Different from Metacontroller:",
-		"CompositeController a, CompositeController b: its parents are not of a CustomResourceDefinition, so Metacontroller never ran it",
-		"To look at:",
-		"CustomResourceDefinition compositecontrollers.metacontroller.k8s.io: Argo CD manages it: have it leave the definition alone",
-		"CustomResourceDefinition controllerrevisions.metacontroller.k8s.io: the Operator Lifecycle Manager manages it",
-		"CustomResourceDefinition decoratorcontrollers.metacontroller.k8s.io: the Helm release original manages it",
-		"see to it that the server has the flags of Metacontroller: --apply-strategy=dynamic-apply --apply-strategy-ssa-field-manager=metacontroller --target-label-selector=engine=old",
-		`CompositeController a, CompositeController b: spec.parentResource: the cluster does not serve "things" in example.com/v1 yet`,
-		"Nothing stands in the way.",
-	} {
-		if !strings.Contains(said, part) {
-			t.Errorf("check does not say %q", part)
+		"Metacontroller runs with --apply-strategy=server-side-apply: the server must, too",
+		"the CustomResourceDefinition compositecontrollers.metacontroller.k8s.io has argocd.argoproj.io/instance",
+		`CompositeController "b" may handle the same parents`, "the server is not installed: there is no Service", "Nothing "+
+			"stands in the way")
+	owner, err := env.Dynamic.Resource(compositeControllers).Get(t.Context(), "a", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	env.Apply(t, fmt.Sprintf(`
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: dependent, namespace: %s, ownerReferences: [{apiVersion: metacontroller.k8s.io/v1alpha1,
+	kind: CompositeController, name: a, uid: %s}]}
+`, env.Namespace(t), owner.GetUID()))
+	env.Apply(t, fmt.Sprintf(plain, "odd", "ftp://hooks.example"))
+	w.expectSays([]string{"switch"}, true, "Stands in the way:", "CompositeController odd: the server does not take it",
+		"spec.hooks.sync.webhook.url",
+		"these belong to the objects by UIDs", "/dependent", "3 things stand in the way")
+	w.patchDefinition("decoratorcontrollers.metacontroller.k8s.io", `{"spec":{"conversion":{"strategy":"Webhook","webhook":{"conversionReviewVersions":["v1"],"clientConfig":{"url":"https://127.0.0.1:1/"}}}}}`)
+	w.expectSays([]string{"check"}, true, "it has a conversion webhook")
+	for _, event := range env.AuditEvents(t, from, hostcluster.Request{User: migrator, Verbs: hostcluster.Writes()}) {
+		if event.ObjectRef == nil || event.ObjectRef.Resource != "selfsubjectaccessreviews" {
+			t.Errorf("check has written: %s %s", event.Verb, event.RequestURI)
 		}
 	}
-	if strings.Contains(said, "Stands in the way:") || strings.Contains(said, "Rights that") {
-		t.Error("check says what is not to be said")
-	}
-	w.expectSame(before)
-}
-
-// The rights that are missing are named, and nothing is asked of the cluster without them.
-func TestRightsThatAreMissing(t *testing.T) {
-	w := newWorld(t)
-	var err error
 	if w.kubeconfig, err = env.Host.WriteKubeconfig("nobody", "nobody", "system:authenticated"); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"check"}, {"--dry-run"}} {
-		said, err := w.tryToMigrate(args...)
-		for _, part := range []string{
-			"Stands in the way:", "you: lack the right to delete customresourcedefinitions.apiextensions.k8s.io",
-			"you: lack the right to update apiservices.apiregistration.k8s.io", "you: lack the right to create imports.migration.metacontroller.k8s.io",
-			"you: lack the right to list pods", "things stand in the way: see above",
-		} {
-			if err == nil || !strings.Contains(said, part) {
-				t.Errorf("migrate %v does not say %q", args, part)
-			}
-		}
-	}
-	if _, err := env.Dynamic.Resource(apiServices).Get(t.Context(), importsAPIService, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("the API of the migration was registered, error %v", err)
+	w.expectSays([]string{"check"}, true, "")
+}
+
+func (w *world) patchDefinition(name, patch string) {
+	w.Helper()
+	if _, err := env.Dynamic.Resource(definitions).Patch(w.Context(), name, types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{}); err != nil {
+		w.Fatal(err)
 	}
 }
 
-// Parents that somebody else cares for, too, are said of each controller.
-func TestParentsOfTwoControllers(t *testing.T) {
+// Who applies the manifests over Metacontroller's definitions breaks nothing, reads what has happened, and has both
+// ways open.
+func TestTheServerIsInstalledOverTheDefinitions(t *testing.T) {
 	w := newWorld(t)
-	e, _ := newEstate(w, []shape{{name: "one", method: "InPlace"}})
-	e.leave(1)
-	env.Apply(t, strings.Replace(fmt.Sprintf(plain, "all", "http://127.0.0.1:1"), "{apiVersion: example.com/v1, resource: things}",
-		fmt.Sprintf("{apiVersion: %s, resource: %s}", e.things.GroupVersion(), e.things.Resource), 1))
-	said := w.migrate("check")
-	for name, other := range map[string]string{"one": "all", "all": "one"} {
-		if !strings.Contains(said, fmt.Sprintf("CompositeController %s: spec.parentResource: CompositeController %q may handle the same parents", name, other)) {
-			t.Errorf("it does not say that %s has the parents of %s", name, other)
-		}
+	env.Apply(t, fmt.Sprintf(plain, "a", "http://127.0.0.1:1"))
+	w.installOriginal(1)
+	env.KubectlError(t, "wait", "--for=jsonpath={.status.conditions[*].reason}=Passed", "--timeout=1s",
+		"apiservice/"+aggregation.APIServiceName)
+	w.installOver()
+	env.Kubectl(t, "create", "namespace", "unrelated")
+	env.Kubectl(t, "delete", "namespace", "unrelated", "--timeout=60s")
+	env.Apply(t, fmt.Sprintf(plain, "applied-again", "http://127.0.0.1:2"))
+	env.Kubectl(t, "wait", "--for=jsonpath={.status.conditions[?(@.type==\"Ready\")].reason}=Held", "--timeout=60s",
+		"cc/applied-again")
+	if said := env.Kubectl(t, "get", "cc", "applied-again", "-o", "yaml"); !strings.Contains(said,
+		"the server was installed over Metacontroller's CustomResourceDefinition") {
+		t.Errorf("the status does not say why: %s", said)
 	}
+	if log := w.logged(); !strings.Contains(log, "Controllers are held") || !strings.Contains(log, "migrate switch") {
+		t.Error("the log does not say what to do")
+	}
+	w.expectSays([]string{"check"}, false, "The server was installed over Metacontroller's CustomResourceDefinitions",
+		"Metacontroller runs beside the server")
+	for _, step := range []string{"back", "switch"} { // somebody's write would be lost
+		w.expectSays([]string{step}, true, "the server has 1 object that differ",
+			"CompositeController applied-again is only there", "--discard-others")
+	}
+	env.Kubectl(t, "delete", "cc", "applied-again")
+	w.migrate("back")
+	w.waitForDefinitions()
+	w.expectNothingLeft()
+	w.migrate("switch")
+	env.Kubectl(t, "get", "cc", "a")
+	if env.Kubectl(t, "get", "apiservice", aggregation.APIServiceName, "-o",
+		"jsonpath={.metadata.annotations}"); strings.Contains(w.migrate(""), "installed over") {
+		t.Error("the move is not complete")
+	}
+	// Who applies Metacontroller's definitions again stops nothing.
+	env.Kubectl(t, "apply", "-f", filepath.Join(hostcluster.RepositoryRoot(), "pkg", "migration", "crds"))
+	w.expectSays([]string{""}, false, "The server serves the API.")
+	// A server that does not answer is no obstacle to the way back from what was installed over the definitions.
+	w.migrate("back")
+	w.installOver()
+	if err := w.server.Stop(aggregation.StopTimeout); err != nil {
+		t.Fatal(err)
+	}
+	w.expectSays([]string{"back"}, false, "the server does not answer")
+	w.waitForDefinitions()
+}
+
+// What kube-apiserver takes back leaves the discovery of the group broken. check says so, and how to mend it.
+func TestABrokenDiscovery(t *testing.T) {
+	w := newWorld(t)
+	env.Apply(t, fmt.Sprintf(plain, "a", "http://127.0.0.1:1"))
+	manifest := strings.ReplaceAll(read(w, "artifacts/deploy/base/apiservice.yaml"), `automanaged: "false"`,
+		`automanaged: "true"`)
+	w.eventually(func(context.Context) error { // what kube-apiserver does with it is a race
+		env.Apply(t, manifest)
+		said, _ := w.tryToMigrate("check", "--original=none")
+		if !strings.Contains(said, "so no namespace can be deleted") || !strings.Contains(said,
+			"kubectl delete apiservice v1alpha1.metacontroller.k8s.io") {
+			return fmt.Errorf("it says %s", said)
+		}
+		return nil
+	})
+	env.Kubectl(t, "delete", "apiservice", aggregation.APIServiceName)
+	w.eventually(func(context.Context) error {
+		_, err := w.tryToMigrate("check", "--original=none")
+		return err
+	})
+	w.waitForDefinitions()
+}
+
+func (w *world) logged() string {
+	w.Helper()
+	content, err := os.ReadFile(w.log())
+	if err != nil {
+		w.Fatal(err)
+	}
+	return string(content)
 }

@@ -8,12 +8,13 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
@@ -248,31 +249,16 @@ func (e *estate) leaveRevision(parent *unstructured.Unstructured, value string, 
 func (e *estate) leave(parents int) {
 	e.Helper()
 	e.together(len(e.shapes), func(i int) error {
-		controller, err := e.leaveController(e.shapes[i])
-		if err != nil {
-			return err
-		}
-		return e.leaveDependent(controller)
+		_, err := e.leaveController(e.shapes[i])
+		return err
 	})
 	e.together(len(e.shapes)*parents, func(i int) error { return e.leaveParent(e.shapes[i/parents], i%parents) })
 }
 
-// leaveDependent creates an object that belongs to a controller object itself, as some programs do.
-func (e *estate) leaveDependent(controller *unstructured.Unstructured) error {
-	dependent := &unstructured.Unstructured{Object: harness.Object{
-		"apiVersion": "v1", "kind": "ConfigMap", "metadata": harness.Object{"name": "of-" + controller.GetName(), "namespace": e.namespace},
-	}}
-	dependent.SetOwnerReferences([]metav1.OwnerReference{{
-		APIVersion: controller.GetAPIVersion(), Kind: controller.GetKind(), Name: controller.GetName(), UID: controller.GetUID(),
-	}})
-	_, err := e.in(configMaps).Create(e.Context(), dependent, metav1.CreateOptions{FieldManager: "others"})
-	return err
-}
-
-// census returns the UIDs of everything that must survive, by its kind and name.
-func (e *estate) census() map[string]types.UID {
+// census returns the UIDs of parents and children, and the content of what moves, by kind and name.
+func (e *estate) census() map[string]string {
 	e.Helper()
-	all := map[string]types.UID{}
+	all := map[string]string{}
 	for _, resource := range append([]schema.GroupVersionResource{configMaps, e.things, e.parts}, kinds...) {
 		client := dynamic.ResourceInterface(env.Dynamic.Resource(resource))
 		if resource == configMaps {
@@ -283,8 +269,39 @@ func (e *estate) census() map[string]types.UID {
 			e.Fatal(err)
 		}
 		for _, of := range list.Items {
-			all[fmt.Sprintf("%s %s/%s", of.GetKind(), of.GetNamespace(), of.GetName())] = of.GetUID()
+			name := fmt.Sprintf("%s %s/%s", of.GetKind(), of.GetNamespace(), of.GetName())
+			if all[name] = string(of.GetUID()); slices.Contains(kinds, resource) {
+				all[name] = moved(&of)
+			}
 		}
 	}
 	return all
+}
+
+// moved returns what must be the same of an object after a move.
+func moved(of *unstructured.Unstructured) string {
+	of = of.DeepCopy()
+	of.SetUID("")
+	of.SetResourceVersion("")
+	of.SetGeneration(0)
+	of.SetCreationTimestamp(metav1.Time{})
+	of.SetManagedFields(nil)
+	of.SetFinalizers(nil)
+	delete(of.Object, "status")
+	if of.GetKind() == "ControllerRevision" { // the server annotates them
+		of.SetAnnotations(nil)
+	}
+	encoded, err := of.MarshalJSON()
+	if err != nil {
+		return err.Error()
+	}
+	return string(encoded)
+}
+
+// expectSurvived fails the test if something is not there any more, or another one.
+func (e *estate) expectSurvived(before map[string]string, after string) {
+	e.Helper()
+	if diff := cmp.Diff(before, e.census()); diff != "" {
+		e.Errorf("after %s (-before +now):\n%s", after, diff)
+	}
 }

@@ -30,8 +30,6 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/process"
 )
 
-const importsAPIService = "v1alpha1.migration.metacontroller.k8s.io"
-
 var (
 	apiServices          = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 	definitions          = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
@@ -39,10 +37,6 @@ var (
 	decoratorControllers = v1alpha1.SchemeGroupVersion.WithResource("decoratorcontrollers")
 	controllerRevisions  = v1alpha1.SchemeGroupVersion.WithResource("controllerrevisions")
 )
-
-// inFull reports whether steps are interrupted at all points, and as much is moved as `make migration-load` does. The other tests of
-// the repository do with less, to be done in minutes.
-func inFull() bool { return os.Getenv("MIGRATION_IN_FULL") != "" }
 
 // kinds are the resources that move.
 var kinds = []schema.GroupVersionResource{compositeControllers, decoratorControllers, controllerRevisions}
@@ -110,21 +104,6 @@ func (w *world) waitForDefinitions() {
 	})
 }
 
-// patchServed has a definition serve v1alpha1.
-func (w *world) patchServed(name string) {
-	w.Helper()
-	of, err := env.Dynamic.Resource(definitions).Get(w.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		w.Fatal(err)
-	}
-	for _, version := range of.Object["spec"].(map[string]any)["versions"].([]any) {
-		version.(map[string]any)["served"] = true
-	}
-	if _, err := env.Dynamic.Resource(definitions).Update(w.Context(), of, metav1.UpdateOptions{}); err != nil {
-		w.Fatal(err)
-	}
-}
-
 // startServer starts the server, with its data.
 func (w *world) startServer() {
 	w.Helper()
@@ -157,7 +136,12 @@ func (w *world) command(args ...string) *exec.Cmd {
 	if err != nil {
 		w.Fatal(err)
 	}
-	all := append([]string{"migrate"}, args...)
+	all := []string{"migrate"}
+	for _, arg := range args { // without a step, it says how far the migration is
+		if arg != "" {
+			all = append(all, arg)
+		}
+	}
 	all = append(all, "--service-port="+strconv.Itoa(w.port), "--kubeconfig="+w.kubeconfig, "--timeout=1m")
 	return exec.Command(binary, all...)
 }
@@ -203,20 +187,34 @@ func (w *world) clean() {
 			w.Error(err)
 		}
 	}
-	for _, name := range []string{importsAPIService, aggregation.APIServiceName} {
-		if err := env.Dynamic.Resource(apiServices).Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-			w.Error(err)
-		}
+	admission := env.Kube.AdmissionregistrationV1()
+	err := errors.Join(
+		notFoundIsFine(admission.ValidatingAdmissionPolicyBindings().Delete(ctx, policyName, metav1.DeleteOptions{})),
+		notFoundIsFine(admission.ValidatingAdmissionPolicies().Delete(ctx, policyName, metav1.DeleteOptions{})),
+		notFoundIsFine(env.Dynamic.Resource(apiServices).Delete(ctx, aggregation.APIServiceName, metav1.DeleteOptions{})),
+	)
+	if err != nil {
+		w.Error(err)
 	}
 	var removing sync.WaitGroup
 	for _, kind := range kinds {
 		removing.Go(func() { w.removeDefinition(ctx, kind) })
 	}
 	removing.Wait()
-	err := env.Kube.CoreV1().Secrets(aggregation.Namespace).Delete(ctx, "metacontroller-apiserver-certificates", metav1.DeleteOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
+	err = notFoundIsFine(env.Kube.CoreV1().Secrets(aggregation.Namespace).Delete(ctx, "metacontroller-apiserver-certificates", metav1.DeleteOptions{}))
+	if err != nil {
 		w.Error(err)
 	}
+}
+
+// policyName is the name of the policy that refuses writes while objects are moved.
+const policyName = "metacontroller-apiserver-migration"
+
+func notFoundIsFine(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
 }
 
 // removeDefinition removes a definition with its objects.
@@ -259,7 +257,7 @@ func (w *world) removeDefinition(ctx context.Context, kind schema.GroupVersionRe
 				}
 			}
 		}
-		// kube-apiserver may forget a definition that it deletes: see pkg/migration/deleted.go.
+		// kube-apiserver may forget a definition that it deletes: see pkg/migration/definitions.go.
 		if time.Since(reminded) < 5*time.Second {
 			return errors.New("it is still there")
 		}

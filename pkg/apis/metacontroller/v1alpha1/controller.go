@@ -29,6 +29,10 @@ const (
 	// absent.
 	HoldAnnotation = GroupName + "/hold"
 
+	// MovedAnnotation on the APIService of the group is "true" once the objects of Metacontroller's CustomResourceDefinitions
+	// have been moved to the server.
+	MovedAnnotation = GroupName + "/moved"
+
 	// CompositeFinalizerPrefix and DecoratorFinalizerPrefix, with the name of the controller after
 	// them, are the finalizers that controllers put on their parents. They are Metacontroller's, and
 	// are stored in users' clusters.

@@ -14,7 +14,6 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/install"
-	migrationinstall "github.com/metacontroller/metacontroller-apiserver/pkg/apis/migration/install"
 )
 
 // NewScheme returns a scheme as the server has it: the types of its groups and what every API server
@@ -22,10 +21,8 @@ import (
 func NewScheme(t testing.TB) *runtime.Scheme {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, installed := range []func(*runtime.Scheme) error{install.Install, migrationinstall.Install} {
-		if err := installed(scheme); err != nil {
-			t.Fatal(err)
-		}
+	if err := install.Install(scheme); err != nil {
+		t.Fatal(err)
 	}
 	unversioned := schema.GroupVersion{Version: "v1"}
 	metav1.AddToGroupVersion(scheme, unversioned)

@@ -8,7 +8,6 @@ import (
 
 	"go.etcd.io/etcd/client/v3/kubernetes"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
@@ -16,7 +15,6 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	migration "github.com/metacontroller/metacontroller-apiserver/pkg/apis/migration/v1alpha1"
 )
 
 // Prefix is what the keys of all objects in etcd begin with.
@@ -27,8 +25,8 @@ const Prefix = "/registrytest"
 func StartStorage(t testing.TB, scheme *runtime.Scheme, config *genericapiserver.Config) *kubernetes.Client {
 	t.Helper()
 	client := testserver.RunEtcd(t, nil)
-	stored := schema.GroupVersions{v1alpha1.SchemeGroupVersion, migration.SchemeGroupVersion}
-	backend := storagebackend.NewDefaultConfig(Prefix, serializer.NewCodecFactory(scheme).LegacyCodec(stored...))
+	stored := v1alpha1.SchemeGroupVersion
+	backend := storagebackend.NewDefaultConfig(Prefix, serializer.NewCodecFactory(scheme).LegacyCodec(stored))
 	backend.EncodeVersioner = stored
 	backend.Transport.ServerList = client.Endpoints()
 	options := genericoptions.NewEtcdOptions(backend)

@@ -24,8 +24,6 @@ type Storage struct {
 	Main *REST
 	// Status serves its status subresource. Destroying Main destroys both.
 	Status *StatusREST
-	// Importer writes objects of the kind as another server had them.
-	Importer *Importer
 }
 
 // NewStorage returns the storage of a kind. scheme knows the internal type and all served versions
@@ -55,8 +53,6 @@ func NewStorage[T any, O Object[T]](kind Kind[T, O], scheme *runtime.Scheme, opt
 	return &Storage{
 		Main:   &REST{Store: store, shortNames: kind.ShortNames},
 		Status: &StatusREST{store: &statusStore},
-
-		Importer: newImporter(main, store),
 	}, nil
 }
 

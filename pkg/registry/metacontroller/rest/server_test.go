@@ -51,7 +51,7 @@ func newServer(t *testing.T) server {
 	if err != nil {
 		t.Fatalf("making the API server: %v", err)
 	}
-	group, _, err := rest.StorageProvider{Scheme: scheme}.NewRESTStorage(config.RESTOptionsGetter)
+	group, err := rest.StorageProvider{Scheme: scheme}.NewRESTStorage(config.RESTOptionsGetter)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,24 +52,22 @@ func (p StorageProvider) GroupName() string {
 	return metacontroller.GroupName
 }
 
-// NewRESTStorage returns the group, which serves the storage of every kind as JSON and YAML, and what
-// writes objects of each kind as another server had them. options returns, for each resource, where
-// and how its objects are stored; it is called once for each.
-func (p StorageProvider) NewRESTStorage(options generic.RESTOptionsGetter) (genericapiserver.APIGroupInfo, []*resource.Importer, error) {
-	storages, importers, err := p.v1alpha1(options)
+// NewRESTStorage returns the group, which serves the storage of every kind as JSON and YAML. options
+// returns, for each resource, where and how its objects are stored; it is called once for each.
+func (p StorageProvider) NewRESTStorage(options generic.RESTOptionsGetter) (genericapiserver.APIGroupInfo, error) {
+	storages, err := p.v1alpha1(options)
 	if err != nil {
-		return genericapiserver.APIGroupInfo{}, nil, err
+		return genericapiserver.APIGroupInfo{}, err
 	}
 	codecs := serializer.NewCodecFactory(p.Scheme, serializer.WithStreamingCollectionEncodingToJSON())
 	group := genericapiserver.NewDefaultAPIGroupInfo(metacontroller.GroupName, p.Scheme, runtime.NewParameterCodec(p.Scheme), codecs)
 	group.NegotiatedSerializer = textOnly{codecs}
 	group.VersionedResourcesStorageMap[v1alpha1.SchemeGroupVersion.Version] = storages
-	return group, importers, nil
+	return group, nil
 }
 
-func (p StorageProvider) v1alpha1(options generic.RESTOptionsGetter) (map[string]rest.Storage, []*resource.Importer, error) {
+func (p StorageProvider) v1alpha1(options generic.RESTOptionsGetter) (map[string]rest.Storage, error) {
 	storages := map[string]rest.Storage{"syncreviews": syncreview.NewREST(p.Reviews)}
-	var importers []*resource.Importer
 	for _, newStorage := range []func(*runtime.Scheme, generic.RESTOptionsGetter) (*resource.Storage, error){
 		compositecontroller.NewStorage,
 		decoratorcontroller.NewStorage,
@@ -80,9 +78,8 @@ func (p StorageProvider) v1alpha1(options generic.RESTOptionsGetter) (map[string
 			for _, made := range storages {
 				made.Destroy()
 			}
-			return nil, nil, err
+			return nil, err
 		}
-		importers = append(importers, storage.Importer)
 		name := storage.Main.DefaultQualifiedResource.Resource
 		storages[name] = storage.Main
 		storages[name+"/status"] = storage.Status
@@ -98,7 +95,7 @@ func (p StorageProvider) v1alpha1(options generic.RESTOptionsGetter) (map[string
 	if p.Live.HookCalls != nil {
 		storages[hookcall.Resource] = hookcall.NewREST(p.Live.HookCalls, p.Live.HookCall, p.Live.Reviews)
 	}
-	return storages, importers, nil
+	return storages, nil
 }
 
 // textOnly is a codec factory that offers only the serializers of text, JSON and YAML. The types of

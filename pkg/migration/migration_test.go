@@ -1,0 +1,81 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package migration
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+func TestDefinitionsAreRestored(t *testing.T) {
+	for _, kind := range kinds() {
+		of, err := original(kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := of.unfit(); err != nil {
+			t.Errorf("%s: %v", kind.resource, err)
+		}
+		before := of.DeepCopy()
+		if of.addCopyVersion(); of.version(copyVersion) == nil || of.version(copyVersion)["storage"] != false {
+			t.Errorf("%s has the versions %v", kind.resource, of.versions())
+		}
+		of.serve(servedVersion, false)
+		if !of.restore() || !reflect.DeepEqual(of.Object, before.Object) || of.restore() {
+			t.Errorf("%s is not as before", kind.resource)
+		}
+	}
+}
+
+func TestMetacontrollerIsRecognised(t *testing.T) {
+	for name, test := range map[string]struct {
+		container corev1.Container
+		runs      bool
+	}{
+		"by its image": {corev1.Container{Image: "ghcr.io/metacontroller/metacontroller:v4.17.2"},
+			true},
+		"by its image with a digest": {corev1.Container{Image: "registry:5000/metacontroller@sha256:0123"}, true},
+		"by its command, in a mirrored image": {corev1.Container{Image: "mirror/mc:1",
+			Command: []string{"/usr/bin/metacontroller"}}, true},
+		"not this server": {corev1.Container{Image: "metacontroller/metacontroller-apiserver:latest"},
+			false},
+		"not a hook in the namespace": {corev1.Container{Image: "metacontroller/hook:1"}, false},
+		"not a shell in Metacontroller's image": {corev1.Container{Image: "metacontroller:1", Command: []string{"sh"}},
+			false},
+	} {
+		if _, runs := argsOfOriginal(corev1.PodSpec{Containers: []corev1.Container{{Image: "sidecar"},
+			test.container}}); runs != test.runs {
+			t.Errorf("%s: it is recognised is %v", name, runs)
+		}
+	}
+}
+
+// An object that is stored without fields gets them back, unless it was edited.
+func TestFieldsThatADefinitionLacks(t *testing.T) {
+	full := map[string]any{"spec": map[string]any{"paused": true, "size": int64(1)}}
+	stored := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "a"},
+		"spec": map[string]any{"size": int64(1)}}}
+	if missing, err := keepFields(stored, full); err != nil || !missing {
+		t.Fatalf("fields are missing is %v, error %v", missing, err)
+	}
+	decoded := &unstructured.Unstructured{}
+	encoded, err := json.Marshal(stored.Object)
+	if err != nil || json.Unmarshal(encoded, &decoded.Object) != nil {
+		t.Fatal(err)
+	}
+	stored.Object["status"] = map[string]any{}
+	of := object{kinds()[2], stored}
+	if now := content(of); !reflect.DeepEqual(body(now), full) || len(now.GetAnnotations()) > 0 ||
+		now.Object["status"] != nil {
+		t.Errorf("it comes back as %v", now)
+	}
+	stored.Object["spec"] = map[string]any{"size": int64(2)}
+	if now := body(content(of)); !reflect.DeepEqual(now, map[string]any{"spec": map[string]any{"size": int64(2)}}) {
+		t.Errorf("after an edit, it comes back as %v", now)
+	}
+}

@@ -1,0 +1,124 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package migration
+
+import (
+	"context"
+	"fmt"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/registration"
+)
+
+// side is where the objects are that count. The other side has none, or copies.
+type side string
+
+const (
+	inDefinitions side = "definitions"
+	inServer      side = "server"
+	nowhere       side = ""
+)
+
+// situation is what the cluster says of the migration.
+type situation struct {
+	service     apiService
+	definitions map[string]definition
+	// policy freezes the objects; nil if there is none.
+	policy *admissionv1.ValidatingAdmissionPolicy
+	// side is where the objects are that count.
+	side side
+	// leadsHere is true if the APIService leads to this server.
+	leadsHere bool
+}
+
+// situation reads how far the migration is.
+func (m *Migration) situation(ctx context.Context) (*situation, error) {
+	s := &situation{definitions: map[string]definition{}}
+	var err error
+	if s.service, err = m.getAPIService(ctx); err != nil {
+		return nil, err
+	}
+	for _, kind := range kinds() {
+		found, err := m.getDefinition(ctx, kind)
+		if err != nil {
+			return nil, err
+		}
+		if found.Unstructured != nil {
+			s.definitions[kind.resource] = found
+		}
+	}
+	if s.policy, err = m.getPolicy(ctx); err != nil {
+		return nil, err
+	}
+	s.leadsHere = s.service.exists() && s.service.leadsTo() == m.config.Service
+	s.side = s.counts()
+	return s, nil
+}
+
+// counts returns where the objects are that count. While nothing is written, the policy says so, because a killed
+// step may have left everything else in any state.
+func (s *situation) counts() side {
+	if s.policy != nil {
+		return side(s.policy.Annotations[countsAnnotation])
+	}
+	if !s.leadsHere {
+		if len(s.definitions) > 0 {
+			return inDefinitions
+		}
+		return nowhere
+	}
+	for _, of := range s.definitions {
+		if registration.HidesObjects(s.service.Unstructured, of.Unstructured) {
+			return inDefinitions
+		}
+	}
+	return inServer
+}
+
+// isOriginal reports whether nothing was begun, or everything undone.
+func (s *situation) isOriginal() bool {
+	for _, of := range s.definitions {
+		if of.version(copyVersion) != nil || !registration.Serves(of.Unstructured, servedVersion) {
+			return false
+		}
+	}
+	return s.side == inDefinitions && s.policy == nil && !s.leadsHere
+}
+
+// describe says how far the migration is, and what to do next.
+func (s *situation) describe() (is, next string) {
+	const refused = " Writes to the API are refused meanwhile."
+	switch {
+	case s.service.exists() && s.service.leadsTo().Name != "" && !s.leadsHere:
+		return fmt.Sprintf("The API is served by the Service %s: see --service-name and --service-namespace.",
+			s.service.leadsTo()), "nothing"
+	case s.side == nowhere:
+		return "The cluster does not serve the API.", "nothing; install the server"
+	case s.policy != nil && s.side == inDefinitions:
+		return "A step is not complete. The objects of the CustomResourceDefinitions count." + refused, "switch or back"
+	case s.policy != nil:
+		return "A step is not complete. The objects of the server count." + refused, "switch or back"
+	case s.side == inDefinitions && s.leadsHere:
+		return "The server was installed over Metacontroller's CustomResourceDefinitions. It does not show their objects, " +
+			"which count, and its controllers are held.", "back, or check and switch"
+	case s.side == inDefinitions:
+		return "The CustomResourceDefinitions serve the API.", "check and switch"
+	case len(s.definitions) > 0:
+		return "The server serves the API. The CustomResourceDefinitions have the objects as they were at the " +
+			"switch.", "finish or back"
+	}
+	return "The server serves the API. There are no CustomResourceDefinitions.", "nothing; back is possible"
+}
+
+// Status says how far the migration is.
+func (m *Migration) Status(ctx context.Context) error {
+	now, err := m.situation(ctx)
+	if err != nil {
+		return err
+	}
+	is, next := now.describe()
+	m.say("%s\nNext: %s", is, next)
+	return m.sayBeside(ctx, now)
+}

@@ -1,0 +1,84 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package migrate
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// killAfter does a step, and kills it after so many lines that are not details. It reports whether the step ended
+// before by itself.
+func (w *world) killAfter(lines int, step string) (ended bool) {
+	w.Helper()
+	command := w.command(step)
+	out, err := command.StdoutPipe()
+	if err != nil {
+		w.Fatal(err)
+	}
+	var said bytes.Buffer
+	command.Stderr = &said
+	if err := command.Start(); err != nil {
+		w.Fatal(err)
+	}
+	scanner := bufio.NewScanner(out)
+	for lines > 0 {
+		if !scanner.Scan() {
+			if err := command.Wait(); err != nil {
+				w.Fatalf("migrate %s: %v\n%s", step, err, said.String())
+			}
+			return true
+		}
+		if !strings.HasPrefix(scanner.Text(), " ") {
+			lines--
+		}
+	}
+	w.kill(command)
+	_, _ = io.Copy(io.Discard, out)
+	_ = command.Wait()
+	w.Logf("migrate %s was killed after %q", step, scanner.Text())
+	return false
+}
+
+func (w *world) kill(of *exec.Cmd) {
+	w.Helper()
+	if err := of.Process.Kill(); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// A step that was killed at any point is done again, and ends as if it had not been. The opposite step undoes it.
+func TestStepsThatAreKilled(t *testing.T) {
+	for name, test := range map[string]struct{ first, killed, then string }{
+		"switch, repeated": {"", "switch", "switch"}, "switch, undone": {"", "switch", "back"},
+		"back, repeated": {"switch", "back", "back"}, "back, undone": {"switch", "back", "switch"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			e, _ := newEstate(w, shapesOf(8)[3:7])
+			e.leave(1)
+			w.installOriginal(1)
+			before, from := e.census(), env.AuditEnd(t)
+			if test.first != "" {
+				w.migrate(test.first)
+			}
+			for lines := 1; !w.killAfter(lines, test.killed); lines++ {
+				if test.then != test.killed {
+					w.migrate(test.then)
+					e.expectSurvived(before, test.then)
+				}
+			}
+			e.expectSurvived(before, test.killed)
+			w.waitForOriginal(test.killed == "back")
+			e.expectNoChildWrites(from)
+			if said := w.migrate(""); strings.Contains(said, "not complete") {
+				t.Error("the step is not complete")
+			}
+		})
+	}
+}

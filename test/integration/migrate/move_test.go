@@ -1,0 +1,185 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package migrate
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/aggregation"
+)
+
+const plain = `
+apiVersion: metacontroller.k8s.io/v1alpha1
+kind: CompositeController
+metadata: {name: %s}
+spec: {parentResource: {apiVersion: example.com/v1, resource: things}, hooks: {sync: {webhook: {url: "%s"}}}}
+`
+
+// Everything is moved there and back, and there again, while rollouts are blocked. No child is written.
+func TestThereAndBack(t *testing.T) {
+	const parents = 2
+	for name, args := range map[string][]string{"dynamic apply": nil,
+		"server-side apply": {"--apply-strategy=server-side-apply"}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, args...)
+			e, hooks := newEstate(w, shapesOf(8))
+			e.serverSide = len(args) > 0
+			e.leave(parents)
+			w.installOriginal(1, args...)
+			before, from, called := e.census(), env.AuditEnd(t), len(hooks.Calls())
+			said := w.migrate("switch")
+			if want := fmt.Sprintf("previewed %d parents: 0 writes to children",
+				len(e.shapes)*parents); !strings.Contains(said, want) {
+				t.Errorf("it does not say %q", want)
+			}
+			w.waitForOriginal(false)
+			e.waitUntilAllAreSynced(hooks, called, parents)
+			e.expectSurvived(before, "switch")
+			if said := w.migrate("back"); !strings.Contains(said, "from 0 to 1") {
+				t.Error("Metacontroller is not started again")
+			}
+			w.waitForOriginal(true)
+			e.expectSurvived(before, "back")
+			if len(args) == 0 {
+				w.migrate("switch")
+				w.migrate("finish")
+				e.expectSurvived(before, "finish")
+				w.migrate("back")
+				e.expectSurvived(before, "back after finish")
+			}
+			e.expectNoChildWrites(from)
+			w.expectNothingLeft()
+		})
+	}
+}
+
+// expectNothingLeft fails the test if the way back has left something: types in discovery, and objects at the server
+// that would come alive when an APIService leads there again.
+func (w *world) expectNothingLeft() {
+	w.Helper()
+	if said := env.Kubectl(w, "api-resources", "--api-group=metacontroller.k8s.io", "-o", "name"); strings.Contains(said,
+		"syncs") ||
+		!strings.Contains(said, "compositecontrollers") {
+		w.Errorf("the types are %s", said)
+	}
+	for _, kind := range kinds {
+		of, err := env.Dynamic.Resource(definitions).Get(w.Context(), kind.GroupResource().String(), metav1.GetOptions{})
+		if err != nil {
+			w.Fatal(err)
+		}
+		if versions, _, _ := unstructured.NestedSlice(of.Object, "spec", "versions"); len(versions) != 1 {
+			w.Errorf("%s has %d versions", of.GetName(), len(versions))
+		}
+	}
+	w.installOver()
+	for _, kind := range kinds {
+		list, err := env.Dynamic.Resource(kind).List(w.Context(), metav1.ListOptions{})
+		if err != nil || len(list.Items) > 0 {
+			w.Errorf("the server still has %d %s, error %v", len(list.Items), kind.Resource, err)
+		}
+	}
+}
+
+// Edits at the server move back, with the fields that Metacontroller does not know and the owners of fields, and
+// there again.
+func TestEditsMove(t *testing.T) {
+	w := newWorld(t)
+	manifest := fmt.Sprintf(plain, "a", "http://127.0.0.1:1")
+	env.Apply(t, manifest, "--server-side", "--field-manager=gitops")
+	w.migrate("switch", "--original=none")
+	controllers := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers()
+	for _, patch := range []string{
+		`{"spec":{"resyncPeriodSeconds":10}}`, `{"spec":{"resyncPeriodSeconds":20}}`,
+		`{"spec":{"paused":true,"childResources":[{"apiVersion":"v1","resource":"configmaps","updateStrategy":{"method":"RollingInPlace","maxUnavailable":3}}]}}`,
+	} {
+		if _, err := controllers.Patch(t.Context(), "a", types.MergePatchType, []byte(patch),
+			metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if said := w.migrate("back", "--original=none"); !strings.Contains(said,
+		"CompositeController a has fields that Metacontroller does not know: spec.childResources, spec.paused") {
+		t.Error("it does not name the fields")
+	}
+	there, err := controllers.Get(t.Context(), "a", metav1.GetOptions{})
+	if err != nil || *there.Spec.ResyncPeriodSeconds != 20 || there.Spec.Paused {
+		t.Errorf("in the definitions it is %v, error %v", there, err)
+	}
+	env.Kubectl(t, "label", "cc", "a", "edited=there")
+	w.migrate("switch", "--original=none")
+	here, err := controllers.Get(t.Context(), "a", metav1.GetOptions{})
+	if err != nil || !here.Spec.Paused || here.Spec.ChildResources[0].UpdateStrategy.MaxUnavailable.IntValue() != 3 ||
+		here.Labels["edited"] != "there" ||
+		len(here.Annotations) > 0 {
+		t.Errorf("it comes back as %v, error %v", here, err)
+	}
+	env.Apply(t, manifest, "--server-side", "--field-manager=gitops") // no conflict
+	w.migrate("back", "--original=none")
+	env.Kubectl(t, "patch", "cc", "a", "--type=merge", "-p", `{"spec":{"resyncPeriodSeconds":30}}`)
+	w.migrate("switch", "--original=none") // who edits the spec in the definitions means it
+	here, err = controllers.Get(t.Context(), "a", metav1.GetOptions{})
+	if err != nil || here.Spec.Paused || *here.Spec.ResyncPeriodSeconds != 30 {
+		t.Errorf("after an edit of the definition it is %v, error %v", here, err)
+	}
+}
+
+// If children would be written, everything is undone unless the user accepts it.
+func TestWritesAreShownAndUndone(t *testing.T) {
+	w := newWorld(t)
+	e, _ := newEstate(w, []shape{{name: "one", method: "InPlace"}})
+	e.leave(2)
+	w.installOriginal(1)
+	before, from := e.census(), env.AuditEnd(t)
+	if _, err := e.in(e.things).Patch(t.Context(), "one-1", types.MergePatchType, []byte(`{"spec":{"value":"3"}}`),
+		metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	said, err := w.tryToMigrate("switch")
+	for _, part := range []string{
+		"previewed 2 parents: 1 write to children", "CompositeController one, Thing " + e.namespace +
+			"/one-1: Update ConfigMap " + e.namespace + "/one-1",
+		"undoing it, because", "--accept-writes", "from 0 to 1",
+	} {
+		if err == nil || !strings.Contains(said, part) {
+			t.Errorf("it does not say %q", part)
+		}
+	}
+	w.waitForDefinitions()
+	w.waitForOriginal(true)
+	e.expectSurvived(before, "what was undone")
+	e.expectNoChildWrites(from)
+	w.migrate("switch", "--accept-writes")
+	e.eventually(func(ctx context.Context) error {
+		of, err := e.in(configMaps).Get(ctx, "one-1", metav1.GetOptions{})
+		if value, _, _ := unstructured.NestedString(of.Object, "data", "value"); err == nil && value != "3" {
+			err = fmt.Errorf("the value is %s", value)
+		}
+		return err
+	})
+	// Metacontroller beside the server would run the same controllers.
+	env.Kubectl(t, "-n", "metacontroller", "scale", "statefulset", originalName, "--replicas=1")
+	for _, step := range []string{"status", "switch"} {
+		if said := w.migrate(strings.TrimSuffix(step, "status")); !strings.Contains(said,
+			"Metacontroller runs beside the server, as statefulset/metacontroller/metacontroller") {
+			t.Errorf("%s does not say that Metacontroller runs", step)
+		}
+	}
+}
+
+// installOver applies the APIService of the manifests over the definitions.
+func (w *world) installOver() {
+	w.Helper()
+	manifest := read(w, "artifacts/deploy/base/apiservice.yaml")
+	env.Apply(w, strings.Replace(manifest, "name: metacontroller-apiserver\n",
+		fmt.Sprintf("name: metacontroller-apiserver\n    port: %d\n", w.port), 1))
+	env.Kubectl(w, "wait", "--for=jsonpath={.status.conditions[*].reason}=Passed", "--timeout=60s",
+		"apiservice/"+aggregation.APIServiceName)
+}
