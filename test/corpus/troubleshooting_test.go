@@ -19,7 +19,7 @@ import (
 func ofOthers() []string {
 	return []string{
 		"Unsupported method ('GET')", "connection refused", "the server could not find the requested resource", "the server is currently unable to handle the request", "violates PodSecurity",
-		"Client.Timeout exceeded", "connect:", "is invalid", "(combined from similar events)", "client-side throttling", "too many requests",
+		"Client.Timeout exceeded", "connect:", "is invalid", "(combined from similar events)", "client-side throttling", "too many requests", "database space exceeded",
 	}
 }
 

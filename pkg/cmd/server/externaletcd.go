@@ -15,8 +15,8 @@ func (o *Options) embedded() bool {
 	return len(o.Recommended.Etcd.StorageConfig.Transport.ServerList) == 0
 }
 
-// validateExternalEtcd returns an error if the flags do not say clearly which etcd keeps the objects. A server that took the one
-// inside the process by mistake would begin with no objects.
+// validateExternalEtcd returns an error if the flags do not say clearly which etcd keeps the objects. A server that
+// took the one inside the process by mistake would begin with no objects.
 func (o *Options) validateExternalEtcd() []error {
 	certificates := o.etcdCertificates()
 	switch {
@@ -54,7 +54,8 @@ func (o *Options) etcdCertificates() []string {
 	return set
 }
 
-// nameEtcd adds the external etcd to an error of the start that says only that a deadline has passed. The log has the reason.
+// nameEtcd adds the external etcd to an error of the start that says only that a deadline has passed. The log has the
+// reason.
 func (o *Options) nameEtcd(err error) error {
 	if o.embedded() || !errors.Is(err, context.DeadlineExceeded) {
 		return err

@@ -35,9 +35,11 @@ func TestObjectsMoveToAnExternalEtcdAndBack(t *testing.T) {
 	}
 
 	member := newMember(t, saved)
-	server = start(t, serverConfig{dataDir: newDataDir(t), clientCA: clients.file, given: []string{"shutdown-delay-duration"}, options: func(o *Options) {
+	external := serverConfig{dataDir: newDataDir(t), clientCA: clients.file, given: []string{"shutdown-delay-duration"}}
+	external.options = func(o *Options) {
 		o.Recommended.Etcd.StorageConfig.Transport.ServerList = []string{member.String()}
-	}})
+	}
+	server = start(t, external)
 	wantControllers(t, server, clients, "first")
 	versions = append(versions, createController(t, server, clients, "second"))
 	back := saveMember(t, member)
@@ -91,7 +93,8 @@ func newMember(t *testing.T, saved string) *url.URL {
 	config.AdvertiseClientUrls, config.AdvertisePeerUrls = config.ListenClientUrls, config.ListenPeerUrls
 	config.InitialCluster = config.InitialClusterFromName(config.Name)
 	if err := snapshot.NewV3(zap.NewNop()).Restore(snapshot.RestoreConfig{
-		SnapshotPath: saved, OutputDataDir: config.Dir, Name: config.Name, PeerURLs: []string{config.AdvertisePeerUrls[0].String()},
+		SnapshotPath: saved, OutputDataDir: config.Dir, Name: config.Name,
+		PeerURLs:       []string{config.AdvertisePeerUrls[0].String()},
 		InitialCluster: config.InitialCluster, InitialClusterToken: config.InitialClusterToken,
 		RevisionBump: 1_000_000_000, MarkCompacted: true,
 	}); err != nil {

@@ -15,7 +15,9 @@ import (
 
 func TestAServerWhoseStorageIsFullSaysSoAndServesReads(t *testing.T) {
 	clients := newClientAuthority(t)
-	server := start(t, serverConfig{dataDir: newDataDir(t), clientCA: clients.file, options: func(o *Options) { o.Storage.QuotaBytes = 1 }})
+	config := serverConfig{dataDir: newDataDir(t), clientCA: clients.file}
+	config.options = func(o *Options) { o.Storage.QuotaBytes = 1 }
+	server := start(t, config)
 	_, err := server.clientset(t, clients.admin(t)).MetacontrollerV1alpha1().CompositeControllers().
 		Create(t.Context(), newController("late"), metav1.CreateOptions{})
 	// The alert MetacontrollerWritesFail counts answers with this code.
@@ -28,10 +30,9 @@ func TestAServerWhoseStorageIsFullSaysSoAndServesReads(t *testing.T) {
 
 func TestAServerThatCannotReachItsEtcdEndsAndNamesIt(t *testing.T) {
 	socket := "unix://" + filepath.Join(newDataDir(t), "etcd.sock")
-	server := launch(t, serverConfig{dataDir: newDataDir(t), given: []string{"shutdown-delay-duration"}, options: func(o *Options) {
-		o.Recommended.Etcd.StorageConfig.Transport.ServerList = []string{socket}
-	}})
-	err := server.wait(t)
+	config := serverConfig{dataDir: newDataDir(t), given: []string{"shutdown-delay-duration"}}
+	config.options = func(o *Options) { o.Recommended.Etcd.StorageConfig.Transport.ServerList = []string{socket} }
+	err := launch(t, config).wait(t)
 	for _, words := range []string{"etcd", "not ready", socket} {
 		if err == nil || !strings.Contains(err.Error(), words) {
 			t.Errorf("error %v, want %q in it", err, words)

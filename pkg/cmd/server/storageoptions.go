@@ -25,8 +25,8 @@ func NewStorageOptions() *StorageOptions {
 func (o *StorageOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.DataDir, "data-dir", o.DataDir, "The directory of this process alone: of the data of the embedded etcd, "+
 		"and of the certificate that the server makes for itself. It must outlive the process. It is made if it is missing.")
-	flags.Int64Var(&o.QuotaBytes, "etcd-quota-backend-bytes", o.QuotaBytes, "The size in bytes at which the database of the "+
-		"embedded etcd refuses writes. It should be below half of the volume of --data-dir. 0 is etcd's default, 2 GiB.")
+	flags.Int64Var(&o.QuotaBytes, "etcd-quota-backend-bytes", o.QuotaBytes, "The size in bytes at which the database of "+
+		"the embedded etcd refuses writes. It should be below half of the volume of --data-dir. 0 is etcd's default, 2 GiB.")
 }
 
 func (o *StorageOptions) validate() []error {

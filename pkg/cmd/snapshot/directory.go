@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// abandonedAfter is the time after its last write from which on a part counts as left by a killed save. A save that runs writes
-	// more often: its request to the cluster ends after a minute.
+	// abandonedAfter is the time after its last write from which on a part counts as left by a killed save. A save that
+	// runs writes more often: its request to the cluster ends after a minute.
 	abandonedAfter = time.Hour
 
 	// leastKept is how many snapshots stay on a full volume, if as many are to be kept.
@@ -30,8 +30,8 @@ type directory struct {
 	keep int
 }
 
-// save makes a file in the directory. If the volume is full, it removes the oldest snapshots until there is room, as long as
-// leastKept of them stay.
+// save makes a file in the directory. If the volume is full, it removes the oldest snapshots until there is room, as
+// long as leastKept of them stay.
 func (d directory) save(open func() (io.ReadCloser, error), stderr io.Writer) error {
 	tidyErr := d.tidy(time.Now(), "") // no reason not to save; if it stays, it is met again below
 	name := fileName(time.Now())
@@ -49,8 +49,8 @@ func (d directory) save(open func() (io.ReadCloser, error), stderr io.Writer) er
 		if removed == "" {
 			return errors.Join(explainFull(err, d.path), tidyErr)
 		}
-		fmt.Fprintf(stderr, "The volume of %s is full with less than --keep=%d snapshots: enlarge it. Removed %s, the oldest\n",
-			d.path, d.keep, removed)
+		fmt.Fprintf(stderr, "The volume of %s is full with less than --keep=%d snapshots: enlarge it. "+
+			"Removed %s, the oldest\n", d.path, d.keep, removed)
 	}
 }
 
@@ -72,7 +72,8 @@ func (d directory) tidy(now time.Time, latest string) error {
 	return d.remove(old)
 }
 
-// removeOldest removes the oldest snapshot, and returns its name. It returns "" if no more than leastKept or all are kept.
+// removeOldest removes the oldest snapshot, and returns its name. It returns "" if no more than leastKept or all are
+// kept.
 func (d directory) removeOldest(now time.Time) (string, error) {
 	entries, err := os.ReadDir(d.path)
 	if err != nil {

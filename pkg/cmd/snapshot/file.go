@@ -30,8 +30,8 @@ func saveAs(open func() (io.ReadCloser, error), path string, stderr io.Writer) e
 	return nil
 }
 
-// saveFile makes a file of a snapshot, which must be whole, and returns its size in bytes. The file is compressed if its name
-// ends in ".gz". No other file is touched.
+// saveFile makes a file of a snapshot, which must be whole, and returns its size in bytes. The file is compressed if
+// its name ends in ".gz". No other file is touched.
 func saveFile(snapshot io.Reader, path string) (size int64, err error) {
 	if _, err := os.Stat(path); !os.IsNotExist(err) {
 		return 0, errors.Join(fmt.Errorf("%s exists already", path), err)

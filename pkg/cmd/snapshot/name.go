@@ -6,10 +6,11 @@ package snapshot
 import "time"
 
 const (
-	// fileTime is the format of the names of snapshots in a directory. Files with other names are neither counted nor removed.
+	// fileTime is the format of the names of snapshots in a directory. Files with other names are neither counted nor
+	// removed.
 	fileTime = "metacontroller-20060102T150405.000Z.db.gz"
-	// partMark is in the name of a part, which is a snapshot that is still being copied. It follows the name that the file gets
-	// when it is whole, and a random text follows it.
+	// partMark is in the name of a part, which is a snapshot that is still being copied. It follows the name that the
+	// file gets when it is whole, and a random text follows it.
 	partMark = ".part-"
 )
 

@@ -17,9 +17,10 @@ func newRestore() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "restore FILE --data-dir=DIRECTORY",
 		Short: "Make the storage of a data directory from a snapshot",
-		Long: `Makes the storage of a data directory from a snapshot, which may be compressed. No server may use the directory. If it
-has a storage, that is renamed and stays. Resource versions go on far above those of the snapshot and of the storages in the
-directory, so that clients that watch list again. If the restore is killed, run it again: until then no server starts.`,
+		Long: `Makes the storage of a data directory from a snapshot, which may be compressed. No server may use the
+directory. If it has a storage, that is renamed and stays. Resource versions go on far above those of the snapshot and
+of the storages in the directory, so that clients that watch list again. If the restore is killed, run it again: until
+then no server starts.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
 			if dataDir == "" {
@@ -29,9 +30,10 @@ directory, so that clients that watch list again. If the restore is killed, run 
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(command.ErrOrStderr(), "Restored %s in %s. Resource versions go on above %d.\n", args[0], dataDir, restored.Revision)
+			stderr := command.ErrOrStderr()
+			fmt.Fprintf(stderr, "Restored %s in %s. Resource versions go on above %d.\n", args[0], dataDir, restored.Revision)
 			if restored.Former != "" {
-				fmt.Fprintf(command.ErrOrStderr(), "The former storage is in %s now. Remove it when it is not needed.\n", restored.Former)
+				fmt.Fprintf(stderr, "The former storage is in %s now. Remove it when it is not needed.\n", restored.Former)
 			}
 			return nil
 		},

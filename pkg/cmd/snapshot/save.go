@@ -35,14 +35,15 @@ func newSave() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "save [FILE | -]",
 		Short: "Save a snapshot of the storage of a running server",
-		Long: `Saves a snapshot of the storage of a running server in FILE, or writes it to stdout. A FILE whose name ends in .gz is
-compressed. The server is reached through the cluster that it extends, with the kubeconfig of --kubeconfig, of $KUBECONFIG
-or of the Pod. The user needs the verb get on the resource snapshots of metacontroller.k8s.io.`,
+		Long: `Saves a snapshot of the storage of a running server in FILE, or writes it to stdout. A FILE whose name ends
+in .gz is compressed. The server is reached through the cluster that it extends, with the kubeconfig of --kubeconfig,
+of $KUBECONFIG or of the Pod. The user needs the verb get on the resource snapshots of metacontroller.k8s.io.`,
 		Example: `  metacontroller-apiserver snapshot save metacontroller.db.gz
   metacontroller-apiserver snapshot save --directory=/snapshots --keep=28`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
-			// A signal ends the save by an error, after which its part is removed. A second one ends the process at once.
+			// A signal ends the save by an error, after which its part is removed. A second one ends the process at
+			// once.
 			ctx, stop := signal.NotifyContext(command.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			context.AfterFunc(ctx, stop)
@@ -54,8 +55,8 @@ or of the Pod. The user needs the verb get on the resource snapshots of metacont
 	flags.StringVar(&s.context, "context", "", "The context of the kubeconfig.")
 	flags.StringVar(&s.directory, "directory", "", "Make a compressed file in this directory, with the time as its name. "+
 		"What a killed save has left there is removed by one that runs an hour later.")
-	flags.IntVar(&s.keep, "keep", 0, "With --directory, how many of these files are kept. 0 keeps all. On a full volume, the "+
-		"oldest are removed, down to three. Files with other names stay, and do not count.")
+	flags.IntVar(&s.keep, "keep", 0, "With --directory, how many of these files are kept. 0 keeps all. On a full "+
+		"volume, the oldest are removed, down to three. Files with other names stay, and do not count.")
 	return command
 }
 

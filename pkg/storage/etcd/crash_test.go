@@ -186,8 +186,8 @@ func TestASecondServerInOneProcessFailsAtOnceToo(t *testing.T) {
 	}
 }
 
-// A process that is killed in the first milliseconds of its life leaves a log without entries, with which etcd would wait for
-// other members.
+// A process that is killed in the first milliseconds of its life leaves a log without entries, with which etcd would
+// wait for other members.
 func TestAStorageWhoseFirstStartWasKilledStarts(t *testing.T) {
 	dir := t.TempDir()
 	etcdDir := storageOf(dir)

@@ -14,7 +14,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// firstStartName is an empty file beside the files of etcd, from before etcd makes them until it is ready for the first time.
+// firstStartName is an empty file beside the files of etcd, from before etcd makes them until it is ready for the first
+// time.
 const firstStartName = "first-start"
 
 // storageOf returns the directory of etcd in a data directory.
@@ -53,8 +54,8 @@ func makePrivate(dir string) error {
 	return nil
 }
 
-// beginFirstStart removes a storage whose first start never ended. Nothing was stored in it, and etcd may be unable to start with
-// it: it takes a log without entries for that of a member of a cluster, and waits for the others.
+// beginFirstStart removes a storage whose first start never ended. Nothing was stored in it, and etcd may be unable to
+// start with it: it takes a log without entries for that of a member of a cluster, and waits for the others.
 func beginFirstStart(logger klog.Logger, etcdDir string) error {
 	mark, member := filepath.Join(etcdDir, firstStartName), memberOf(etcdDir)
 	switch {
@@ -73,7 +74,8 @@ func beginFirstStart(logger klog.Logger, etcdDir string) error {
 	return syncDirectory(etcdDir)
 }
 
-// finishFirstStart returns before anything is stored, so that no later start takes the storage for one that was never ready.
+// finishFirstStart returns before anything is stored, so that no later start takes the storage for one that was never
+// ready.
 func finishFirstStart(etcdDir string) error {
 	err := os.Remove(filepath.Join(etcdDir, firstStartName))
 	if errors.Is(err, fs.ErrNotExist) {

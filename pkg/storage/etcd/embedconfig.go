@@ -17,7 +17,8 @@ const (
 	memberName  = "metacontroller"
 	peerAddress = "127.0.0.1:2380"
 
-	// electionMilliseconds is half of etcd's default: a single member waits for it at each start, and has no peers to hear from.
+	// electionMilliseconds is half of etcd's default: a single member waits for it at each start, and has no peers to
+	// hear from.
 	electionMilliseconds = 500
 
 	// progressInterval is how often an idle watch gets the current revision. It keeps the API
@@ -26,8 +27,9 @@ const (
 
 	// maxSegments is how many segments of the log, of 64 MB each, are kept beside those that etcd needs.
 	maxSegments = 2
-	// snapshotCount is the number of writes after which etcd no longer needs the segments before. With writes of the maximum
-	// size of 1.5 MiB that is after 150 MiB. etcd's default, 10,000 writes, is for members that have to catch up.
+	// snapshotCount is the number of writes after which etcd no longer needs the segments before. With writes of the
+	// maximum size of 1.5 MiB that is after 150 MiB. etcd's default, 10,000 writes, is for members that have to catch
+	// up.
 	snapshotCount = 100
 	// catchUpEntries is how many writes etcd keeps in memory for other members. There are none.
 	catchUpEntries = 100

@@ -13,8 +13,9 @@ import (
 // metricPrefix is the prefix of the names of etcd's metrics.
 const metricPrefix = "etcd_"
 
-// Metrics returns a gatherer of the metrics of the embedded etcd. etcd registers its metrics with Prometheus' default registry.
-// The metrics of the process and of the Go runtime in that registry are left out, because the API server has its own.
+// Metrics returns a gatherer of the metrics of the embedded etcd. etcd registers its metrics with Prometheus' default
+// registry. The metrics of the process and of the Go runtime in that registry are left out, because the API server has
+// its own.
 func (s *Server) Metrics() prometheus.Gatherer {
 	return prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
 		families, err := prometheus.DefaultGatherer.Gather()

@@ -22,24 +22,25 @@ import (
 	"go.uber.org/zap"
 )
 
-// revisionBump is by how much a restore raises the revision, as etcd advises: by more writes than there can have been since the
-// snapshot.
+// revisionBump is by how much a restore raises the revision, as etcd advises: by more writes than there can have been
+// since the snapshot.
 const revisionBump = 1_000_000_000
 
 // Restored says what Restore has done.
 type Restored struct {
-	// Revision is the one with which the storage goes on. All earlier ones count as compacted, so that watches from before
-	// list again.
+	// Revision is the one with which the storage goes on. All earlier ones count as compacted, so that watches from
+	// before list again.
 	Revision int64
 	// Former is where the storage is now that the data directory had, or "".
 	Former string
 }
 
-// Restore makes the storage of a data directory from a file with a snapshot, which may be compressed. The revision goes on above
-// those of the snapshot and of all storages that the data directory has. Nothing is removed: a storage that is there is renamed.
+// Restore makes the storage of a data directory from a file with a snapshot, which may be compressed. The revision goes
+// on above those of the snapshot and of all storages that the data directory has. Nothing is removed: a storage that is
+// there is renamed.
 //
-// The restored storage is made in "etcd.restoring" beside the former one. While that directory exists, no server starts, and
-// Restore can be run again.
+// The restored storage is made in "etcd.restoring" beside the former one. While that directory exists, no server
+// starts, and Restore can be run again.
 func Restore(path, dataDir string) (restored *Restored, err error) {
 	if dataDir, err = filepath.Abs(dataDir); err != nil {
 		return nil, err
@@ -60,8 +61,10 @@ func Restore(path, dataDir string) (restored *Restored, err error) {
 	if restored.Former, err = setAside(dataDir, time.Now()); err != nil {
 		return nil, err
 	}
-	return restored, errors.Join(
-		os.Rename(storageOf(restoringIn(dataDir)), storageOf(dataDir)), os.RemoveAll(restoringIn(dataDir)), syncDirectory(dataDir))
+	if err := os.Rename(storageOf(restoringIn(dataDir)), storageOf(dataDir)); err != nil {
+		return nil, err // no server starts with what is there
+	}
+	return restored, errors.Join(os.RemoveAll(restoringIn(dataDir)), syncDirectory(dataDir))
 }
 
 func restoringIn(dataDir string) string { return storageOf(dataDir) + ".restoring" }
@@ -69,7 +72,8 @@ func restoringIn(dataDir string) string { return storageOf(dataDir) + ".restorin
 // refuseUnfinishedRestore returns an error if a restore into a data directory was interrupted.
 func refuseUnfinishedRestore(dataDir string) error {
 	if restoring := restoringIn(dataDir); fileutil.Exist(restoring) {
-		return fmt.Errorf("a restore has not finished, and left %s: run `metacontroller-apiserver snapshot restore` again", restoring)
+		return fmt.Errorf("a restore has not finished, and left %s: "+
+			"run `metacontroller-apiserver snapshot restore` again", restoring)
 	}
 	return nil
 }
@@ -127,8 +131,8 @@ func syncTree(dir string) error {
 	})
 }
 
-// lastRevisionIn returns the last revision of all storages in a data directory: of the present one, and of those that former
-// restores have set aside. It passes over one that cannot be read.
+// lastRevisionIn returns the last revision of all storages in a data directory: of the present one, and of those that
+// former restores have set aside. It passes over one that cannot be read.
 func lastRevisionIn(dataDir string) (last int64) {
 	databases, _ := filepath.Glob(filepath.Join(storageOf(dataDir)+"*", "member", "snap", "db")) // the pattern is valid
 	for _, database := range databases {

@@ -140,8 +140,8 @@ func ended(t *testing.T, dir string, use func(*Server, *clientv3.Client)) (seen 
 	return seen
 }
 
-// A client that has watched a storage must not go on where a restored one is by chance. An operator who looks for the snapshot to
-// go back to restores several, one after another.
+// A client that has watched a storage must not go on where a restored one is by chance. An operator who looks for the
+// snapshot to go back to restores several, one after another.
 func TestRevisionsRiseThroughAllTheLivesOfAStorage(t *testing.T) {
 	dir := shortTempDir(t)
 	var first, second string // of the first life, and of one that was restored
@@ -254,14 +254,15 @@ func TestWhatIsNotRestored(t *testing.T) {
 	zipped := readFile(t, compressed(t, whole))
 	etcdDir, _ := endedWith(t, "old")
 	used := filepath.Dir(etcdDir)
+	const notWhole = "not a whole snapshot"
 	for name, test := range map[string]struct {
 		path, dataDir string
 		words         []string
 	}{
-		"a file that is cut off":             {writeFile(t, "cut", content[:len(content)-4096]), used, []string{"cut", "not a whole snapshot"}},
-		"a compressed file that is cut off":  {writeFile(t, "cut.gz", zipped[:len(zipped)/2]), used, []string{"cut.gz", "not a whole snapshot"}},
+		"a file that is cut off":             {writeFile(t, "cut", content[:len(content)-4096]), used, []string{"cut", notWhole}},
+		"a compressed file that is cut off":  {writeFile(t, "cut.gz", zipped[:len(zipped)/2]), used, []string{"cut.gz", notWhole}},
 		"a file with another byte":           {writeFile(t, "damaged", damaged), used, []string{"damaged", "checksum is wrong"}},
-		"no snapshot":                        {writeFile(t, "text", []byte("text")), used, []string{"text", "not a whole snapshot"}},
+		"no snapshot":                        {writeFile(t, "text", []byte("text")), used, []string{"text", notWhole}},
 		"no file":                            {filepath.Join(t.TempDir(), "none"), used, []string{"none", "no such file"}},
 		"a directory that a server is using": {whole, inUse, []string{"is in use", "lock"}},
 	} {
@@ -318,16 +319,17 @@ func TestARestoreThatWasKilledAnywhereLosesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	const setAside = "etcd.before-20260101T000000.000000Z"
+	type directories map[string]string // by their names, what they are copies of
 	for name, test := range map[string]struct {
-		left   map[string]string // by their names, what directories are copies of
-		former string            // the directory that has the old storage after the restore was run again
+		left   directories
+		former string // the directory that has the old storage after the restore was run again
 	}{
-		"beside the old storage, with a half copy":  {map[string]string{"etcd": old, "etcd.restoring/etcd": half}, "etcd.before-*"},
-		"beside the old storage, with a whole copy": {map[string]string{"etcd": old, "etcd.restoring/etcd": restored}, "etcd.before-*"},
-		"when the old storage was set aside":        {map[string]string{setAside: old, "etcd.restoring/etcd": restored}, setAside},
-		"when the restored one was in its place":    {map[string]string{setAside: old, "etcd": restored, "etcd.restoring": t.TempDir()}, setAside},
-		"in a new directory, with a half copy":      {map[string]string{"etcd.restoring/etcd": half}, ""},
-		"in a new directory, with a whole copy":     {map[string]string{"etcd.restoring/etcd": restored}, ""},
+		"beside the old storage, with a half copy":  {directories{"etcd": old, "etcd.restoring/etcd": half}, "etcd.before-*"},
+		"beside the old storage, with a whole copy": {directories{"etcd": old, "etcd.restoring/etcd": restored}, "etcd.before-*"},
+		"when the old storage was set aside":        {directories{setAside: old, "etcd.restoring/etcd": restored}, setAside},
+		"when the restored one was in its place":    {directories{setAside: old, "etcd": restored, "etcd.restoring": t.TempDir()}, setAside},
+		"in a new directory, with a half copy":      {directories{"etcd.restoring/etcd": half}, ""},
+		"in a new directory, with a whole copy":     {directories{"etcd.restoring/etcd": restored}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := shortTempDir(t)

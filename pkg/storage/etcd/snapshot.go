@@ -22,8 +22,8 @@ import (
 )
 
 // Snapshot takes a snapshot, while the server goes on serving: a copy of the database with a checksum at the end, as
-// `etcdctl snapshot save` makes it. The context bounds the reading, too. Until the reader is closed, the database keeps what is
-// deleted in the meantime.
+// `etcdctl snapshot save` makes it. The context bounds the reading, too. Until the reader is closed, the database keeps
+// what is deleted in the meantime.
 func (s *Server) Snapshot(ctx context.Context) (io.ReadCloser, error) {
 	client, err := s.connect()
 	if err != nil {
@@ -83,7 +83,9 @@ func inspect(plain string) (*SnapshotInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &SnapshotInfo{Revision: status.Revision, Keys: status.TotalKey, Size: status.TotalSize, Version: status.Version}, nil
+	return &SnapshotInfo{
+		Revision: status.Revision, Keys: status.TotalKey, Size: status.TotalSize, Version: status.Version,
+	}, nil
 }
 
 // plainSnapshot checks a file with a snapshot, and makes one in a directory that is not compressed.
@@ -100,7 +102,8 @@ func plainSnapshot(path, dir string) (plain string, err error) {
 	return into.Name(), errors.Join(decompress(from, into), into.Close())
 }
 
-// decompress copies a snapshot, and verifies its checksum. A gzip file begins with two bytes that no database begins with.
+// decompress copies a snapshot, and verifies its checksum. A gzip file begins with two bytes that no database begins
+// with.
 func decompress(from io.Reader, into io.Writer) error {
 	buffered := bufio.NewReader(from)
 	var content io.Reader = buffered

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// warnOfQuota logs when the quota is not below half of the volume. A defragmentation writes a second copy of the database, and
-// etcd ends when its volume is full.
+// warnOfQuota logs when the quota is not below half of the volume. A defragmentation writes a second copy of the
+// database, and etcd ends when its volume is full.
 func (s *Server) warnOfQuota(dataDir string, quotaBytes int64) {
 	quota := cmp.Or(quotaBytes, storage.DefaultQuotaBytes)
 	volume, err := measureVolume(dataDir)
@@ -26,14 +26,15 @@ func (s *Server) warnOfQuota(dataDir string, quotaBytes int64) {
 		return
 	}
 	if quota >= volume.size/2 {
-		s.logger.Error(nil, "The quota of the storage is not below half of the size of its volume: lower --etcd-quota-backend-bytes, "+
-			"or enlarge the volume. A volume that is full before the quota is reached ends the server",
+		s.logger.Error(nil, "The quota of the storage is not below half of the size of its volume: "+
+			"lower --etcd-quota-backend-bytes, or enlarge the volume. A volume that is full before the quota is reached ends the server",
 			"dataDir", dataDir, "quota", sizeText(quota), "volume", sizeText(volume.size))
 	}
 }
 
-// leaveNoSpaceAlarm compacts and defragments the storage if its alarm NOSPACE is raised, and disarms the alarm if there is room
-// then. Etcd raises the alarm when the database reaches its quota, and refuses writes until the alarm is disarmed.
+// leaveNoSpaceAlarm compacts and defragments the storage if its alarm NOSPACE is raised, and disarms the alarm if there
+// is room then. Etcd raises the alarm when the database reaches its quota, and refuses writes until the alarm is
+// disarmed.
 func (s *Server) leaveNoSpaceAlarm(ctx context.Context) error {
 	client, err := s.connect()
 	if err != nil {
@@ -52,7 +53,9 @@ func (s *Server) leaveNoSpaceAlarm(ctx context.Context) error {
 	return nil
 }
 
-func (s *Server) makeRoom(ctx context.Context, client *clientv3.Client, revision int64, alarm *etcdserverpb.AlarmMember) error {
+func (s *Server) makeRoom(
+	ctx context.Context, client *clientv3.Client, revision int64, alarm *etcdserverpb.AlarmMember,
+) error {
 	_, err := client.Compact(ctx, revision, clientv3.WithCompactPhysical())
 	if err != nil && !errors.Is(err, rpctypes.ErrCompacted) {
 		return fmt.Errorf("compact: %w", err)

@@ -14,8 +14,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// fill puts keys until one is refused, and returns their number and the refusal. There are as many keys as given: each further
-// write makes a new version of one of them.
+// fill puts keys until one is refused, and returns their number and the refusal. There are as many keys as given: each
+// further write makes a new version of one of them.
 func fill(t *testing.T, client *clientv3.Client, keys int) (writes int, refusal error) {
 	t.Helper()
 	value := strings.Repeat("x", valueBytes)
@@ -27,7 +27,9 @@ func fill(t *testing.T, client *clientv3.Client, keys int) (writes int, refusal 
 }
 
 // restart closes a server and its client, and starts another one, which logs to said.
-func restart(t *testing.T, server *Server, client *clientv3.Client, config Config) (*clientv3.Client, *strings.Builder) {
+func restart(
+	t *testing.T, server *Server, client *clientv3.Client, config Config,
+) (*clientv3.Client, *strings.Builder) {
 	t.Helper()
 	_ = client.Close()
 	if err := server.Close(); err != nil {
@@ -62,7 +64,7 @@ func TestADatabaseThatReachedItsQuotaTakesWritesAgainAfterARestart(t *testing.T)
 		says    string
 	}{
 		"with former versions of a few objects": {keys: 10, quota: 16 * mebi, says: "Storage takes writes again"},
-		"when objects have been deleted":        {keys: 100_000, deletes: true, quota: 16 * mebi, says: "Storage takes writes again"},
+		"when objects have been deleted":        {keys: 100_000, deletes: true, quota: 16 * mebi, says: "takes writes again"},
 		"with a larger quota":                   {keys: 100_000, quota: 32 * mebi, says: "Storage takes writes again"},
 		"unless its objects need all of it": {keys: 100_000, quota: 12 * mebi, refuses: true,
 			says: "of the quota of 12 MiB: delete objects"},

@@ -188,7 +188,7 @@ var differing = []struct {
 	{regexp.MustCompile(`was written \d+ times in a row`), "was written <count> times in a row"},
 	{regexp.MustCompile(`the next write waits \S+,`), "the next write waits <duration>,"},
 	// What the resolver of the machine says of a name that does not exist.
-	{regexp.MustCompile(`lookup (\S+\.invalid)( on \S+)?: [^"\n;]*`), "lookup $1: no such host"},
+	{regexp.MustCompile(`lookup (\S+\.invalid)( on \S+)?: [^"\n;(]*[^"\n;( ]`), "lookup $1: no such host"},
 }
 
 // normal replaces what is different in each run.
