@@ -22,5 +22,10 @@ if [[ ${FORCE:-} != 1 && -n $($kubectl get apiservice "$apiservice" --ignore-not
     exit 1
   fi
 fi
+namespace=$($kubectl get apiservice "$apiservice" --ignore-not-found -o jsonpath='{.spec.service.namespace}')
 $kubectl delete apiservice "$apiservice" v1alpha1.migration.metacontroller.k8s.io --ignore-not-found
 $kubectl delete -k "$1" --ignore-not-found
+# Its Lease keeps servers with another storage from running, also where the namespace stays.
+if [[ -n $namespace ]]; then
+  $kubectl delete lease --namespace "$namespace" --selector metacontroller.k8s.io/storage --ignore-not-found
+fi

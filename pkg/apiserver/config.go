@@ -47,8 +47,9 @@ type ExtraConfig struct {
 	// Live are the kinds whose objects the controllers have in memory.
 	Live metacontrollerrest.Live
 
-	// Peers are served beside the API; nil if there are none.
-	Peers *Peers
+	// LeaderProxy passes on what only the process that runs the controllers can answer; nil if there is no other
+	// process.
+	LeaderProxy *LeaderProxy
 
 	// Reviews answers SyncReviews; nil if there is no controller loop.
 	Reviews syncreview.Reviewer
@@ -74,7 +75,9 @@ func NewConfig(scheme *runtime.Scheme) *Config {
 	}
 	made := &Config{GenericConfig: generic, scheme: scheme}
 	generic.BuildHandlerChainFunc = func(handler http.Handler, config *genericapiserver.Config) http.Handler {
-		chain := genericapiserver.DefaultBuildHandlerChain(unreadable.Explain(endWatches(handler, made.ExtraConfig.Leading)), config)
+		served := unreadable.Explain(endWatches(handler, made.ExtraConfig.Leading))
+		served = made.ExtraConfig.LeaderProxy.wrap(served, config.Serializer)
+		chain := genericapiserver.DefaultBuildHandlerChain(served, config)
 		return spreadConnections(chain, config.GoawayChance, config.ShutdownInitiatedNotify())
 	}
 	return made
@@ -97,7 +100,7 @@ func (c *Config) Complete() (CompletedConfig, error) {
 	if err := allowDiscovery(&c.GenericConfig.Authorization); err != nil {
 		return CompletedConfig{}, err
 	}
-	if err := c.ExtraConfig.Peers.allow(&c.GenericConfig.Config); err != nil {
+	if err := c.ExtraConfig.LeaderProxy.applyTo(&c.GenericConfig.Config); err != nil {
 		return CompletedConfig{}, err
 	}
 	awaitFrontProxy(&c.GenericConfig.Config)

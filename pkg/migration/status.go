@@ -64,7 +64,7 @@ func runs(of *unstructured.Unstructured) error {
 	return nil
 }
 
-// readyOf returns the condition Ready of a controller object, or that of each of its shards.
+// readyOf returns the condition Ready of a controller object, if it has one.
 func readyOf(of *unstructured.Unstructured) ([]metav1.Condition, error) {
 	content, _, err := unstructured.NestedMap(of.Object, "status")
 	if err != nil {
@@ -74,18 +74,8 @@ func readyOf(of *unstructured.Unstructured) ([]metav1.Condition, error) {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, &status); err != nil {
 		return nil, err
 	}
-	conditions := [][]metav1.Condition{status.Conditions}
-	if len(status.Shards) > 0 {
-		conditions = nil
-		for _, shard := range status.Shards {
-			conditions = append(conditions, shard.Conditions)
-		}
+	if ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady); ready != nil {
+		return []metav1.Condition{*ready}, nil
 	}
-	var all []metav1.Condition
-	for _, of := range conditions {
-		if ready := meta.FindStatusCondition(of, v1alpha1.ConditionReady); ready != nil {
-			all = append(all, *ready)
-		}
-	}
-	return all, nil
+	return nil, nil
 }

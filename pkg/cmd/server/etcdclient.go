@@ -13,8 +13,6 @@ import (
 	"go.uber.org/zap"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/klog/v2"
-
-	"github.com/metacontroller/metacontroller-apiserver/pkg/storage/move"
 )
 
 // etcdClient returns a client of the etcd that objects are stored in, and the function that closes it.
@@ -35,15 +33,4 @@ func etcdClient(ctx context.Context, storage storagebackend.Config) (_ *clientv3
 			klog.FromContext(ctx).Error(err, "Failed to close the connections to the etcd")
 		}
 	}, nil
-}
-
-// awaitObjects returns when all objects are in the etcd of --etcd-servers: a move of them may be under way.
-func (o *Options) awaitObjects(ctx context.Context) error {
-	storage := o.Recommended.Etcd.StorageConfig
-	client, closeClient, err := etcdClient(ctx, storage)
-	if err != nil {
-		return err
-	}
-	defer closeClient()
-	return move.Await(ctx, client, storage.Prefix)
 }

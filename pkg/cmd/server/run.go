@@ -60,7 +60,7 @@ func (o *Options) run(ctx context.Context, seams seams) (err error) {
 		defer func() { err = errors.Join(err, closeStorage()) }()
 	} else {
 		klog.FromContext(ctx).Info("Storing objects in an external etcd", "servers", o.etcdServers(""))
-		if err := o.awaitObjects(ctx); err != nil {
+		if err := o.awaitEtcd(ctx); err != nil {
 			return err
 		}
 	}

@@ -6,7 +6,6 @@ package hosted
 import (
 	"context"
 	"encoding/binary"
-	"fmt"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -81,11 +80,7 @@ func newSettledParents(settled *Settled, spec *Spec) *settledParents {
 		_, _ = seed.Write([]byte{0})
 	}
 	add(settled.Build)
-	part := spec.UID
-	if !spec.Shard.IsAll() {
-		part += types.UID(fmt.Sprintf("-%d-of-%d", spec.Shard.Index, spec.Shard.Of))
-	}
-	add(string(part))
+	add(string(spec.UID))
 	_, _ = seed.Write(binary.LittleEndian.AppendUint64(nil, uint64(spec.Generation)))
 	for _, target := range spec.Targets {
 		add(target.Type.String())
@@ -93,7 +88,7 @@ func newSettledParents(settled *Settled, spec *Spec) *settledParents {
 	for _, child := range spec.Children {
 		add(child.String())
 	}
-	return &settledParents{store: settled.Store, controller: part, seed: seed.Sum64(), syncAll: settled.SyncAll}
+	return &settledParents{store: settled.Store, controller: spec.UID, seed: seed.Sum64(), syncAll: settled.SyncAll}
 }
 
 // hash returns the hash of what a sync of a parent depends on; zero if the parent cannot be settled.

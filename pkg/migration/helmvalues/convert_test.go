@@ -96,13 +96,13 @@ serviceAccount:
 `},
 		"flags": {`commandArgs: [--workers, "10", -zap-encoder=console, --leader-election, --apply-strategy=server-side-apply, --zap-devel=true, --never-heard-of=1, word]`, head +
 			`# These are left out:
-#   commandArgs: --leader-election: one replica needs no election, and several share the controllers: see etcd.servers
 #   commandArgs: --zap-devel: set -v and --logging-format
 #   commandArgs: --never-heard-of: Metacontroller has no such flag that is known here
 #   commandArgs: "word" is no flag
 commandArgs:
 - --workers=10
 - --logging-format=text
+- --leader-election
 - --apply-strategy=server-side-apply
 `},
 		"values of older charts": {`{zap: {logLevel: debug, encoder: json}, discoveryInterval: 10s, cacheFlushInterval: 5m, commandArgs: ["--discovery-interval=20s"]}`, head +

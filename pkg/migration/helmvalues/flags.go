@@ -13,22 +13,18 @@ import (
 func keptFlags() []string {
 	return []string{
 		"apply-strategy", "apply-strategy-ssa-field-manager", "cache-flush-interval", "client-go-burst", "client-go-qps", "discovery-interval",
-		"events-burst", "events-qps", "kubeconfig", "metrics-address", "pprof-address", "target-label-selector", "workers",
+		"events-burst", "events-qps", "kubeconfig", "leader-election", "leader-election-id", "leader-election-namespace",
+		"leader-election-resource-lock", "metrics-address", "pprof-address", "target-label-selector", "workers",
 	}
 }
 
 // droppedFlags returns those that mean nothing here, with the reason. What nobody would miss has none.
 func droppedFlags() map[string]string {
-	const election = "one replica needs no election, and several share the controllers: see etcd.servers"
 	return map[string]string{
-		"health-probe-bind-address":     "",
-		"leader-election":               election,
-		"leader-election-id":            election,
-		"leader-election-namespace":     election,
-		"leader-election-resource-lock": election,
-		"zap-devel":                     "set -v and --logging-format",
-		"zap-stacktrace-level":          "there are no stack traces of errors",
-		"zap-time-encoding":             "times are as those of Kubernetes",
+		"health-probe-bind-address": "",
+		"zap-devel":                 "set -v and --logging-format",
+		"zap-stacktrace-level":      "there are no stack traces of errors",
+		"zap-time-encoding":         "times are as those of Kubernetes",
 	}
 }
 

@@ -1,0 +1,94 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/storage/identity"
+)
+
+const (
+	etcdRetryPeriod    = time.Second
+	etcdRequestTimeout = 5 * time.Second
+)
+
+// awaitEtcd returns when the etcd of --etcd-servers answers, and logs that it waits. The library would give up after
+// a while, and a process that ends again and again is started again later and later.
+func (o *Options) awaitEtcd(ctx context.Context) error {
+	client, closeClient, err := etcdClient(ctx, o.Recommended.Etcd.StorageConfig)
+	if err != nil {
+		return err
+	}
+	defer closeClient()
+	logger, logged := klog.FromContext(ctx), ""
+	return wait.PollUntilContextCancel(ctx, etcdRetryPeriod, true, func(ctx context.Context) (bool, error) {
+		asking, cancel := context.WithTimeout(ctx, etcdRequestTimeout)
+		defer cancel()
+		_, err := client.Get(asking, o.Recommended.Etcd.StorageConfig.Prefix, clientv3.WithCountOnly())
+		if err != nil && ctx.Err() == nil && err.Error() != logged {
+			logged = err.Error()
+			logger.Error(err, "The etcd cannot be reached: the server starts when it can", "servers", client.Endpoints())
+		}
+		return err == nil, nil
+	})
+}
+
+// storageIdentity finds out the ID of the storage, and makes sure that it is of the cluster.
+type storageIdentity struct {
+	host    kubernetes.Interface
+	storage storagebackend.Config
+	// exclusive is true for the etcd inside this process.
+	exclusive bool
+}
+
+// claim returns the ID. The error may be that the storage is of another cluster.
+func (i *storageIdentity) claim(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, hostRequestTimeout)
+	defer cancel()
+	system, err := i.host.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	if err == nil && system.UID == "" {
+		err = errors.New("it has no UID")
+	}
+	if err != nil {
+		return "", fmt.Errorf("read namespace %s, whose UID identifies the cluster: %w", metav1.NamespaceSystem, err)
+	}
+	client, closeClient, err := etcdClient(ctx, i.storage)
+	if err != nil {
+		return "", err
+	}
+	defer closeClient()
+	return identity.Storage{Client: client, Prefix: i.storage.Prefix, Exclusive: i.exclusive}.Claim(ctx, system.UID)
+}
+
+// await returns the ID when it is known, or if ctx ends. It returns an error if the storage is of another cluster.
+func (i *storageIdentity) await(ctx context.Context) (id string, err error) {
+	logged := ""
+	err = wait.PollUntilContextCancel(ctx, etcdRetryPeriod, true, func(ctx context.Context) (bool, error) {
+		var err error
+		id, err = i.claim(ctx)
+		if identity.IsOfOtherCluster(err) {
+			return false, err
+		}
+		if err != nil && ctx.Err() == nil && err.Error() != logged {
+			logged = err.Error()
+			klog.FromContext(ctx).Error(err, "No controllers run until it is known to which cluster the storage belongs")
+		}
+		return err == nil, nil
+	})
+	if ctx.Err() != nil {
+		return "", nil
+	}
+	return id, err
+}
