@@ -5,6 +5,7 @@ package replicas
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -73,7 +74,7 @@ func startEtcd(t testing.TB) *etcd {
 		}
 	})
 	e.flags = []string{"--etcd-servers=" + strings.Join(e.clients, ","), "--etcd-cafile=" + e.path("ca.crt"),
-		"--etcd-certfile=" + e.path("client.crt"), "--etcd-keyfile=" + e.path("client.key"), "--etcd-prefix=/" + filepath.Base(e.dir)}
+		"--etcd-certfile=" + e.path("client.crt"), "--etcd-keyfile=" + e.path("client.key"), "--etcd-prefix=" + e.prefix()}
 	return e
 }
 
@@ -135,8 +136,7 @@ func (e *etcd) kill(member int) {
 
 // isHealthy returns an error unless a member takes part in reading.
 func (e *etcd) isHealthy(ctx context.Context, member int) error {
-	info := transport.TLSInfo{TrustedCAFile: e.path("ca.crt"), CertFile: e.path("client.crt"), KeyFile: e.path("client.key")}
-	config, err := info.ClientConfig()
+	config, err := e.tls()
 	if err != nil {
 		return err
 	}
@@ -149,6 +149,14 @@ func (e *etcd) isHealthy(ctx context.Context, member int) error {
 	_, err = client.Get(ctx, "health")
 	return errors.Join(err, client.Close())
 }
+
+// tls returns what a client shows, and whom it trusts.
+func (e *etcd) tls() (*tls.Config, error) {
+	info := transport.TLSInfo{TrustedCAFile: e.path("ca.crt"), CertFile: e.path("client.crt"), KeyFile: e.path("client.key")}
+	return info.ClientConfig()
+}
+
+func (e *etcd) prefix() string { return "/" + filepath.Base(e.dir) }
 
 func (e *etcd) path(name string) string { return filepath.Join(e.dir, name) }
 
