@@ -146,7 +146,14 @@ func newPair(t *testing.T) pair {
 	return p
 }
 
-func ask(t *testing.T, server *httptest.Server, method, path, as string, header ...string) (*http.Response, string) {
+// answer is what a client gets.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+func ask(t *testing.T, server *httptest.Server, method, path, as string, header ...string) answer {
 	t.Helper()
 	asked, err := http.NewRequestWithContext(t.Context(), method, server.URL+path, strings.NewReader("body"))
 	if err != nil {
@@ -162,13 +169,13 @@ func ask(t *testing.T, server *httptest.Server, method, path, as string, header 
 	}
 	defer func() { _ = response.Body.Close() }()
 	if asked.URL.Query().Get("watch") == "true" {
-		return response, ""
+		return answer{response.StatusCode, response.Header, ""}
 	}
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return response, string(body)
+	return answer{response.StatusCode, response.Header, string(body)}
 }
 
 const ours = "/apis/metacontroller.k8s.io/v1alpha1/"
@@ -186,7 +193,7 @@ func TestTheLeaderAnswersForTheSameUser(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			method, path, _ := strings.Cut(path, " ")
-			_, got := ask(t, p.other, method, path, "jane")
+			got := ask(t, p.other, method, path, "jane").body
 			if want := fmt.Sprintf("%s %s as jane of [group of jane] with body", method, path); got != want {
 				t.Errorf("the answer is %q, want %q", got, want)
 			}
@@ -203,7 +210,7 @@ func TestOnlyAReplicaNamesAnotherUser(t *testing.T) {
 		"somebody else, for what the leader has": {http.MethodGet, ours + "syncs", "eve", "as eve of [group of eve]"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, got := ask(t, p.leads, test.method, test.path, test.as, named...); !strings.Contains(got, test.want) {
+			if got := ask(t, p.leads, test.method, test.path, test.as, named...).body; !strings.Contains(got, test.want) {
 				t.Errorf("the answer is %q, want %q in it", got, test.want)
 			}
 		})
@@ -212,21 +219,21 @@ func TestOnlyAReplicaNamesAnotherUser(t *testing.T) {
 
 func TestWithoutALeaderTheClientTriesAgain(t *testing.T) {
 	p := newPair(t)
-	expect := func(why string, response *http.Response, body, says string) {
+	expect := func(why string, got answer, says string) {
 		t.Helper()
-		if response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") == "" || !strings.Contains(body, says) {
-			t.Errorf("%s, the answer is %s %v: %s", why, response.Status, response.Header, body)
+		if got.status != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" || !strings.Contains(got.body, says) {
+			t.Errorf("%s, the answer is %+v", why, got)
 		}
 	}
-	response, body := ask(t, p.other, http.MethodGet, ours+"syncs", "jane", passedOnHeader, "true")
-	expect("if it was passed on already", response, body, "no server runs the controllers")
+	got := ask(t, p.other, http.MethodGet, ours+"syncs", "jane", passedOnHeader, "true")
+	expect("if it was passed on already", got, "no server runs the controllers")
 	p.leads.CloseClientConnections()
 	p.leads.Close()
-	response, body = ask(t, p.other, http.MethodGet, ours+"syncs", "jane")
-	expect("if the leader has ended", response, body, "passing the request on")
+	got = ask(t, p.other, http.MethodGet, ours+"syncs", "jane")
+	expect("if the leader has ended", got, "passing the request on")
 	p.follows.address = ""
-	response, body = ask(t, p.other, http.MethodGet, ours+"syncs", "jane")
-	expect("if there is none", response, body, `"reason":"ServiceUnavailable"`)
+	got = ask(t, p.other, http.MethodGet, ours+"syncs", "jane")
+	expect("if there is none", got, `"reason":"ServiceUnavailable"`)
 }
 
 // A process that was stopped keeps its connections.

@@ -310,7 +310,11 @@ func TestNothingIsWrittenAfterTheRenewDeadline(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := through.RoundTrip(request); !errors.Is(err, test.err) {
+			response, err := through.RoundTrip(request)
+			if err == nil {
+				err = response.Body.Close()
+			}
+			if !errors.Is(err, test.err) {
 				t.Errorf("the error is %v, want %v", err, test.err)
 			}
 		}

@@ -86,12 +86,12 @@ func TestOneOfThreeServersRunsTheControllers(t *testing.T) {
 func (f *fleet) expectNoLeader(from *replica) {
 	f.Helper()
 	f.eventually(func(ctx context.Context) error {
-		response, err := f.get(ctx, from, "/apis/metacontroller.k8s.io/v1alpha1/syncs")
+		status, header, err := f.get(ctx, from, "/apis/metacontroller.k8s.io/v1alpha1/syncs")
 		if err != nil {
 			return err
 		}
-		if response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") == "" {
-			return fmt.Errorf("%s is answered, with %v", response.Status, response.Header)
+		if status != http.StatusServiceUnavailable || header.Get("Retry-After") == "" {
+			return fmt.Errorf("%d is answered, with %v", status, header)
 		}
 		return nil
 	})
@@ -114,8 +114,8 @@ func (f *fleet) expectOutageOfEtcdSurvived(leads *replica) {
 		}
 		probing.Go(func() {
 			for ; ctx.Err() == nil; <-time.After(time.Second) {
-				response, err := f.get(f.Context(), one, "/livez?exclude=etcd")
-				if err != nil || response.StatusCode != http.StatusOK {
+				status, _, err := f.get(f.Context(), one, "/livez?exclude=etcd")
+				if err != nil || status != http.StatusOK {
 					f.Errorf("%s after the outage began, %s fails the probe of liveness: %v", time.Since(since), one.name, err)
 				}
 			}
@@ -146,9 +146,9 @@ func (f *fleet) expectOutageOfEtcdSurvived(leads *replica) {
 
 // ready returns an error unless a replica is ready.
 func (f *fleet) ready(ctx context.Context, one *replica) error {
-	response, err := f.get(ctx, one, "/readyz")
-	if err == nil && response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s answers %s", one.name, response.Status)
+	status, _, err := f.get(ctx, one, "/readyz")
+	if err == nil && status != http.StatusOK {
+		err = fmt.Errorf("%s answers %d", one.name, status)
 	}
 	return err
 }

@@ -4,9 +4,7 @@
 package replicas
 
 import (
-	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -132,22 +130,6 @@ func (e *etcd) kill(member int) {
 		e.Error(err)
 	}
 	e.members[member] = nil
-}
-
-// isHealthy returns an error unless a member takes part in reading.
-func (e *etcd) isHealthy(ctx context.Context, member int) error {
-	config, err := e.tls()
-	if err != nil {
-		return err
-	}
-	client, err := clientv3.New(clientv3.Config{Endpoints: e.clients[member : member+1], TLS: config, Logger: zap.NewNop()})
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	_, err = client.Get(ctx, "health")
-	return errors.Join(err, client.Close())
 }
 
 // tls returns what a client shows, and whom it trusts.

@@ -329,22 +329,22 @@ func (f *fleet) configOf(replica *replica) *rest.Config {
 }
 
 // get asks a replica for a path once.
-func (f *fleet) get(ctx context.Context, from *replica, path string) (*http.Response, error) {
+func (f *fleet) get(ctx context.Context, from *replica, path string) (status int, header http.Header, err error) {
 	f.Helper()
 	config := f.configOf(from)
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, config.Host+path, nil)
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
-	return response, response.Body.Close()
+	return response.StatusCode, response.Header, response.Body.Close()
 }
