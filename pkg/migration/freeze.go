@@ -114,16 +114,8 @@ func (m *Migration) freeze(ctx context.Context, counts side) error {
 
 // untilFrozen waits until who serves the API refuses writes.
 func (m *Migration) untilFrozen(ctx context.Context) error {
-	probe := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": group + "/" + servedVersion, "kind": "DecoratorController", "metadata": map[string]any{"name": "migration-probe"},
-		"spec": map[string]any{"resources": []any{map[string]any{"apiVersion": "v1", "resource": "configmaps"}},
-			"hooks": map[string]any{
-				"sync": map[string]any{"webhook": map[string]any{"url": "http://migration-probe.invalid"}},
-			}},
-	}}
 	return m.until(ctx, "that writes to the API are refused", func(ctx context.Context) error {
-		_, err := m.dynamic.Resource(kinds()[1].in(servedVersion)).Create(ctx, probe,
-			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: policyName + "-probe"})
+		err := m.probe(ctx)
 		switch {
 		case err == nil:
 			return errors.New("they are not yet")
@@ -132,6 +124,20 @@ func (m *Migration) untilFrozen(ctx context.Context) error {
 		}
 		return nil
 	})
+}
+
+// probe returns the error of a write that is not stored.
+func (m *Migration) probe(ctx context.Context) error {
+	probe := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": group + "/" + servedVersion, "kind": "DecoratorController", "metadata": map[string]any{"name": "migration-probe"},
+		"spec": map[string]any{"resources": []any{map[string]any{"apiVersion": "v1", "resource": "configmaps"}},
+			"hooks": map[string]any{
+				"sync": map[string]any{"webhook": map[string]any{"url": "http://migration-probe.invalid"}},
+			}},
+	}}
+	_, err := m.dynamic.Resource(kinds()[1].in(servedVersion)).Create(ctx, probe,
+		metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: policyName + "-probe"})
+	return err
 }
 
 func (m *Migration) changePolicy(ctx context.Context, change func(*admissionv1.ValidatingAdmissionPolicy)) error {
@@ -172,6 +178,14 @@ func (m *Migration) thaw(ctx context.Context) error {
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("remove the ValidatingAdmissionPolicy %s and its binding: %w", policyName, err)
 	}
-	m.say("writes to the API are accepted again")
-	return nil
+	err = m.until(ctx, "that writes to the API are accepted", func(ctx context.Context) error {
+		if err := m.probe(ctx); err != nil && strings.Contains(err.Error(), policyName) {
+			return err
+		}
+		return nil
+	})
+	if err == nil {
+		m.say("writes to the API are accepted again")
+	}
+	return err
 }

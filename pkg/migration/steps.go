@@ -44,7 +44,7 @@ func (m *Migration) Switch(ctx context.Context) error {
 	if err := m.moveToServer(ctx); err != nil {
 		return m.undo(ctx, err, func(ctx context.Context) error {
 			if now.leadsHere { // as before
-				return m.thaw(ctx)
+				return errors.Join(m.thaw(ctx), m.startOriginal(ctx))
 			}
 			return m.serveFromDefinitions(ctx, (*Migration).cleanCopies)
 		})
