@@ -34,6 +34,10 @@ func (m *Migration) Check(ctx context.Context) error {
 	}
 	is, next := now.describe()
 	m.say("%s", is)
+	if now.side == inServer && now.policy == nil {
+		m.say("Next: %s", next)
+		return m.sayBeside(ctx, now)
+	}
 	if err := m.check(ctx, now, false); err != nil {
 		return err
 	}

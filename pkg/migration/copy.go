@@ -212,7 +212,8 @@ func (m *Migration) remove(ctx context.Context, of object, from side) error {
 		}
 	}
 	err := client.Delete(ctx, of.GetName(), metav1.DeleteOptions{
-		Preconditions: &metav1.Preconditions{UID: ptr.To(of.GetUID())}, PropagationPolicy: ptr.To(metav1.DeletePropagationBackground),
+		Preconditions:     &metav1.Preconditions{UID: ptr.To(of.GetUID())},
+		PropagationPolicy: ptr.To(metav1.DeletePropagationBackground),
 	})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("delete %s from the %s: %w", of, from, err)

@@ -7,7 +7,7 @@ import (
 	"context"
 	"fmt"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/registration"
 )
@@ -26,7 +26,7 @@ type situation struct {
 	service     apiService
 	definitions map[string]definition
 	// policy freezes the objects; nil if there is none.
-	policy *admissionv1.ValidatingAdmissionPolicy
+	policy *unstructured.Unstructured
 	// side is where the objects are that count.
 	side side
 	// leadsHere is true if the APIService leads to this server.
@@ -61,7 +61,7 @@ func (m *Migration) situation(ctx context.Context) (*situation, error) {
 // step may have left everything else in any state.
 func (s *situation) counts() side {
 	if s.policy != nil {
-		return side(s.policy.Annotations[countsAnnotation])
+		return side(s.policy.GetAnnotations()[countsAnnotation])
 	}
 	if !s.leadsHere {
 		if len(s.definitions) > 0 {

@@ -8,10 +8,8 @@ import (
 	"errors"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
@@ -99,7 +97,7 @@ func (m *Migration) serveFromServer(ctx context.Context) error {
 		return err
 	}
 	err = m.untilAll(ctx, "the start of all controllers",
-		func(reason string) bool { return reason != v1alpha1.ReasonHeld })
+		func(reason any) bool { return reason != v1alpha1.ReasonHeld })
 	if err != nil {
 		return err
 	}
@@ -150,7 +148,7 @@ func (m *Migration) moveToDefinitions(ctx context.Context) error {
 	if err := m.setHold(ctx, true); err != nil {
 		return err
 	}
-	err := m.untilAll(ctx, "the stop of all controllers of the server", func(reason string) bool {
+	err := m.untilAll(ctx, "the stop of all controllers of the server", func(reason any) bool {
 		return reason == v1alpha1.ReasonHeld || reason == v1alpha1.ReasonNotSelected
 	})
 	if err != nil {
@@ -262,24 +260,25 @@ func (m *Migration) Finish(ctx context.Context) error {
 }
 
 // untilAll waits until the condition Ready of all controllers that the server has looked at has a reason that fits.
-func (m *Migration) untilAll(ctx context.Context, what string, fits func(reason string) bool) error {
+func (m *Migration) untilAll(ctx context.Context, what string, fits func(reason any) bool) error {
 	return m.until(ctx, what, func(ctx context.Context) error {
 		all, err := m.controllers(ctx)
 		for name, of := range all {
-			if ready := readyOf(of.Unstructured); ready != nil && !fits(ready.Reason) {
-				return fmt.Errorf("%s: its condition Ready has the reason %s: %s", name, ready.Reason, ready.Message)
+			if reason, message := readyOf(of.Unstructured); reason != "" && !fits(reason) {
+				return fmt.Errorf("%s: its condition Ready has the reason %s: %s", name, reason, message)
 			}
 		}
 		return err
 	})
 }
 
-// readyOf returns the condition Ready of a controller; nil if it has none.
-func readyOf(of *unstructured.Unstructured) *metav1.Condition {
-	content, _, _ := unstructured.NestedMap(of.Object, "status")
-	var status v1alpha1.ControllerStatus
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, &status); err != nil {
-		return nil
+// readyOf returns the reason and the message of the condition Ready of a controller; nothing if it has none.
+func readyOf(of *unstructured.Unstructured) (reason, message any) {
+	conditions, _, _ := unstructured.NestedSlice(of.Object, "status", "conditions")
+	for _, item := range conditions {
+		if condition, ok := item.(map[string]any); ok && condition["type"] == v1alpha1.ConditionReady {
+			return condition["reason"], condition["message"]
+		}
 	}
-	return meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
+	return "", ""
 }
