@@ -71,10 +71,6 @@ func (m *Migration) findHost(ctx context.Context, now *situation, found *finding
 		is.LessThan(version.MustParseGeneric(minHostVersion)) {
 		found.add(blocks, "the version of the cluster is %s, and the server needs %s", info.GitVersion, minHostVersion)
 	}
-	if leadsTo := now.service; leadsTo.exists() && leadsTo.leadsTo().Name != "" && !now.leadsHere {
-		found.add(blocks, "the APIService %s leads to the Service %s, not to %s: see --service-name and --service-namespace",
-			apiServiceName, leadsTo.leadsTo(), m.config.Service)
-	}
 	if now.leadsHere || !now.service.exists() {
 		return nil
 	}

@@ -7,13 +7,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
+
+// answerTimeout is how long the way back waits for a server that it can do without.
+const answerTimeout = 10 * time.Second
 
 // Switch moves all objects to the server, and lets its controllers run. What fails is undone.
 func (m *Migration) Switch(ctx context.Context) error {
@@ -179,8 +184,9 @@ func (m *Migration) serveFromDefinitions(ctx context.Context, clean func(*Migrat
 	if err != nil {
 		return err
 	}
+	answers := now.leadsHere && m.answers(ctx)
 	switch {
-	case now.leadsHere && m.servedHere(ctx) == nil:
+	case answers:
 		if err := m.freeze(ctx, inDefinitions); err != nil {
 			return err
 		}
@@ -209,6 +215,13 @@ func (m *Migration) serveFromDefinitions(ctx context.Context, clean func(*Migrat
 	}
 	m.say("the CustomResourceDefinitions serve the API")
 	return errors.Join(m.thaw(ctx), m.startOriginal(ctx))
+}
+
+// answers reports whether the server serves the API within some seconds.
+func (m *Migration) answers(ctx context.Context) bool {
+	return wait.PollUntilContextTimeout(ctx, pollInterval, answerTimeout, true, func(ctx context.Context) (bool, error) {
+		return m.servedHere(ctx) == nil, nil
+	}) == nil
 }
 
 // Finish removes the definitions with the copies in them.
