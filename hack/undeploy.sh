@@ -21,6 +21,11 @@ if [[ ${FORCE:-} != 1 && -n $($kubectl get apiservice "$apiservice" --ignore-not
     exit 1
   fi
 fi
+namespace=$($kubectl get apiservice "$apiservice" --ignore-not-found -o jsonpath='{.spec.service.namespace}')
 $kubectl delete apiservice "$apiservice" --ignore-not-found
 $kubectl delete -k "$1" --ignore-not-found
 $kubectl -n metacontroller delete persistentvolumeclaim -l app.kubernetes.io/name=metacontroller-apiserver --ignore-not-found
+# Its Lease keeps servers with another storage from running, also where the namespace stays.
+if [[ -n $namespace ]]; then
+  $kubectl delete lease --namespace "$namespace" --selector metacontroller.k8s.io/storage --ignore-not-found
+fi

@@ -23,17 +23,11 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 			fires: `up{job="metacontroller-apiserver"} 0x60`,
 			quiet: `up{job="metacontroller-apiserver"} 1x60`,
 		},
-		"MetacontrollerNoReplica": {
-			fires: `metacontroller_replicas{pod="a"} 0x60
-				metacontroller_replicas{pod="b"} 0x60`,
-			quiet: `metacontroller_replicas{pod="a"} 0x60
-				metacontroller_replicas{pod="b"} 1x60`,
-		},
-		"MetacontrollerControllersWithoutReplica": {
-			fires: `metacontroller_controllers_without_replica{pod="a"} 2x60
-				metacontroller_controllers_without_replica{pod="b"} 3x60`,
-			quiet: `metacontroller_controllers_without_replica{pod="a"} 0x60
-				metacontroller_controllers_without_replica{pod="b"} 3x60`,
+		"MetacontrollerNoLeader": {
+			fires: `leader_election_master_status{job="metacontroller-apiserver",name="metacontroller",pod="a"} 0x60
+				leader_election_master_status{job="metacontroller-apiserver",name="metacontroller",pod="b"} 0x60`,
+			quiet: `leader_election_master_status{job="metacontroller-apiserver",name="metacontroller",pod="a"} 0x60
+				leader_election_master_status{job="metacontroller-apiserver",name="metacontroller",pod="b"} 1x60`,
 		},
 		"MetacontrollerStorageNearQuota": {
 			fires: `etcd_mvcc_db_total_size_in_bytes{job="metacontroller-apiserver"} 90x60

@@ -45,12 +45,12 @@ type ExtraConfig struct {
 	// Live are the kinds whose objects the controllers have in memory.
 	Live metacontrollerrest.Live
 
-	// Peers are served beside the API; nil if there are none.
-	Peers *Peers
+	// LeaderProxy passes on what only the process that runs the controllers can answer; nil if there is no other
+	// process.
+	LeaderProxy *LeaderProxy
 
 	// Reviews answers SyncReviews; nil if there is no controller loop.
 	Reviews syncreview.Reviewer
-
 
 	// Metrics are served at /metrics beside those of the server itself. A family may be in several
 	// of them if its type and help are the same and the labels of its series differ.
@@ -70,7 +70,8 @@ func NewConfig(scheme *runtime.Scheme) *Config {
 	}
 	made := &Config{GenericConfig: generic, scheme: scheme}
 	generic.BuildHandlerChainFunc = func(handler http.Handler, config *genericapiserver.Config) http.Handler {
-		chain := genericapiserver.DefaultBuildHandlerChain(endWatches(handler, made.ExtraConfig.Leading), config)
+		served := made.ExtraConfig.LeaderProxy.wrap(endWatches(handler, made.ExtraConfig.Leading), config.Serializer)
+		chain := genericapiserver.DefaultBuildHandlerChain(served, config)
 		return spreadConnections(chain, config.GoawayChance, config.ShutdownInitiatedNotify())
 	}
 	return made
@@ -93,7 +94,7 @@ func (c *Config) Complete() (CompletedConfig, error) {
 	if err := allowDiscovery(&c.GenericConfig.Authorization); err != nil {
 		return CompletedConfig{}, err
 	}
-	if err := c.ExtraConfig.Peers.allow(&c.GenericConfig.Config); err != nil {
+	if err := c.ExtraConfig.LeaderProxy.applyTo(&c.GenericConfig.Config); err != nil {
 		return CompletedConfig{}, err
 	}
 	awaitFrontProxy(&c.GenericConfig.Config)

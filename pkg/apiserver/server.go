@@ -54,8 +54,6 @@ func (c CompletedConfig) New() (_ *Server, err error) {
 	}
 	installMetrics(generic.Handler.NonGoRestfulMux, append(c.extra.Metrics, certificateMetrics(c.generic.SecureServing.Cert))...)
 
-	c.extra.Peers.install(generic.Handler.NonGoRestfulMux)
-
 	server := &Server{GenericAPIServer: generic}
 	if server.certificate, err = installCertificateKeeper(generic); err != nil {
 		return nil, err

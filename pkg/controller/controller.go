@@ -19,6 +19,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/leader"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/lifecycle"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/lifecycle/drain"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/permissions"
@@ -27,7 +28,6 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/calllog"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/writeloop"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/replicas"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/review"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions/store"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/tracing"
@@ -41,23 +41,20 @@ import (
 // used them. One that replaces another finds them there.
 const informerLinger = 20 * time.Second
 
-// Run runs the controllers until ctx ends and everything it started has stopped; with replicas, those
-// that fall to this process. It returns early only with an error, if it lacks something that it cannot
-// start without.
+// Run runs the controllers until ctx ends and everything it started has stopped; with an election, whenever this
+// process leads. It returns early only with an error, if it lacks something that it cannot start without.
 func Run(ctx context.Context, config Config) error {
-	if config.Replicas.Enabled {
-		return runAsReplica(ctx, config)
+	if config.Election == nil {
+		return run(ctx, config, nil)
 	}
-	return run(ctx, config, nil)
+	return config.Election.Run(ctx, config.Storage, func(ctx context.Context, term *leader.Term) error {
+		return run(ctx, config, term)
+	})
 }
 
-// run runs the controllers that fall to this process while it is a replica; all of them if it is none.
-func run(ctx context.Context, config Config, as *term) error {
-	var fence *replicas.Fence
-	if as != nil {
-		fence = as.membership.Fence
-	}
-	clients, err := newClients(config, fence)
+// run runs the controllers for a term. It begins with empty caches: another process may have led before.
+func run(ctx context.Context, config Config, term *leader.Term) error {
+	clients, err := newClients(config, term)
 	if err != nil {
 		return err
 	}
@@ -66,7 +63,7 @@ func run(ctx context.Context, config Config, as *term) error {
 		return fmt.Errorf("target label selector: %w", err)
 	}
 	var reconcilers []*lifecycle.Reconciler
-	dependencies, release, err := newDependencies(ctx, config, clients, fence, func(group string) {
+	dependencies, release, err := newDependencies(ctx, config, clients, term, func(group string) {
 		for _, reconciler := range reconcilers {
 			reconciler.GroupChanged(group)
 		}
@@ -76,18 +73,11 @@ func run(ctx context.Context, config Config, as *term) error {
 	}
 	defer release()
 	dependencies.Held = config.Registration.Held
-	if as != nil {
-		dependencies.Replica = as.membership.Name()
-	}
 	informers := newInformers(clients.own, selector)
 	drainer := drain.New(clients.host, dependencies.Discovery, dependencies.Actor, dependencies.Events.FinalizerRemoved)
 	reconcilers = []*lifecycle.Reconciler{
 		lifecycle.ForComposites(clients.own, informers, dependencies, drainer),
 		lifecycle.ForDecorators(clients.own, informers, dependencies, drainer),
-	}
-	var sharing *lifecycle.Sharing
-	if as != nil {
-		sharing = lifecycle.Share(as.membership, as.metrics, reconcilers...)
 	}
 	config.Registration.OnChange(func() {
 		for _, reconciler := range reconcilers {
@@ -101,10 +91,7 @@ func run(ctx context.Context, config Config, as *term) error {
 	running := &loop{
 		reviews: review.New(config.Loopback, reviews, reconcilers...),
 		config:  config, clients: clients, dependencies: dependencies, informers: informers,
-		drainer: drainer, reconcilers: reconcilers, sharing: sharing,
-	}
-	if as != nil {
-		running.membership = as.membership
+		drainer: drainer, reconcilers: reconcilers,
 	}
 	return running.run(ctx)
 }
@@ -118,20 +105,20 @@ type clients struct {
 	own versioned.Interface
 }
 
-func newClients(config Config, fence *replicas.Fence) (*clients, error) {
+func newClients(config Config, term *leader.Term) (*clients, error) {
 	hostConfig := rest.AddUserAgent(rest.CopyConfig(config.Host), "controllers")
 	hostConfig.UserAgent = host.FieldManager + "/" + hostConfig.UserAgent
 	config.Client.applyTo(hostConfig)
 	if config.Tracing != nil {
 		hostConfig.Wrap(tracing.Transport)
 	}
-	guardWrites(hostConfig, fence)
+	guardWrites(hostConfig, term)
 	client, err := host.NewClient(hostConfig, config.ApplyFieldManager)
 	if err != nil {
 		return nil, err
 	}
 	loopback := rest.CopyConfig(config.Loopback)
-	guardWrites(loopback, fence) // without its Lease, a replica must not say that others may begin
+	guardWrites(loopback, term)
 	own, err := versioned.NewForConfig(loopback)
 	if err != nil {
 		return nil, fmt.Errorf("make a client for the own API: %w", err)
@@ -139,18 +126,16 @@ func newClients(config Config, fence *replicas.Fence) (*clients, error) {
 	return &clients{hostConfig: hostConfig, host: client, own: own}, nil
 }
 
-// guardWrites has a client wait for the answers to its writes, and write nothing once the Lease is lost.
-func guardWrites(client *rest.Config, fence *replicas.Fence) {
-	client.Wrap(func(inner http.RoundTripper) http.RoundTripper { return host.CompleteWrites(fence.Context(), inner) })
-	if fence != nil {
-		client.Wrap(fence.Transport)
-	}
+// guardWrites has a client wait for the answers to its writes, and write nothing unless this process leads.
+func guardWrites(client *rest.Config, term *leader.Term) {
+	client.Wrap(func(inner http.RoundTripper) http.RoundTripper { return host.CompleteWrites(term.Context(), inner) })
+	client.Wrap(term.Transport)
 }
 
 // newDependencies makes what the hosted controllers share. It outlives ctx, and ends with release,
 // which the caller calls after the last controller has stopped. groupChanged is called with the
 // name of each API group of the host whose types may have changed.
-func newDependencies(ctx context.Context, config Config, clients *clients, fence *replicas.Fence, groupChanged func(group string)) (_ hosted.Dependencies, release func(), err error) {
+func newDependencies(ctx context.Context, config Config, clients *clients, term *leader.Term, groupChanged func(group string)) (_ hosted.Dependencies, release func(), err error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	made := []func(){cancel}
 	undo := func() {
@@ -191,7 +176,7 @@ func newDependencies(ctx context.Context, config Config, clients *clients, fence
 		Events:      events,
 		Hook: hook.Options{
 			MaxResponseBytes: config.HookMaxResponseBytes, MaxIdleConnections: config.Workers, Denied: config.HookDenied,
-			Metrics: calls, MayCall: fence.Check, Sources: objects, DeveloperMode: config.DeveloperMode,
+			Metrics: calls, MayCall: term.Check, Sources: objects, DeveloperMode: config.DeveloperMode,
 		},
 		WriteLoops: writeloop.NewRegistry(),
 		Engine:     config.ApplyStrategy.engine(),
@@ -235,7 +220,7 @@ func newInformers(own versioned.Interface, selector labels.Selector) externalver
 }
 
 // cachedVersion is the resource version with which a reflector lists first, if the server does not
-// stream lists. The server may then answer from its watch cache, and another replica would not see the
+// stream lists. The server may then answer from its watch cache, and a new leader would not see the
 // last writes of the one before it.
 const cachedVersion = "0"
 

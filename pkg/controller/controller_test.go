@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/replicas"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/leader"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
 )
 
@@ -65,32 +65,35 @@ func TestManagedFieldsAreNotKept(t *testing.T) {
 	}
 }
 
-// closedFence is the fence of a replica whose time is over.
-func closedFence(t *testing.T) (fence *replicas.Fence) {
+// endedTerm is the term of a process that leads no more.
+func endedTerm(t *testing.T) (ended *leader.Term) {
 	t.Helper()
-	err := replicas.Join(t.Context(), replicas.Config{Client: fake.NewClientset(), Namespace: "ours", Group: "g", Process: "one"}, func(_ context.Context, membership *replicas.Membership) error {
-		fence = membership.Fence
+	ctx, cancel := context.WithCancel(t.Context())
+	election := leader.New(leader.Config{Client: fake.NewClientset().CoordinationV1(), Namespace: "ours", Name: "lease", Process: "one"})
+	err := election.Run(ctx, "storage", func(_ context.Context, term *leader.Term) error {
+		ended = term
+		cancel()
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fence
+	return ended
 }
 
-// Who has lost its Lease must not say that others may begin: what it has written last may still arrive.
-func TestAReplicaThatLostItsLeaseWritesToNoAPI(t *testing.T) {
-	fence := closedFence(t)
+// What it has written last may still arrive after another one has begun.
+func TestAProcessThatLeadsNoMoreWritesToNoAPI(t *testing.T) {
+	term := endedTerm(t)
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("%s %s was sent", r.Method, r.URL.Path) }))
 	defer server.Close()
 	config := &rest.Config{Host: server.URL, QPS: -1}
-	clients, err := newClients(Config{Host: config, Loopback: config}, fence)
+	clients, err := newClients(Config{Host: config, Loopback: config}, term)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 100 {
 		_, err = clients.own.MetacontrollerV1alpha1().CompositeControllers().UpdateStatus(t.Context(), &v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.UpdateOptions{})
-		if !errors.Is(err, replicas.ErrLeaseLost) {
+		if !errors.Is(err, leader.ErrNotLeading) {
 			t.Fatalf("the error is %v", err)
 		}
 	}

@@ -6,19 +6,18 @@
 // In come the configurations of two API servers: the host cluster, and this process's own server,
 // which stores the controller objects. Run makes the clients and what all controllers share, and
 // runs the two reconcilers of lifecycle: one for CompositeControllers, one for
-// DecoratorControllers. Where several processes share one storage, each runs the controllers that fall to
-// it, as replicas decides. A Handle reaches what runs from the API.
+// DecoratorControllers. Where several processes share one storage, one of them does, as leader decides. A
+// Handle reaches what runs from the API.
 //
 // The packages below stand in the order of their imports, each importing only what stands after it:
 //
 //	review      answers SyncReviews: what syncs would do
 //	lifecycle   controller objects become running controllers; drain removes finalizers
-//	replicas    which processes live, and who runs what
 //	hosted      one running controller, its queue, and what the two kinds differ in
 //	pipeline    one sync: observe, hook, plan, act, report
 //	host        the cluster that is extended: client and writer, caches, discovery
 //	revisions   what a ControllerRevision is, and their store
-//	object, managedfields, openapi, permissions, conceal, metrics, enumerate   leaves
+//	leader, object, managedfields, openapi, permissions, conceal, metrics, enumerate   leaves
 //
 // The package pipeline itself has only types, which revisions and all that stand before host share.
 package controller

@@ -5,15 +5,21 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
 // ErrNotRunning is the error of a Handle while the process runs no controllers: it has just started, is
-// about to stop, or is no replica at the moment. The API answers with it as it is.
+// about to stop, or does not lead. The API answers with it as it is.
 var ErrNotRunning error = &apierrors.StatusError{ErrStatus: metav1.Status{
 	Status: metav1.StatusFailure, Code: http.StatusServiceUnavailable, Reason: metav1.StatusReasonServiceUnavailable,
 	Message: "the controllers of this server do not run at the moment; try again in a few seconds",
@@ -65,4 +71,81 @@ func (h *Handle) open(ctx context.Context, running *loop) (close func()) {
 		h.mu.Unlock()
 		h.users.Wait()
 	}
+}
+
+// tell is given objects that have come or changed, and the names of those that are gone.
+type tell[T any] = func(changed []T, gone []types.NamespacedName) error
+
+// FollowSyncs passes on the Syncs of all parents in one call, and from then on those that have changed and those that
+// are gone, until ctx ends, the loop ends or tell returns an error. It returns the reason. The Syncs belong to tell.
+func (h *Handle) FollowSyncs(ctx context.Context, tell tell[*v1alpha1.Sync]) error {
+	return h.use(ctx, func(ctx context.Context, l *loop) error { return l.dependencies.Syncs.Follow(ctx, tell) })
+}
+
+// FollowHookCalls is FollowSyncs for the last calls of hooks, without their bodies.
+func (h *Handle) FollowHookCalls(ctx context.Context, tell tell[*v1alpha1.HookCall]) error {
+	return h.use(ctx, func(ctx context.Context, l *loop) error { return l.dependencies.Calls.Follow(ctx, tell) })
+}
+
+// HookCall returns a call with its bodies, and the rights that one needs who sees it. It is nil if the call is not
+// kept.
+func (h *Handle) HookCall(
+	ctx context.Context, name types.NamespacedName,
+) (found *v1alpha1.HookCall, required []rights.Required, err error) {
+	err = h.use(ctx, func(_ context.Context, l *loop) error {
+		found, required = l.dependencies.Calls.Get(name)
+		return nil
+	})
+	return found, required, err
+}
+
+// ReviewSyncs sets the status of a review, whose spec is valid. The warnings are for its author. The
+// error is one of the API: ErrNotRunning if no loop runs.
+func (h *Handle) ReviewSyncs(
+	ctx context.Context, author rights.User, review *v1alpha1.SyncReview,
+) (warnings []string, err error) {
+	err = h.use(ctx, func(ctx context.Context, running *loop) (err error) {
+		warnings, err = running.reviews.Answer(ctx, author, review)
+		return err
+	})
+	return warnings, err
+}
+
+// RequestSyncs has parents of a controller synced soon, unless they are only to be counted. It returns how many there
+// are, and how many more stay paused.
+func (h *Handle) RequestSyncs(
+	ctx context.Context, of v1alpha1.ControllerReference, spec *v1alpha1.ResyncRequestSpec, onlyCount bool,
+) (found v1alpha1.ResyncRequestStatus, err error) {
+	selection, err := selectionOf(spec)
+	if err != nil {
+		return found, err
+	}
+	err = h.use(ctx, func(_ context.Context, l *loop) error {
+		for _, reconciler := range l.reconcilers {
+			if reconciler.Kind() == of.Kind {
+				found = reconciler.RequestSyncs(of.Name, selection, onlyCount)
+			}
+		}
+		return nil
+	})
+	return found, err
+}
+
+// selectionOf returns the parents that a request is about.
+func selectionOf(spec *v1alpha1.ResyncRequestSpec) (hosted.Selection, error) {
+	if one := spec.Parent; one != nil {
+		return hosted.Selection{
+			APIVersion: one.APIVersion, Kind: one.Kind, Namespace: one.Namespace, IsExact: true, Name: one.Name,
+		}, nil
+	}
+	if spec.Parents == nil {
+		return hosted.Selection{}, errors.New("neither parent nor parents is set")
+	}
+	selection := hosted.Selection{Namespace: spec.Parents.Namespace}
+	if spec.Parents.LabelSelector == nil {
+		return selection, nil
+	}
+	selected, err := metav1.LabelSelectorAsSelector(spec.Parents.LabelSelector)
+	selection.Labels = selected
+	return selection, err
 }

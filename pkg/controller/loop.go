@@ -7,17 +7,17 @@ import (
 	"context"
 	"sync"
 
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/lifecycle"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/lifecycle/drain"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/replicas"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/review"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/informers/externalversions"
 )
 
-// loop is what runs until the process ends, or until it is no replica any more.
+// loop is what runs until the process ends, or until it leads no more.
 type loop struct {
 	config       Config
 	clients      *clients
@@ -26,10 +26,7 @@ type loop struct {
 	informers   externalversions.SharedInformerFactory
 	drainer     *drain.Drainer
 	reconcilers []*lifecycle.Reconciler
-	// sharing and membership are nil if this process runs all controllers.
-	sharing    *lifecycle.Sharing
-	membership *replicas.Membership
-	reviews    *review.Reviews
+	reviews     *review.Reviews
 }
 
 // run runs the reconcilers, and what they and the controllers depend on, until ctx ends or one of
@@ -52,10 +49,7 @@ func (l *loop) run(ctx context.Context) error {
 	running.Go(func() { l.dependencies.Revisions.Run(ctx) })
 	running.Go(func() { l.dependencies.Permissions.Run(ctx) })
 	running.Go(func() { l.drainer.Run(ctx) })
-	running.Go(func() { announce(ctx, l.informers, l.config.Replicas.Enabled) })
-	if l.sharing != nil {
-		start(l.sharing.Run)
-	}
+	running.Go(func() { l.announce(ctx) })
 	start(func(ctx context.Context) error { return l.dependencies.Discovery.Follow(ctx, l.clients.hostConfig) })
 	if l.config.DiscoveryInterval > 0 {
 		running.Go(func() { l.dependencies.Discovery.Refresh(ctx, l.config.DiscoveryInterval) })
@@ -77,4 +71,14 @@ func (l *loop) run(ctx context.Context) error {
 		return nil
 	}
 	return context.Cause(ctx)
+}
+
+// announce logs how many controllers there are, as soon as that is known.
+func (l *loop) announce(ctx context.Context) {
+	objects := l.informers.Metacontroller().V1alpha1()
+	composites, decorators := objects.CompositeControllers().Informer(), objects.DecoratorControllers().Informer()
+	if cache.WaitForCacheSync(ctx.Done(), composites.HasSynced, decorators.HasSynced) {
+		klog.FromContext(ctx).Info("Running the controllers", "compositeControllers", len(composites.GetStore().ListKeys()),
+			"decoratorControllers", len(decorators.GetStore().ListKeys()))
+	}
 }

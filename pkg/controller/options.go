@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/leader"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/registration"
@@ -30,6 +31,10 @@ type Config struct {
 	Metrics prometheus.Registerer
 	// Tracing traces syncs; nil if they are not traced. It must be shut down after the controllers have ended.
 	Tracing trace.TracerProvider
+	// Election elects the process that runs the controllers; nil if there are no others. Storage is the ID of the
+	// storage.
+	Election *leader.Election
+	Storage  string
 	// Handle reaches the loop while it runs; nil if nothing has to.
 	Handle *Handle
 	Options
@@ -49,8 +54,6 @@ type Options struct {
 	TargetLabelSelector string
 	// Events limits the events that are written about one object.
 	Events report.EventOptions
-	// Replicas are the processes that share the controllers.
-	Replicas Replicas
 	// ApplyStrategy is how children are written if the rule of their type does not say it.
 	// ApplyFieldManager is the field manager of server-side apply.
 	ApplyStrategy     ApplyStrategy
@@ -83,7 +86,6 @@ func DefaultOptions() Options {
 		ParallelWrites:        64,
 		ParallelWritesPerSync: 16,
 		Events:                report.EventOptions{QPS: 1. / 300, Burst: 25},
-		Replicas:              Replicas{Group: "metacontroller"},
 		ApplyStrategy:         DynamicApply,
 		ApplyFieldManager:     host.FieldManager,
 		CacheFlushInterval:    30 * time.Minute,

@@ -34,6 +34,10 @@ func (m *Migration) Check(ctx context.Context) error {
 	}
 	is, next := now.describe()
 	m.say("%s", is)
+	if now.side == inServer && now.policy == nil {
+		m.say("Next: %s", next)
+		return m.sayBeside(ctx, now)
+	}
 	if err := m.check(ctx, now, false); err != nil {
 		return err
 	}
@@ -66,10 +70,6 @@ func (m *Migration) findHost(ctx context.Context, now *situation, found *finding
 	if is, err := version.ParseGeneric(info.GitVersion); err == nil &&
 		is.LessThan(version.MustParseGeneric(minHostVersion)) {
 		found.add(blocks, "the version of the cluster is %s, and the server needs %s", info.GitVersion, minHostVersion)
-	}
-	if leadsTo := now.service; leadsTo.exists() && leadsTo.leadsTo().Name != "" && !now.leadsHere {
-		found.add(blocks, "the APIService %s leads to the Service %s, not to %s: see --service-name and --service-namespace",
-			apiServiceName, leadsTo.leadsTo(), m.config.Service)
 	}
 	if now.leadsHere || !now.service.exists() {
 		return nil

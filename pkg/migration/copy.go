@@ -5,6 +5,7 @@ package migration
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/ptr"
 
@@ -81,7 +83,7 @@ func (m *Migration) copy(ctx context.Context, source, target side) error {
 			return err
 		}
 		if len(differences) == 0 {
-			m.say("the %s has the same %s as the %s", target, counted(count, "object"), source)
+			m.say("compared %s: the same on both sides", counted(count, "object"))
 			return nil
 		}
 		if err := m.refuseOthers(differences, target); err != nil && round == 1 {
@@ -170,39 +172,49 @@ func (m *Migration) write(ctx context.Context, of difference, to side) error {
 	if err != nil {
 		return fmt.Errorf("write %s to the %s: %w", of.source, to, err)
 	}
+	// Who applies the object on the source's side goes on to own its fields. A creation does not take owners over.
+	metadata := map[string]any{"managedFields": of.source.GetManagedFields()}
 	if to == inDefinitions {
 		missing, err := keepFields(made, full)
 		if err != nil {
 			return err
 		}
 		if missing {
-			m.say("%s has fields that Metacontroller does not know: %s", of.source, strings.Join(differingPaths(body(made),
-				full), ", "))
+			metadata["annotations"] = map[string]any{fieldsAnnotation: made.GetAnnotations()[fieldsAnnotation]}
+			m.say("%s has fields that Metacontroller does not know: %s", of.source,
+				strings.Join(differingPaths(body(made), full), ", "))
 		}
 	}
-	// Who applies the object on the server's side goes on to own its fields. A creation does not take owners over.
-	made.SetManagedFields(of.source.GetManagedFields())
-	if _, err := client.Update(ctx, made, metav1.UpdateOptions{FieldManager: manager}); err != nil {
-		return fmt.Errorf("write the managed fields of %s to the %s: %w", of.source, to, err)
+	if err := patchMetadata(ctx, client, of.source.GetName(), metadata); err != nil {
+		return fmt.Errorf("write the owners of the fields of %s to the %s: %w", of.source, to, err)
 	}
 	return nil
+}
+
+// patchMetadata patches an object without regard to its resourceVersion, which changes with the status that the
+// server writes.
+func patchMetadata(ctx context.Context, client dynamic.ResourceInterface, name string, metadata map[string]any) error {
+	patch, err := json.Marshal(map[string]any{"metadata": metadata})
+	if err != nil {
+		return err
+	}
+	_, err = client.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager})
+	return err
 }
 
 // remove deletes an object of a side at once: its finalizers are those of programs that deal with the other side.
 func (m *Migration) remove(ctx context.Context, of object, from side) error {
 	client := m.client(of, from)
 	if len(of.GetFinalizers()) > 0 {
-		stripped := of.DeepCopy()
-		stripped.SetFinalizers(nil)
-		updated, err := client.Update(ctx, stripped, metav1.UpdateOptions{FieldManager: manager})
-		if err != nil {
+		err := patchMetadata(ctx, client, of.GetName(), map[string]any{"finalizers": nil})
+		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("remove the finalizers of %s from the %s: %w", of, from, err)
 		}
-		of.Unstructured = updated
 	}
-	err := client.Delete(ctx, of.GetName(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{
-		UID: ptr.To(of.GetUID()), ResourceVersion: ptr.To(of.GetResourceVersion()),
-	}, PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)})
+	err := client.Delete(ctx, of.GetName(), metav1.DeleteOptions{
+		Preconditions:     &metav1.Preconditions{UID: ptr.To(of.GetUID())},
+		PropagationPolicy: ptr.To(metav1.DeletePropagationBackground),
+	})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("delete %s from the %s: %w", of, from, err)
 	}

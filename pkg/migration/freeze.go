@@ -11,13 +11,12 @@ import (
 	"strings"
 	"time"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/util/retry"
-	"k8s.io/utils/ptr"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
 )
 
 const (
@@ -29,42 +28,62 @@ const (
 	manager = "metacontroller-apiserver-migrate"
 	// settlePeriod is how long a change of the policy may take until all kube-apiservers know it.
 	settlePeriod = 2 * time.Second
-
-	frozenMessage = "metacontroller-apiserver migrate is moving these objects, so nobody else can write them for some " +
-		"seconds: try again. If this lasts, a step was interrupted: do 'metacontroller-apiserver migrate switch' or " +
-		"'back' again"
 )
 
-// policy refuses writes to the objects by everybody but this user with the field manager of this package, and the
-// servers themselves.
-func policy(user string, counts side) *admissionv1.ValidatingAdmissionPolicy {
-	var resources []string
-	for _, kind := range kinds() {
-		resources = append(resources, kind.resource)
-	}
-	return &admissionv1.ValidatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: policyName, Annotations: map[string]string{countsAnnotation: string(counts)}},
-		Spec: admissionv1.ValidatingAdmissionPolicySpec{
-			FailurePolicy: ptr.To(admissionv1.Fail),
-			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
-				RuleWithOperations: admissionv1.RuleWithOperations{
-					Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update, admissionv1.Delete},
-					Rule:       admissionv1.Rule{APIGroups: []string{group}, APIVersions: []string{"*"}, Resources: resources},
-				},
-			}}},
-			Validations: []admissionv1.Validation{{
-				// A deletion has no field manager. That of this package has a precondition, and kubectl's has none.
-				Expression: fmt.Sprintf("request.userInfo.username == 'system:apiserver' || request.userInfo.username == %s && "+
-					"(request.operation == 'DELETE' ? has(request.options.preconditions) : has(request.options.fieldManager) && "+
-					"request.options.fieldManager == '%s')", strconv.Quote(user), manager),
-				Message: frozenMessage,
-			}},
-		},
-	}
+// policy refuses writes to the objects by everybody but the servers themselves, and a user with the field manager of
+// this package. A deletion has no field manager: that of this package has a precondition, and kubectl's has none.
+const policy = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata:
+  name: metacontroller-apiserver-migration
+  annotations: {metacontroller.k8s.io/counts: %s}
+spec:
+  failurePolicy: Fail
+  matchConstraints:
+    resourceRules:
+    - apiGroups: [metacontroller.k8s.io]
+      apiVersions: ["*"]
+      operations: [CREATE, UPDATE, DELETE]
+      resources: [compositecontrollers, decoratorcontrollers, controllerrevisions]
+  validations:
+  - expression: >-
+      request.userInfo.username == 'system:apiserver' || request.userInfo.username == %s &&
+      (request.operation == 'DELETE' ? has(request.options.preconditions) :
+      has(request.options.fieldManager) && request.options.fieldManager == 'metacontroller-apiserver-migrate')
+    message: >-
+      metacontroller-apiserver migrate is moving these objects, so nobody else can write them for some seconds: try
+      again. If this lasts, a step was interrupted: do 'metacontroller-apiserver migrate switch' or 'back' again
+`
+
+const binding = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: metacontroller-apiserver-migration}
+spec: {policyName: metacontroller-apiserver-migration, validationActions: [Deny]}
+`
+
+// probe is an object that both sides would take.
+const probe = `
+apiVersion: metacontroller.k8s.io/v1alpha1
+kind: DecoratorController
+metadata: {name: migration-probe}
+spec:
+  resources: [{apiVersion: v1, resource: configmaps}]
+  hooks: {sync: {webhook: {url: "http://migration-probe.invalid"}}}
+`
+
+func policies() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1",
+		Resource: "validatingadmissionpolicies"}
 }
 
-func (m *Migration) getPolicy(ctx context.Context) (*admissionv1.ValidatingAdmissionPolicy, error) {
-	found, err := m.kube.AdmissionregistrationV1().ValidatingAdmissionPolicies().Get(ctx, policyName, metav1.GetOptions{})
+func bindings() schema.GroupVersionResource {
+	return policies().GroupVersion().WithResource("validatingadmissionpolicybindings")
+}
+
+func (m *Migration) getPolicy(ctx context.Context) (*unstructured.Unstructured, error) {
+	found, err := m.dynamic.Resource(policies()).Get(ctx, policyName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -74,39 +93,41 @@ func (m *Migration) getPolicy(ctx context.Context) (*admissionv1.ValidatingAdmis
 	return found, nil
 }
 
-// freeze has the objects written by nobody else, on whichever side serves the API. It notes which side counts, unless
-// an interrupted step has done so.
-func (m *Migration) freeze(ctx context.Context, counts side) error {
+// setCounts has the policy say which side has the objects that count. It makes the policy if there is none.
+func (m *Migration) setCounts(ctx context.Context, counts side) error {
 	self, err := m.kube.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{},
 		metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("ask the cluster for the name of the user: %w", err)
 	}
-	wanted := policy(self.Status.UserInfo.Username, counts)
-	policies := m.kube.AdmissionregistrationV1().ValidatingAdmissionPolicies()
-	_, err = policies.Create(ctx, wanted, metav1.CreateOptions{})
-	isNew := err == nil
-	if apierrors.IsAlreadyExists(err) { // of an interrupted step, maybe of another user
-		err = m.changePolicy(ctx, func(of *admissionv1.ValidatingAdmissionPolicy) { of.Spec = wanted.Spec })
+	err = m.apply(ctx, policies(), fmt.Sprintf(policy, counts, strconv.Quote(self.Status.UserInfo.Username)))
+	if err == nil {
+		err = m.apply(ctx, bindings(), binding)
 	}
 	if err != nil {
-		return fmt.Errorf("create the ValidatingAdmissionPolicy %s: %w", policyName, err)
+		return fmt.Errorf("apply the ValidatingAdmissionPolicy %s and its binding: %w", policyName, err)
 	}
-	_, err = m.kube.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Create(ctx,
-		&admissionv1.ValidatingAdmissionPolicyBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: policyName},
-			Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: policyName,
-				ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}},
-		}, metav1.CreateOptions{})
-	isBound := apierrors.IsAlreadyExists(err)
-	if err != nil && !isBound {
-		return fmt.Errorf("create the ValidatingAdmissionPolicyBinding %s: %w", policyName, err)
-	}
-	if err := m.untilFrozen(ctx); err != nil {
+	return nil
+}
+
+func (m *Migration) apply(ctx context.Context, resource schema.GroupVersionResource, text string) error {
+	wanted := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &wanted.Object); err != nil {
 		return err
 	}
-	if !isNew && isBound {
-		return nil
+	_, err := m.dynamic.Resource(resource).Apply(ctx, policyName, wanted, metav1.ApplyOptions{FieldManager: manager,
+		Force: true})
+	return err
+}
+
+// freeze has the objects written by nobody else, on whichever side serves the API, and notes which side counts.
+func (m *Migration) freeze(ctx context.Context, counts side) error {
+	wasFrozen := m.frozen(ctx) == nil
+	if err := m.setCounts(ctx, counts); err != nil {
+		return err
+	}
+	if err := m.untilFrozen(ctx); err != nil || wasFrozen {
+		return err
 	}
 	m.say("writes to the API are refused from here on")
 	return pause(ctx, settlePeriod)
@@ -114,47 +135,22 @@ func (m *Migration) freeze(ctx context.Context, counts side) error {
 
 // untilFrozen waits until who serves the API refuses writes.
 func (m *Migration) untilFrozen(ctx context.Context) error {
-	probe := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": group + "/" + servedVersion, "kind": "DecoratorController", "metadata": map[string]any{"name": "migration-probe"},
-		"spec": map[string]any{"resources": []any{map[string]any{"apiVersion": "v1", "resource": "configmaps"}},
-			"hooks": map[string]any{
-				"sync": map[string]any{"webhook": map[string]any{"url": "http://migration-probe.invalid"}},
-			}},
-	}}
-	return m.until(ctx, "that writes to the API are refused", func(ctx context.Context) error {
-		_, err := m.dynamic.Resource(kinds()[1].in(servedVersion)).Create(ctx, probe,
-			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: policyName + "-probe"})
-		switch {
-		case err == nil:
-			return errors.New("they are not yet")
-		case !strings.Contains(err.Error(), policyName):
-			return err
-		}
-		return nil
-	})
+	return m.until(ctx, "that writes to the API are refused", m.frozen)
 }
 
-func (m *Migration) changePolicy(ctx context.Context, change func(*admissionv1.ValidatingAdmissionPolicy)) error {
-	policies := m.kube.AdmissionregistrationV1().ValidatingAdmissionPolicies()
-	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		found, err := policies.Get(ctx, policyName, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		change(found)
-		_, err = policies.Update(ctx, found, metav1.UpdateOptions{})
+// frozen returns nil if who serves the API refuses writes.
+func (m *Migration) frozen(ctx context.Context) error {
+	written := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(probe), &written.Object); err != nil {
 		return err
-	})
-}
-
-// setCounts notes which side has the objects that count.
-func (m *Migration) setCounts(ctx context.Context, counts side) error {
-	err := m.changePolicy(ctx, func(of *admissionv1.ValidatingAdmissionPolicy) {
-		of.Annotations = orEmpty(of.Annotations)
-		of.Annotations[countsAnnotation] = string(counts)
-	})
-	if err != nil {
-		return fmt.Errorf("note in the ValidatingAdmissionPolicy %s which side counts: %w", policyName, err)
+	}
+	_, err := m.dynamic.Resource(kinds()[1].in(servedVersion)).Create(ctx, written,
+		metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: policyName + "-probe"})
+	switch {
+	case err == nil:
+		return errors.New("they are accepted")
+	case !strings.Contains(err.Error(), policyName):
+		return err
 	}
 	return nil
 }
@@ -164,14 +160,20 @@ func (m *Migration) thaw(ctx context.Context) error {
 	if err := pause(ctx, settlePeriod); err != nil { // until all kube-apiservers know where the API leads to
 		return err
 	}
-	admission := m.kube.AdmissionregistrationV1()
-	err := admission.ValidatingAdmissionPolicyBindings().Delete(ctx, policyName, metav1.DeleteOptions{})
-	if err == nil || apierrors.IsNotFound(err) {
-		err = admission.ValidatingAdmissionPolicies().Delete(ctx, policyName, metav1.DeleteOptions{})
+	for _, resource := range []schema.GroupVersionResource{bindings(), policies()} {
+		err := m.dynamic.Resource(resource).Delete(ctx, policyName, metav1.DeleteOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("remove the %s %s: %w", resource.Resource, policyName, err)
+		}
 	}
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("remove the ValidatingAdmissionPolicy %s and its binding: %w", policyName, err)
+	err := m.until(ctx, "that writes to the API are accepted", func(ctx context.Context) error {
+		if m.frozen(ctx) == nil {
+			return errors.New("they are still refused")
+		}
+		return nil
+	})
+	if err == nil {
+		m.say("writes to the API are accepted again")
 	}
-	m.say("writes to the API are accepted again")
-	return nil
+	return err
 }

@@ -5,6 +5,7 @@ package migration
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -52,23 +53,14 @@ func New(config Config) (*Migration, error) {
 	host := rest.CopyConfig(config.Host)
 	host.QPS = -1                                      // the cluster's priority and fairness bounds it
 	host.WarningHandlerWithContext = rest.NoWarnings{} // they are about what others made
-	m := &Migration{config: config}
-	var err error
-	if m.kube, err = kubernetes.NewForConfig(host); err != nil {
-		return nil, fmt.Errorf("make a client of the cluster: %w", err)
+	kube, ofKube := kubernetes.NewForConfig(host)
+	dynamic, ofDynamic := dynamic.NewForConfig(host)
+	metadata, ofMetadata := metadata.NewForConfig(host)
+	own, ofServer := metacontroller.NewForConfig(host)
+	if err := errors.Join(ofKube, ofDynamic, ofMetadata, ofServer); err != nil {
+		return nil, fmt.Errorf("make clients of the cluster: %w", err)
 	}
-	if m.dynamic, err = dynamic.NewForConfig(host); err != nil {
-		return nil, fmt.Errorf("make a client of the cluster: %w", err)
-	}
-	if m.metadata, err = metadata.NewForConfig(host); err != nil {
-		return nil, fmt.Errorf("make a client of the cluster: %w", err)
-	}
-	own, err := metacontroller.NewForConfig(host)
-	if err != nil {
-		return nil, fmt.Errorf("make a client of the server: %w", err)
-	}
-	m.reviews = own.SyncReviews()
-	return m, nil
+	return &Migration{config, kube, dynamic, metadata, own.SyncReviews()}, nil
 }
 
 // say reports what was done.

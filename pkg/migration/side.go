@@ -7,7 +7,7 @@ import (
 	"context"
 	"fmt"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/registration"
 )
@@ -26,7 +26,7 @@ type situation struct {
 	service     apiService
 	definitions map[string]definition
 	// policy freezes the objects; nil if there is none.
-	policy *admissionv1.ValidatingAdmissionPolicy
+	policy *unstructured.Unstructured
 	// side is where the objects are that count.
 	side side
 	// leadsHere is true if the APIService leads to this server.
@@ -54,14 +54,29 @@ func (m *Migration) situation(ctx context.Context) (*situation, error) {
 	}
 	s.leadsHere = s.service.exists() && s.service.leadsTo() == m.config.Service
 	s.side = s.counts()
-	return s, nil
+	return s, m.refuseStrange(s)
+}
+
+// refuseStrange returns an error if it is not known where the objects are that count.
+func (m *Migration) refuseStrange(s *situation) error {
+	if s.service.exists() && s.service.leadsTo().Name != "" && !s.leadsHere {
+		return fmt.Errorf("the APIService %s leads to the Service %s, not to %s: see --service-name and --service-namespace",
+			apiServiceName, s.service.leadsTo(), m.config.Service)
+	}
+	for _, of := range s.definitions {
+		if !s.service.exists() && s.policy == nil && !registration.Serves(of.Unstructured, servedVersion) {
+			return fmt.Errorf("there is no APIService %s, and the CustomResourceDefinitions do not serve the API: their objects "+
+				"have been moved to a server. Apply the APIService of the server again", apiServiceName)
+		}
+	}
+	return nil
 }
 
 // counts returns where the objects are that count. While nothing is written, the policy says so, because a killed
 // step may have left everything else in any state.
 func (s *situation) counts() side {
 	if s.policy != nil {
-		return side(s.policy.Annotations[countsAnnotation])
+		return side(s.policy.GetAnnotations()[countsAnnotation])
 	}
 	if !s.leadsHere {
 		if len(s.definitions) > 0 {
@@ -91,9 +106,6 @@ func (s *situation) isOriginal() bool {
 func (s *situation) describe() (is, next string) {
 	const refused = " Writes to the API are refused meanwhile."
 	switch {
-	case s.service.exists() && s.service.leadsTo().Name != "" && !s.leadsHere:
-		return fmt.Sprintf("The API is served by the Service %s: see --service-name and --service-namespace.",
-			s.service.leadsTo()), "nothing"
 	case s.side == nowhere:
 		return "The cluster does not serve the API.", "nothing; install the server"
 	case s.policy != nil && s.side == inDefinitions:

@@ -7,15 +7,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
+
+// answerTimeout is how long the way back waits for a server that it can do without.
+const answerTimeout = 10 * time.Second
 
 // Switch moves all objects to the server, and lets its controllers run. What fails is undone.
 func (m *Migration) Switch(ctx context.Context) error {
@@ -44,7 +47,7 @@ func (m *Migration) Switch(ctx context.Context) error {
 	if err := m.moveToServer(ctx); err != nil {
 		return m.undo(ctx, err, func(ctx context.Context) error {
 			if now.leadsHere { // as before
-				return m.thaw(ctx)
+				return errors.Join(m.thaw(ctx), m.startOriginal(ctx))
 			}
 			return m.serveFromDefinitions(ctx, (*Migration).cleanCopies)
 		})
@@ -99,7 +102,7 @@ func (m *Migration) serveFromServer(ctx context.Context) error {
 		return err
 	}
 	err = m.untilAll(ctx, "the start of all controllers",
-		func(reason string) bool { return reason != v1alpha1.ReasonHeld })
+		func(reason any) bool { return reason != v1alpha1.ReasonHeld })
 	if err != nil {
 		return err
 	}
@@ -150,7 +153,7 @@ func (m *Migration) moveToDefinitions(ctx context.Context) error {
 	if err := m.setHold(ctx, true); err != nil {
 		return err
 	}
-	err := m.untilAll(ctx, "the stop of all controllers of the server", func(reason string) bool {
+	err := m.untilAll(ctx, "the stop of all controllers of the server", func(reason any) bool {
 		return reason == v1alpha1.ReasonHeld || reason == v1alpha1.ReasonNotSelected
 	})
 	if err != nil {
@@ -181,8 +184,9 @@ func (m *Migration) serveFromDefinitions(ctx context.Context, clean func(*Migrat
 	if err != nil {
 		return err
 	}
+	answers := now.leadsHere && m.answers(ctx)
 	switch {
-	case now.leadsHere && m.servedHere(ctx) == nil:
+	case answers:
 		if err := m.freeze(ctx, inDefinitions); err != nil {
 			return err
 		}
@@ -211,6 +215,13 @@ func (m *Migration) serveFromDefinitions(ctx context.Context, clean func(*Migrat
 	}
 	m.say("the CustomResourceDefinitions serve the API")
 	return errors.Join(m.thaw(ctx), m.startOriginal(ctx))
+}
+
+// answers reports whether the server serves the API within some seconds.
+func (m *Migration) answers(ctx context.Context) bool {
+	return wait.PollUntilContextTimeout(ctx, pollInterval, answerTimeout, true, func(ctx context.Context) (bool, error) {
+		return m.servedHere(ctx) == nil, nil
+	}) == nil
 }
 
 // Finish removes the definitions with the copies in them.
@@ -262,24 +273,25 @@ func (m *Migration) Finish(ctx context.Context) error {
 }
 
 // untilAll waits until the condition Ready of all controllers that the server has looked at has a reason that fits.
-func (m *Migration) untilAll(ctx context.Context, what string, fits func(reason string) bool) error {
+func (m *Migration) untilAll(ctx context.Context, what string, fits func(reason any) bool) error {
 	return m.until(ctx, what, func(ctx context.Context) error {
 		all, err := m.controllers(ctx)
 		for name, of := range all {
-			if ready := readyOf(of.Unstructured); ready != nil && !fits(ready.Reason) {
-				return fmt.Errorf("%s: its condition Ready has the reason %s: %s", name, ready.Reason, ready.Message)
+			if reason, message := readyOf(of.Unstructured); reason != "" && !fits(reason) {
+				return fmt.Errorf("%s: its condition Ready has the reason %s: %s", name, reason, message)
 			}
 		}
 		return err
 	})
 }
 
-// readyOf returns the condition Ready of a controller; nil if it has none.
-func readyOf(of *unstructured.Unstructured) *metav1.Condition {
-	content, _, _ := unstructured.NestedMap(of.Object, "status")
-	var status v1alpha1.ControllerStatus
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, &status); err != nil {
-		return nil
+// readyOf returns the reason and the message of the condition Ready of a controller; nothing if it has none.
+func readyOf(of *unstructured.Unstructured) (reason, message any) {
+	conditions, _, _ := unstructured.NestedSlice(of.Object, "status", "conditions")
+	for _, item := range conditions {
+		if condition, ok := item.(map[string]any); ok && condition["type"] == v1alpha1.ConditionReady {
+			return condition["reason"], condition["message"]
+		}
 	}
-	return meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
+	return "", ""
 }

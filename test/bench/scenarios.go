@@ -29,7 +29,6 @@ func allScenarios() []scenario {
 		{"soak", measureSoak},
 		{"start", measureStart},
 		{"idle", measureIdle},
-		{"replicas", measureReplicas},
 	}
 }
 

@@ -32,7 +32,8 @@ func replicas(t *testing.T) {
 
 	run(t, "kubectl apply -k %s", example("immortalcontainer"))
 	until(t, "True", "kubectl get cc immortalcontainer -o jsonpath='{.status.conditions[?(@.type==\"Ready\")].status}'")
-	runner := run(t, "kubectl get cc immortalcontainer -o jsonpath={.status.runner.replica}")
+	const holder = "kubectl -n metacontroller get lease metacontroller -o jsonpath={.spec.holderIdentity}"
+	leader := run(t, holder)
 	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("E2E_KUBECONFIG"))
 	if err != nil {
 		t.Fatal(err)
@@ -44,8 +45,8 @@ func replicas(t *testing.T) {
 	}
 	clients.End()
 	until(t, "True", "kubectl get cc immortalcontainer -o jsonpath='{.status.conditions[?(@.type==\"Ready\")].status}'")
-	if now := run(t, "kubectl get cc immortalcontainer -o jsonpath={.status.runner.replica}"); now == runner || now == "" {
-		t.Errorf("the controller ran in %q, and runs in %q after all Pods were restarted", runner, now)
+	if now := run(t, holder); now == leader || now == "" {
+		t.Errorf("%q held the Lease, and %q does after all Pods were restarted", leader, now)
 	}
 	run(t, "kubectl delete -k %s", example("immortalcontainer"))
 

@@ -32,7 +32,6 @@ type CompositeControllerSpec struct {
 	GenerateSelector    *bool
 	ResyncOn            []WatchedObject
 	Paused              bool
-	Shards              *int32
 	Access
 }
 

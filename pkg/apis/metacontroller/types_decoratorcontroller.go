@@ -28,7 +28,6 @@ type DecoratorControllerSpec struct {
 	ResyncPeriodSeconds *int32
 	ResyncOn            []WatchedObject
 	Paused              bool
-	Shards              *int32
 	Access
 }
 

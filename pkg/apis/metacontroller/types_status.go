@@ -15,26 +15,6 @@ type ControllerStatus struct {
 	Children           *ChildCounts
 	LastError          *LastSyncError
 	HeldResources      []ResourceRule
-	Runner             *Runner
-	Shards             []ShardStatus
-}
-
-// ShardStatus is what the replica that runs one part of a controller says of it.
-type ShardStatus struct {
-	Index              int32
-	Runner             *Runner
-	ObservedGeneration int64
-	RunningGeneration  int64
-	Conditions         []metav1.Condition
-	Parents            *ParentCounts
-	Children           *ChildCounts
-	LastError          *LastSyncError
-}
-
-// Runner is a replica of the server that runs a controller.
-type Runner struct {
-	Replica string
-	Since   metav1.Time
 }
 
 // ParentCounts counts parents by how their last sync went.

@@ -17,8 +17,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apiserver"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/registration"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/peers"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/storage/etcd"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/storage/identity"
 )
 
 // config returns the configuration of a server that keeps its objects in the embedded etcd, or in the etcd of
@@ -79,37 +79,46 @@ func (o *Options) config(ctx context.Context, embedded *etcd.Server) (*apiserver
 			Host: config.GenericConfig.ClientConfig, Metrics: registry, Registration: registered, Handle: handle,
 			Options: o.Controllers.Options,
 		}
+		if controllers.Election, err = o.stand(config); err != nil {
+			return nil, err
+		}
 		config.ExtraConfig.Reviews = handle
 		if o.Recommended.Traces.ConfigFile != "" {
 			controllers.Tracing = config.GenericConfig.TracerProvider
 		}
-		shown, err := newLive(handle, config.GenericConfig.ClientConfig)
-		if err != nil {
+		if config.ExtraConfig.Live, err = newLive(handle, config.GenericConfig.ClientConfig); err != nil {
 			return nil, err
 		}
-		config.ExtraConfig.Live = shown.Live
-		if controllers.Replicas.Enabled {
-			if controllers.Replicas.Address, err = o.peerAddress(config.GenericConfig.SecureServing.Listener); err != nil {
+		storage := &storageIdentity{host: host.client, storage: recommended.Etcd.StorageConfig, exclusive: o.embedded()}
+		if host.isFound() { // if it is not, runControllers returns the error
+			if _, err := storage.claim(ctx); identity.IsOfOtherCluster(err) {
 				return nil, err
 			}
-			config.ExtraConfig.Peers = &apiserver.Peers{Handler: peers.NewHandler(handle), User: shown.user}
 		}
-		config.ExtraConfig.RunControllers = o.runControllers(host, controllers, shown)
+		config.ExtraConfig.RunControllers = o.runControllers(host, controllers, storage, &config.ExtraConfig)
 		config.GenericConfig.AddReadyzChecks(healthz.NamedCheck("cluster", host.check))
 	}
 	return config, nil
 }
 
 // runControllers returns the function that runs the controller loop from when the host has come.
-func (o *Options) runControllers(host *extendedHost, config controller.Config, shown *live) func(context.Context, *rest.Config) error {
+func (o *Options) runControllers(
+	host *extendedHost, config controller.Config, storage *storageIdentity, extra *apiserver.ExtraConfig,
+) func(context.Context, *rest.Config) error {
 	return func(ctx context.Context, loopback *rest.Config) error {
 		if err := host.follow(ctx); err != nil || ctx.Err() != nil {
 			return err
 		}
+		id, err := storage.await(ctx)
+		if err != nil || ctx.Err() != nil {
+			return err
+		}
+		config.Storage = id
 		defer o.watchParents(ctx, loopback)()
 		defer follow(ctx, config.Registration)()
 		config.Loopback = loopback
-		defer shown.start(ctx)()
+		defer extra.LeaderProxy.Close()
+		defer show(ctx, extra.Live)()
 		return controller.Run(ctx, config)
 	}
 }

@@ -4,11 +4,9 @@
 package server
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 
 	"github.com/spf13/pflag"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -22,9 +20,8 @@ import (
 
 // The flags whose defaults depend on other flags.
 const (
-	leaderElectionFlag = "leader-election"
-	eventsQPSFlag      = "events-qps"
-	eventsBurstFlag    = "events-burst"
+	eventsQPSFlag   = "events-qps"
+	eventsBurstFlag = "events-burst"
 )
 
 // defaultClientBurst is the default of --client-go-burst if requests are limited.
@@ -34,8 +31,13 @@ const defaultClientBurst = 10
 // Metacontroller's, and the same defaults unless their help says otherwise.
 type ControllerOptions struct {
 	controller.Options
-	// ResourceLock is the kind of object that leader election uses.
-	ResourceLock string
+	// LeaderElection is true if the controllers run only while this process holds a Lease.
+	LeaderElection bool
+	// ResourceLock is the kind of object that leader election uses. LeaseNamespace and LeaseName name it.
+	ResourceLock              string
+	LeaseNamespace, LeaseName string
+	// process names this process in the Lease.
+	process string
 	// HookDenyCIDRs is HookDenied as the flag gives it.
 	HookDenyCIDRs []string
 }
@@ -43,7 +45,10 @@ type ControllerOptions struct {
 // NewControllerOptions returns the defaults.
 func NewControllerOptions() *ControllerOptions {
 	options := controller.DefaultOptions()
-	return &ControllerOptions{Options: options, ResourceLock: resourcelock.LeasesResourceLock, HookDenyCIDRs: options.HookDenied.Strings()}
+	return &ControllerOptions{
+		Options: options, LeaderElection: true, ResourceLock: resourcelock.LeasesResourceLock, LeaseName: "metacontroller",
+		HookDenyCIDRs: options.HookDenied.Strings(),
+	}
 }
 
 func (o *ControllerOptions) addFlags(flags *pflag.FlagSet) {
@@ -81,27 +86,23 @@ func (o *ControllerOptions) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.DeveloperMode, "developer-mode", o.DeveloperMode, "For the time in which hooks are written: events without "+
 		"practical limits, about each warning and each error each time; whole errors of hooks; a line in the log for each sync that "+
 		"changes something, for each field of an answer that is ignored, and for each call of a hook that takes more than half of its timeout.")
-	flags.BoolVar(&o.Replicas.Enabled, leaderElectionFlag, o.Replicas.Enabled, "Share the controllers with other processes that have the "+
-		"same storage: each controller runs in one of them, and all serve the API. Each process keeps a Lease of the cluster. Default: "+
-		"true with --etcd-servers, where several processes can share a storage, else false.")
+	flags.BoolVar(&o.LeaderElection, "leader-election", o.LeaderElection, "Run the controllers only while this "+
+		"process holds a Lease of the cluster, so that one of several processes does. All of them serve the API.")
 	flags.StringVar(&o.ResourceLock, "leader-election-resource-lock", o.ResourceLock, "The kind of object to hold. Only \"leases\" is possible.")
-	flags.StringVar(&o.Replicas.Group, "leader-election-id", o.Replicas.Group, "What the names of the Leases begin with. Processes with the "+
-		"same share the controllers.")
-	flags.StringVar(&o.Replicas.Namespace, "leader-election-namespace", o.Replicas.Namespace, "The namespace of the Leases. "+
+	flags.StringVar(&o.LeaseName, "leader-election-id", o.LeaseName, "The name of the Lease. Instances with another "+
+		"--target-label-selector need a Lease of their own.")
+	flags.StringVar(&o.LeaseNamespace, "leader-election-namespace", o.LeaseNamespace, "The namespace of the Lease. "+
 		"Default: --service-namespace.")
 }
 
 // complete fills in the settings that depend on other options.
-func (o *ControllerOptions) complete(changed func(flag string) bool, embedded bool, namespace string) error {
-	if !changed(leaderElectionFlag) {
-		o.Replicas.Enabled = !embedded
-	}
+func (o *ControllerOptions) complete(changed func(flag string) bool, namespace string) error {
 	if o.DeveloperMode {
 		o.raiseEventLimits(changed)
 	}
 	o.Namespace = namespace
-	if o.Replicas.Namespace == "" {
-		o.Replicas.Namespace = namespace
+	if o.LeaseNamespace == "" {
+		o.LeaseNamespace = namespace
 	}
 	if o.Client.QPS > 0 && o.Client.Burst == 0 {
 		o.Client.Burst = defaultClientBurst
@@ -111,24 +112,10 @@ func (o *ControllerOptions) complete(changed func(flag string) bool, embedded bo
 	}
 	host, err := os.Hostname()
 	if err != nil {
-		return fmt.Errorf("naming this process among the replicas: %w", err)
+		return fmt.Errorf("naming this process in the Lease: %w", err)
 	}
-	o.Replicas.Process = processName(host)
+	o.process = host
 	return nil
-}
-
-// maxProcessName leaves room for what comes before and after it in the names of Leases.
-const maxProcessName = 63
-
-// processName makes the name of a host, which may be any, one that the name of an object can have.
-func processName(host string) string {
-	name := strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
-			return r
-		}
-		return '-'
-	}, strings.ToLower(host))
-	return cmp.Or(strings.Trim(name[:min(len(name), maxProcessName)], "-"), "process")
 }
 
 // raiseEventLimits sets the limits of the developer's mode, except those that were given.
@@ -180,12 +167,12 @@ func (o *ControllerOptions) validate() []error {
 		errs = append(errs, fmt.Errorf("--apply-strategy-ssa-field-manager must be 1 to %d printable characters, not %q",
 			metav1validation.FieldManagerMaxLength, o.ApplyFieldManager))
 	}
-	if o.Replicas.Enabled {
-		for _, reason := range validation.IsDNS1123Label(o.Replicas.Group) {
-			errs = append(errs, fmt.Errorf("--leader-election-id %q: %s", o.Replicas.Group, reason))
+	if o.LeaderElection {
+		for _, reason := range validation.IsDNS1123Subdomain(o.LeaseName) {
+			errs = append(errs, fmt.Errorf("--leader-election-id %q: %s", o.LeaseName, reason))
 		}
-		for _, reason := range validation.IsDNS1123Label(o.Replicas.Namespace) {
-			errs = append(errs, fmt.Errorf("--leader-election-namespace %q: %s", o.Replicas.Namespace, reason))
+		for _, reason := range validation.IsDNS1123Label(o.LeaseNamespace) {
+			errs = append(errs, fmt.Errorf("--leader-election-namespace %q: %s", o.LeaseNamespace, reason))
 		}
 	}
 	return errs

@@ -127,6 +127,7 @@ func (h *fakeHost) serverConfig(t *testing.T) serverConfig {
 		dataDir: newDataDir(t),
 		options: func(o *Options) {
 			o.Standalone = false
+			o.Controllers.LeaderElection = false
 			o.Recommended.CoreAPI.CoreAPIKubeconfigPath = h.kubeconfig(t)
 		},
 		adjust: func(config *apiserver.Config) { config.ExtraConfig.RunControllers = nil },

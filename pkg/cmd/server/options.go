@@ -131,7 +131,7 @@ func (o *Options) Complete(changed func(flag string) bool) error {
 			o.ServerRun.GoawayChance = goawayChance
 		}
 	}
-	if err := o.Controllers.complete(changed, o.embedded(), o.Certificate.ServiceNamespace); err != nil {
+	if err := o.Controllers.complete(changed, o.Certificate.ServiceNamespace); err != nil {
 		return err
 	}
 	if o.Standalone {

@@ -238,7 +238,6 @@ func TestOptionsThatFollowFromOthers(t *testing.T) {
 				want(t, "shutdown delay", o.ServerRun.ShutdownDelayDuration, 0)
 				want(t, "goaway chance", o.ServerRun.GoawayChance, 0)
 				want(t, "HTTP/1.1 only", o.Recommended.SecureServing.DisableHTTP2Serving, false)
-				want(t, "replicas", o.Controllers.Replicas.Enabled, false)
 			},
 		},
 		"servers with a shared storage may be several": {
@@ -247,8 +246,8 @@ func TestOptionsThatFollowFromOthers(t *testing.T) {
 				want(t, "shutdown delay", o.ServerRun.ShutdownDelayDuration, shutdownDelay)
 				want(t, "goaway chance", o.ServerRun.GoawayChance, goawayChance)
 				want(t, "HTTP/1.1 only", o.Recommended.SecureServing.DisableHTTP2Serving, true)
-				want(t, "replicas", o.Controllers.Replicas.Enabled, true)
-				want(t, "namespace of the leases", o.Controllers.Replicas.Namespace, "ours")
+				want(t, "leader election", o.Controllers.LeaderElection, true)
+				want(t, "namespace of the Lease", o.Controllers.LeaseNamespace, "ours")
 			},
 		},
 		"what was said holds": {
@@ -258,8 +257,8 @@ func TestOptionsThatFollowFromOthers(t *testing.T) {
 				want(t, "shutdown delay", o.ServerRun.ShutdownDelayDuration, time.Second)
 				want(t, "goaway chance", o.ServerRun.GoawayChance, 0)
 				want(t, "HTTP/1.1 only", o.Recommended.SecureServing.DisableHTTP2Serving, false)
-				want(t, "replicas", o.Controllers.Replicas.Enabled, false)
-				want(t, "namespace of the leases", o.Controllers.Replicas.Namespace, "theirs")
+				want(t, "leader election", o.Controllers.LeaderElection, false)
+				want(t, "namespace of the Lease", o.Controllers.LeaseNamespace, "theirs")
 			},
 		},
 		"flags have the defaults of Metacontroller": {
@@ -268,7 +267,7 @@ func TestOptionsThatFollowFromOthers(t *testing.T) {
 				want(t, "events QPS", o.Controllers.Events.QPS, 1./300)
 				want(t, "events burst", o.Controllers.Events.Burst, 25)
 				want(t, "target label selector", o.Controllers.TargetLabelSelector, "")
-				want(t, "group of the replicas", o.Controllers.Replicas.Group, "metacontroller")
+				want(t, "name of the Lease", o.Controllers.LeaseName, "metacontroller")
 				want(t, "cache flush interval", o.Controllers.CacheFlushInterval, 30*time.Minute)
 				want(t, "discovery interval", o.Controllers.DiscoveryInterval, 30*time.Second)
 			},

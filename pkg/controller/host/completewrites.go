@@ -15,9 +15,9 @@ import (
 const completionTimeout = 10 * time.Second
 
 // CompleteWrites returns a transport that waits for the answer to a write even if its context is canceled while the write is
-// under way. Otherwise a controller that stops would leave writes behind, which the host could do after another replica, or
+// under way. Otherwise a controller that stops would leave writes behind, which the host could do after another process, or
 // the same controller with another spec, has begun to write. The transport waits for at most ten seconds more, and not beyond
-// the deadline of the context. It gives up each write when held ends: then another replica may soon write without waiting
+// the deadline of the context. It gives up each write when held ends: then another process may soon write without waiting
 // for this one.
 func CompleteWrites(held context.Context, inner http.RoundTripper) http.RoundTripper {
 	return &completingTransport{held, inner}

@@ -65,8 +65,6 @@ type Dependencies struct {
 	Calls *calllog.Log
 	// Syncs shows each parent of a controller as a Sync; nil if no Syncs are served.
 	Syncs *Syncs
-	// Replica is the name of this replica; empty if there are no others.
-	Replica string
 	// Revisions reads and writes ControllerRevisions.
 	Revisions *store.Store
 	// RevisionNamespace is the namespace of the ControllerRevisions of cluster-scoped parents.
@@ -139,14 +137,13 @@ func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 	c.called = func(hook string, snapshot *pipeline.Snapshot, _ *pipeline.Response, err error) {
 		c.hookCalls.update(hook, snapshot, err)
 	}
-	c.queue = syncqueue.New(spec.Kind.Name+"-"+spec.Shard.Name(spec.Name), dependencies.Workers, dependencies.Tracer, c.sync)
+	c.queue = syncqueue.New(spec.Kind.Name+"-"+spec.Name, dependencies.Workers, dependencies.Tracer, c.sync)
 	c.queue.Requeued = func(parent object.Key) { c.Syncs.changed(c, parent) }
 	c.observer = observe.Observer{
 		Claims:     spec.Claims,
 		Finalizer:  spec.Kind.Finalizer(spec.Name),
 		Finalizes:  spec.Finalize != nil,
 		Namespaces: spec.Namespaces,
-		Shard:      spec.Shard,
 		Schemas:    observe.NewSchemas(spec.Schemas),
 	}
 	c.related = c.newRelatedObserver(c.customize, func(parents ...object.Key) { c.queue.Enqueue(syncqueue.RelatedChanged, parents...) })
@@ -182,7 +179,7 @@ func (c *Controller) SetSchemas(published map[object.Type]*openapi.Type) {
 func (c *Controller) Run(ctx context.Context) {
 	defer c.Close()
 	defer c.Syncs.add(c)()
-	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithValues("controller", c.spec.Shard.Name(c.spec.Name)))
+	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithValues("controller", c.spec.Name))
 	removeHandlers, err := c.addEventHandlers(ctx)
 	defer removeHandlers()
 	if err != nil {
@@ -192,7 +189,7 @@ func (c *Controller) Run(ctx context.Context) {
 		<-ctx.Done()
 		return
 	}
-	defer c.WriteLoops.Add(c.guard, c.spec.Kind.Name+" "+c.spec.Shard.Name(c.spec.Name))()
+	defer c.WriteLoops.Add(c.guard, c.spec.Kind.Name+" "+c.spec.Name)()
 	defer c.watchObjects(ctx)()
 	defer c.startResyncRequests(ctx)()
 	defer c.startResync(ctx)()

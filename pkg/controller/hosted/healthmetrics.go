@@ -17,7 +17,7 @@ type healthMetrics struct {
 }
 
 func newHealthMetrics(of *Controller) *healthMetrics {
-	labels := prometheus.Labels{"controller_name": of.spec.Shard.Name(of.spec.Name), "controller_type": of.spec.Kind.Name}
+	labels := prometheus.Labels{"controller_name": of.spec.Name, "controller_type": of.spec.Kind.Name}
 	describe := func(name, help string, variable ...string) *prometheus.Desc {
 		return prometheus.NewDesc("metacontroller_"+name, "[ALPHA] "+help, variable, labels)
 	}

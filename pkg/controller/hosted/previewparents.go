@@ -57,12 +57,6 @@ func CompareKeys(a, b object.Key) int {
 	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
-// HasAll reports whether the controller has all parents, and not only a part of them.
-func (c *Controller) HasAll() bool { return c.spec.Shard.IsAll() }
-
-// Has reports whether the controller has the parent in its part of all parents.
-func (c *Controller) Has(parent *object.Object) bool { return c.spec.Shard.Has(parent.UID) }
-
 // ParentOf returns the parent of a name; nil if the caches show none.
 func (c *Controller) ParentOf(key object.Key) *object.Object { return c.observer.Get(key) }
 

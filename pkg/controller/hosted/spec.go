@@ -26,8 +26,6 @@ import (
 type Spec struct {
 	Kind Kind
 	Name string
-	// Shard is the part of the parents that this controller has.
-	Shard object.Shard
 	// Paused is true if the controller leaves all its parents alone.
 	Paused bool
 	// UID and Generation are those of the controller object.

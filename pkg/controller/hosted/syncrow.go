@@ -34,7 +34,7 @@ func (c *Controller) row(key object.Key) *v1alpha1.Sync {
 		},
 		Spec: v1alpha1.SyncSpec{Controller: c.spec.reference(), Parent: parentReference(parent)},
 		Status: v1alpha1.SyncStatus{
-			ObservedGeneration: last.generation, LastSteps: c.steps.of(key), Replica: c.Replica,
+			ObservedGeneration: last.generation, LastSteps: c.steps.of(key),
 			NextSyncTime: c.nextSync(key, time.Now()),
 		},
 	}

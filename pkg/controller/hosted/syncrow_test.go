@@ -156,7 +156,7 @@ func shownAfter(t *testing.T, answer string) *v1alpha1.Sync {
 	spec := specOf(at(answering.URL), pods)
 	spec.UID, spec.Kind.ShortName = "controller", "cc"
 	c := controllerAt(t, config, Dependencies{
-		Events: events, Hook: hook.Options{MaxResponseBytes: 1 << 20, MaxIdleConnections: 1, Metrics: hook.NewMetrics()}, Replica: "me",
+		Events: events, Hook: hook.Options{MaxResponseBytes: 1 << 20, MaxIdleConnections: 1, Metrics: hook.NewMetrics()},
 	}, spec)
 	c.sync(t.Context(), web("a"), syncqueue.ParentChanged)
 	return c.row(web("a"))
@@ -170,7 +170,7 @@ func TestTheRowOfAParent(t *testing.T) {
 		t.Errorf("the row is %+v", row)
 	}
 	if status.State != v1alpha1.SyncStateSynced || status.LastSyncTime == nil || status.LastSyncDuration == nil || status.NextSyncTime != nil ||
-		status.Backoff != nil || *status.Children != (v1alpha1.SyncChildren{}) || status.Replica != "me" {
+		status.Backoff != nil || *status.Children != (v1alpha1.SyncChildren{}) {
 		t.Errorf("the status is %+v", status)
 	}
 }

@@ -64,19 +64,19 @@ func (s *Syncs) all() (rows []*v1alpha1.Sync) {
 func (s *Syncs) controllers() (all []*Controller) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, shards := range s.running {
-		all = append(all, shards...)
+	for _, controllers := range s.running {
+		all = append(all, controllers...)
 	}
 	return all
 }
 
-// row returns the Sync of a key; nil if there is none any more. Of the shards of a controller, only one shows the parent.
+// row returns the Sync of a key; nil if there is none any more.
 func (s *Syncs) row(key syncKey) *v1alpha1.Sync {
 	s.mu.Lock()
-	shards := slices.Clone(s.running[key.controller])
+	controllers := slices.Clone(s.running[key.controller])
 	s.mu.Unlock()
-	for _, shard := range shards {
-		if row := shard.row(key.parent); row != nil {
+	for _, controller := range controllers {
+		if row := controller.row(key.parent); row != nil {
 			return row
 		}
 	}

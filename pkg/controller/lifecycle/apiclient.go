@@ -27,7 +27,6 @@ type controllerObject interface {
 	ChildTypes() []v1alpha1.ResourceRule
 	GetSpec() any
 	GetAccess() *v1alpha1.Access
-	GetShards() int
 }
 
 // apiClient reads and writes the controller objects of one kind in the own API.

@@ -115,10 +115,6 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, state *controllerState
 	if !hasDrainFinalizer(object) {
 		return nil
 	}
-	if r.sharing != nil && !r.sharing.areGone(othersOf(object, state.unit)...) {
-		r.queue.AddAfter(state.unit, decidePeriod) // their replicas may be dead
-		return nil
-	}
 	if object.GetAnnotations()[v1alpha1.SkipDrainAnnotation] == "true" {
 		r.drainer.Forget(r.kind.Finalizer(object.GetName()))
 	} else if err := r.drainOnDelete(state, object); err != nil {
@@ -175,12 +171,12 @@ func (r *Reconciler) drain(state *controllerState, object controllerObject, why 
 }
 
 func (r *Reconciler) drainAs(as drain.Remover, state *controllerState, object controllerObject, why pipeline.UnfinalizedReason, held []v1alpha1.ResourceRule) error {
-	done, err := r.drainer.Drain(r.kind.Finalizer(object.GetName()), why, as, held, r.enqueuer(state.unit))
+	done, err := r.drainer.Drain(r.kind.Finalizer(object.GetName()), why, as, held, r.enqueuer(state.name))
 	return r.drained(state, object, done, err)
 }
 
-// enqueuer returns a function that enqueues a unit.
-func (r *Reconciler) enqueuer(of unit) func() { return func() { r.queue.Add(of) } }
+// enqueuer returns a function that enqueues a name.
+func (r *Reconciler) enqueuer(name string) func() { return func() { r.queue.Add(name) } }
 
 // drained notes why finalizers could not be removed from parents, nil if they were. It returns a
 // *waitsForDrain unless they were.
@@ -222,7 +218,7 @@ func (r *Reconciler) removeLeftFinalizers(state *controllerState, object control
 	}
 	finalizer := r.kind.Finalizer(object.GetName())
 	for _, rule := range object.ParentTypes() {
-		found, done, err := r.scanner.Search(rule, object.GetUID(), finalizer, r.enqueuer(state.unit))
+		found, done, err := r.scanner.Search(rule, object.GetUID(), finalizer, r.enqueuer(state.name))
 		if !done {
 			return r.drained(state, object, done, err)
 		}

@@ -35,9 +35,7 @@ func (r *Reconciler) HoldChanged() {
 		return // an informer does not fail
 	}
 	for _, object := range objects {
-		for _, unit := range r.unitsNamed(object.GetName()) {
-			r.queue.Forget(unit)
-			r.queue.Add(unit)
-		}
+		r.queue.Forget(object.GetName())
+		r.queue.Add(object.GetName())
 	}
 }

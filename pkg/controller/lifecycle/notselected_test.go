@@ -51,7 +51,7 @@ func TestAControllerThatIsNoLongerSelectedIsToldSo(t *testing.T) {
 					if err := f.api.informer().GetStore().Delete(object); err != nil {
 						t.Fatal(err)
 					}
-					f.enqueue("shop")
+					f.queue.Add("shop")
 				}
 				return told.Load()
 			})

@@ -23,8 +23,8 @@ func (r *Reconciler) require(spec *hosted.Spec) *permissions.Requirement {
 		return nil
 	}
 	return r.Permissions.Require(spec.Access.ServiceAccount, spec.Reads(), func() {
-		r.queue.Forget(unitOf(spec))
-		r.queue.Add(unitOf(spec))
+		r.queue.Forget(spec.Name)
+		r.queue.Add(spec.Name)
 	})
 }
 

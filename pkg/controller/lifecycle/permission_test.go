@@ -57,7 +57,7 @@ func actingAs(object *v1alpha1.CompositeController) *v1alpha1.CompositeControlle
 }
 
 // runs reports whether a controller runs for an object.
-func (f *fixture) runs(name string) bool { return f.state(unit{name: name}).getRunning() != nil }
+func (f *fixture) runs(name string) bool { return f.state(name).getRunning() != nil }
 
 func TestAControllerWhoseAccountMayNotReadAChildTypeDoesNotStart(t *testing.T) {
 	t.Parallel()
@@ -131,7 +131,7 @@ func TestAControllerGoesOnForAMinuteWhileTheClusterCannotBeAsked(t *testing.T) {
 
 		object, stopped, changed := actingAs(controllerOf("webs", "v1 pods")), false, make(chan struct{}, 10)
 		pods := permissions.ToShow(hosttest.Pods(), nil, "its children")
-		state := &controllerState{unit: unit{name: "webs"}}
+		state := &controllerState{name: "webs"}
 		state.setRunning(&running{
 			object: object, stop: func() { stopped = true },
 			required: r.Permissions.Require(object.Spec.ServiceAccount, pods, func() { changed <- struct{}{} }),

@@ -18,43 +18,38 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/composite"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/permissions"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 )
 
-// reconcile makes a unit run as the spec of its object says. If it is not done, the unit is requeued. The error
-// says why it failed. With an error that only a change of the spec, of a Secret or of a right can mend, it is done
-// too: that change enqueues the unit.
-func (r *Reconciler) reconcile(ctx context.Context, of unit) (done bool, err error) {
-	object, err := r.api.get(of.name)
+// reconcile makes the controller of a name run as the spec of its object says. If it is not done, the name is
+// requeued. The error says why it failed. With an error that only a change of the spec, of a Secret or of a right can
+// mend, it is done too: that change enqueues the name.
+func (r *Reconciler) reconcile(ctx context.Context, name string) (done bool, err error) {
+	object, err := r.api.get(name)
 	if apierrors.IsNotFound(err) {
-		return resultOf(ctx, of, r.forget(ctx, of))
+		return resultOf(ctx, name, r.forget(ctx, name))
 	}
 	if err != nil {
-		klog.FromContext(ctx).Error(err, "Failed to read controller object", "kind", r.kind.Name, "controller", of.name)
+		klog.FromContext(ctx).Error(err, "Failed to read controller object", "kind", r.kind.Name, "controller", name)
 		return false, err
 	}
-	state := r.state(of)
+	state := r.state(name)
 	state.see(object, time.Now())
 	state.leftovers.see(object)
-	object, mine, err := r.claim(ctx, state, object)
-	if err != nil || !mine {
-		return resultOf(ctx, of, err)
-	}
 	if held := r.held(); held != nil {
 		r.hold(ctx, state, object, held)
 		return true, nil
 	}
 	if object.GetDeletionTimestamp() != nil {
-		return resultOf(ctx, of, r.reconcileDelete(ctx, state, object))
+		return resultOf(ctx, name, r.reconcileDelete(ctx, state, object))
 	}
 	r.stopIfRefused(ctx, state)
 	if next := state.getPrepared(); next != nil && !equalSpecs(next.object, object) {
 		r.dropPrepared(state)
 	}
-	spec, err := r.resolve(ctx, state, object)
+	spec, err := r.api.resolve(ctx, r.Discovery, object)
 	if err != nil {
 		return r.cannotRun(ctx, state, object, err), err
 	}
@@ -64,7 +59,7 @@ func (r *Reconciler) reconcile(ctx context.Context, of unit) (done bool, err err
 	r.recheckSchemas(ctx, spec)
 	object, err = r.ensureDrainFinalizer(ctx, state, object, spec)
 	if err != nil {
-		return resultOf(ctx, of, err)
+		return resultOf(ctx, name, err)
 	}
 	if state.runs(object, spec) {
 		r.keepRunning(ctx, state, object, spec)
@@ -73,34 +68,19 @@ func (r *Reconciler) reconcile(ctx context.Context, of unit) (done bool, err err
 	} else if !started {
 		return true, nil // and no finalizer of the one that runs is removed
 	}
-	if !of.leads() || othersLag(object, of) {
-		return true, nil
-	}
-	return resultOf(ctx, of, r.removeFormerFinalizers(ctx, state, object, spec))
+	return resultOf(ctx, name, r.removeFormerFinalizers(ctx, state, object, spec))
 }
 
-// resolve turns the spec of an object into one that can be run as a unit.
-func (r *Reconciler) resolve(ctx context.Context, state *controllerState, object controllerObject) (*hosted.Spec, error) {
-	spec, err := r.api.resolve(ctx, r.Discovery, object)
-	if err == nil {
-		spec.Shard = state.unit.shard
-	}
-	return spec, err
-}
-
-// state returns the state of a unit, a new one if there is none.
-func (r *Reconciler) state(of unit) *controllerState {
+// state returns the state of a name, a new one if there is none.
+func (r *Reconciler) state(name string) *controllerState {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	state := r.states[of.name][of.shard]
+	state := r.states[name]
 	if state != nil {
 		return state
 	}
-	state = &controllerState{unit: of, accountRequired: r.RequireServiceAccount, shared: r.sharing != nil}
-	if r.states[of.name] == nil {
-		r.states[of.name] = map[object.Shard]*controllerState{}
-	}
-	r.states[of.name][of.shard] = state
+	state = &controllerState{name: name, accountRequired: r.RequireServiceAccount}
+	r.states[name] = state
 	select {
 	case r.stateAdded <- struct{}{}:
 	default:
@@ -108,50 +88,40 @@ func (r *Reconciler) state(of unit) *controllerState {
 	return state
 }
 
-// allStates returns the states of all units.
-func (r *Reconciler) allStates() (all []*controllerState) {
+// allStates returns all states.
+func (r *Reconciler) allStates() []*controllerState {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, shards := range r.states {
-		all = slices.AppendSeq(all, maps.Values(shards))
+	return slices.Collect(maps.Values(r.states))
+}
+
+// runningNamed returns what runs for a name; nil if nothing does.
+func (r *Reconciler) runningNamed(name string) *running {
+	r.mu.Lock()
+	state := r.states[name]
+	r.mu.Unlock()
+	if state == nil {
+		return nil
 	}
-	return all
+	return state.getRunning()
 }
 
-// statesNamed returns the states of the units of an object.
-func (r *Reconciler) statesNamed(name string) []*controllerState {
+// forget stops the controller whose object is gone, or is no longer selected by the label selector.
+func (r *Reconciler) forget(ctx context.Context, name string) error {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Collect(maps.Values(r.states[name]))
-}
-
-// drop forgets the state of a unit that does not run.
-func (r *Reconciler) drop(state *controllerState) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	shards := r.states[state.unit.name]
-	delete(shards, state.unit.shard)
-	if len(shards) == 0 {
-		delete(r.states, state.unit.name)
-	}
-}
-
-// forget stops a unit whose object is gone, or is no longer selected by the label selector.
-func (r *Reconciler) forget(ctx context.Context, of unit) error {
-	r.mu.Lock()
-	state := r.states[of.name][of.shard]
+	state := r.states[name]
 	r.mu.Unlock()
 	if state == nil {
 		return nil
 	}
 	r.end(ctx, state)
-	r.Calls.Forget(v1alpha1.ControllerReference{Kind: r.kind.Name, Name: of.name})
-	if r.sharing == nil || state.claimed {
-		if err := r.writeNotSelected(ctx, state); err != nil {
-			return fmt.Errorf("write that it is not selected: %w", err)
-		}
+	r.Calls.Forget(v1alpha1.ControllerReference{Kind: r.kind.Name, Name: name})
+	if err := r.writeNotSelected(ctx, state); err != nil {
+		return fmt.Errorf("write that it is not selected: %w", err)
 	}
-	r.drop(state)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.states, name)
 	return nil
 }
 
@@ -161,9 +131,7 @@ func (r *Reconciler) end(ctx context.Context, state *controllerState) {
 	state.endRequirement()
 	r.dropPrepared(state)
 	r.stop(ctx, state)
-	if state.unit.leads() {
-		r.drainer.Forget(r.kind.Finalizer(state.unit.name))
-	}
+	r.drainer.Forget(r.kind.Finalizer(state.name))
 }
 
 // keepRunning updates the controller that runs with what does not need a new one.
@@ -184,7 +152,7 @@ func (r *Reconciler) cannotRun(ctx context.Context, state *controllerState, obje
 		return false // the process ends, so the error says nothing about the spec
 	}
 	if running := state.getRunning(); running != nil {
-		if _, err := r.resolve(ctx, state, running.object); lacksTypes(err) {
+		if _, err := r.api.resolve(ctx, r.Discovery, running.object); lacksTypes(err) {
 			r.stop(ctx, state)
 		}
 	}
@@ -192,7 +160,7 @@ func (r *Reconciler) cannotRun(ctx context.Context, state *controllerState, obje
 	problem := problemOf(err)
 	problem.RunningGeneration = state.getRunning().generation()
 	if state.setProblem(object, problem) {
-		klog.FromContext(ctx).Error(err, "Failed to create controller", "controller", state.unit.String())
+		klog.FromContext(ctx).Error(err, "Failed to create controller", "controller", state.name)
 		if missing, ok := errors.AsType[*composite.NoStatusSubresourceError](err); ok {
 			r.Events.NoStatusSubresource(object, object.GetName(), missing.Parent.GroupVersionKind().String())
 		} else {
@@ -233,7 +201,7 @@ func problemOf(err error) *report.Problem {
 // resultOf returns the result of a reconcile that ends with a write of the controller object or of
 // its parents. A write that was in conflict, that has to wait or that the end of ctx cut short is no failure and is
 // requeued. A removal from parents that is not complete enqueues the name itself.
-func resultOf(ctx context.Context, of unit, err error) (done bool, failure error) {
+func resultOf(ctx context.Context, name string, err error) (done bool, failure error) {
 	if err == nil {
 		return true, nil
 	}
@@ -244,6 +212,7 @@ func resultOf(ctx context.Context, of unit, err error) (done bool, failure error
 	case !ok && (apierrors.IsConflict(err) || apierrors.IsNotFound(err) || errors.Is(err, errSpecIsNew)), ctx.Err() != nil:
 		return false, nil
 	}
-	klog.FromContext(ctx).Error(err, "Failed to write the controller object, or the finalizers of its parents", "controller", of.String())
+	klog.FromContext(ctx).Error(err, "Failed to write the controller object, or the finalizers of its parents",
+		"controller", name)
 	return ok, err
 }

@@ -31,7 +31,7 @@ func TestWhatIsNextAfterAWrite(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if done, failure := resultOf(t.Context(), unit{name: "a"}, test.err); done != test.done || !errors.Is(failure, test.failure) {
+			if done, failure := resultOf(t.Context(), "a", test.err); done != test.done || !errors.Is(failure, test.failure) {
 				t.Errorf("done %v, failure %v", done, failure)
 			}
 		})
@@ -41,7 +41,7 @@ func TestWhatIsNextAfterAWrite(t *testing.T) {
 func TestAWriteThatTheEndCutsShortIsNoFailure(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	end()
-	if done, failure := resultOf(ctx, unit{name: "a"}, ctx.Err()); done || failure != nil {
+	if done, failure := resultOf(ctx, "a", ctx.Err()); done || failure != nil {
 		t.Errorf("done %v, failure %v", done, failure)
 	}
 }

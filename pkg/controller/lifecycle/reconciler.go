@@ -22,7 +22,6 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/decorator"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/lifecycle/drain"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/metrics"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/informers/externalversions"
 )
@@ -35,17 +34,14 @@ type Reconciler struct {
 	api     apiClient
 	drainer *drain.Drainer
 	scanner *drain.Scanner
-	queue   workqueue.TypedRateLimitingInterface[unit]
-
-	// sharing decides which controllers run here; nil if all do.
-	sharing *Sharing
+	queue   workqueue.TypedRateLimitingInterface[string]
 
 	queueMetrics     *metrics.Queue
 	reconcileMetrics *metrics.Reconciles
 
 	mu sync.Mutex
-	// states are the states of the units, by the names of their objects.
-	states map[string]map[object.Shard]*controllerState
+	// states are the states of the controller objects, by their names.
+	states map[string]*controllerState
 	// stateAdded has an element if a state may have been added since it was read last.
 	stateAdded chan struct{}
 }
@@ -84,11 +80,11 @@ func newReconciler(name string, kind hosted.Kind, api apiClient, dependencies ho
 		api:          api,
 		drainer:      drainer,
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[unit](firstBackoff, maxBackoff),
-			workqueue.TypedRateLimitingQueueConfig[unit]{Name: name, MetricsProvider: queueMetrics, Clock: queueClock{}}),
+			workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstBackoff, maxBackoff),
+			workqueue.TypedRateLimitingQueueConfig[string]{Name: name, MetricsProvider: queueMetrics, Clock: queueClock{}}),
 		queueMetrics:     queueMetrics,
 		reconcileMetrics: metrics.NewReconciles(name, workers),
-		states:           map[string]map[object.Shard]*controllerState{},
+		states:           map[string]*controllerState{},
 		stateAdded:       make(chan struct{}, 1),
 	}
 	r.scanner = drainer.NewScanner(kind.FinalizerPrefix, r.existing)
@@ -121,7 +117,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 	informer := r.api.informer()
 	enqueue := func(obj any) {
 		if name, err := cache.DeletionHandlingObjectToName(obj); err == nil {
-			r.enqueue(name.Name)
+			r.queue.Add(name.Name)
 		}
 	}
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -139,41 +135,40 @@ func (r *Reconciler) Run(ctx context.Context) error {
 	}
 	group.Go(func() { r.writeStatuses(ctx) })
 	<-ctx.Done()
-	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
-	defer cancel()
 	r.queue.ShutDown()
 	group.Wait()
-	r.endAll(ending)
+	r.endAll(context.WithoutCancel(ctx))
 	return nil
 }
 
-// work reconciles units from the queue until it is shut down. What is queued when ctx ends is left.
+// work reconciles names from the queue until it is shut down. What is queued when ctx ends is left.
 func (r *Reconciler) work(ctx context.Context) {
 	for {
-		unit, shutdown := r.queue.Get()
+		name, shutdown := r.queue.Get()
 		if shutdown {
 			return
 		}
 		if ctx.Err() != nil {
-			r.queue.Done(unit)
+			r.queue.Done(name)
 			continue
 		}
-		if r.reconcileMetrics.Measure(func() (bool, error) { return r.reconcileSafely(ctx, unit) }) {
-			r.queue.Forget(unit)
+		if r.reconcileMetrics.Measure(func() (bool, error) { return r.reconcileSafely(ctx, name) }) {
+			r.queue.Forget(name)
 		} else {
-			r.queue.AddRateLimited(unit)
+			r.queue.AddRateLimited(name)
 		}
-		r.queue.Done(unit)
+		r.queue.Done(name)
 	}
 }
 
 // reconcileSafely turns a panic into an error.
-func (r *Reconciler) reconcileSafely(ctx context.Context, unit unit) (done bool, err error) {
+func (r *Reconciler) reconcileSafely(ctx context.Context, name string) (done bool, err error) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
 			done, err = false, fmt.Errorf("panic: %v", panicked)
-			klog.FromContext(ctx).Error(err, "Panic while a controller was being started or stopped", "controller", unit.String(), "stack", string(debug.Stack()))
+			klog.FromContext(ctx).Error(err, "Panic while a controller was being started or stopped",
+				"controller", name, "stack", string(debug.Stack()))
 		}
 	}()
-	return r.reconcile(ctx, unit)
+	return r.reconcile(ctx, name)
 }

@@ -25,7 +25,7 @@ func addVisits(object *v1alpha1.CompositeController) {
 // returns.
 func (f *fixture) waitsToReplace(t *testing.T, name string) *running {
 	t.Helper()
-	state := f.state(unit{name: name})
+	state := f.state(name)
 	waitUntil(t, func() string { return "nothing is prepared" }, func() bool { return state.getPrepared() != nil })
 	return state.getRunning()
 }
@@ -54,7 +54,7 @@ func TestAControllerRunsOnUntilTheNextOneSeesItsTypes(t *testing.T) {
 			f.create(t, controllerOf("shop", pods))
 			f.untilReady(t, "shop", "True Running")
 			f.host.set("visits", test.does)
-			before := f.state(unit{name: "shop"}).getRunning()
+			before := f.state("shop").getRunning()
 			f.update(t, "shop", addVisits)
 			if f.waitsToReplace(t, "shop") != before {
 				t.Error("another one runs")
@@ -63,7 +63,7 @@ func TestAControllerRunsOnUntilTheNextOneSeesItsTypes(t *testing.T) {
 			if got, want := f.runningGeneration(t, "shop"), before.object.GetGeneration(); got != want || want == 0 {
 				t.Errorf("the status says that generation %d runs, want %d", got, want)
 			}
-			if f.state(unit{name: "shop"}).getRunning() != before {
+			if f.state("shop").getRunning() != before {
 				t.Error("the one that ran before is stopped")
 			}
 			f.host.set("visits", streams)
@@ -71,7 +71,7 @@ func TestAControllerRunsOnUntilTheNextOneSeesItsTypes(t *testing.T) {
 			if got := f.runningGeneration(t, "shop"); got != 0 {
 				t.Errorf("the status says that an earlier generation runs, %d", got)
 			}
-			if now := f.state(unit{name: "shop"}); now.getRunning() == before || now.getPrepared() != nil {
+			if now := f.state("shop"); now.getRunning() == before || now.getPrepared() != nil {
 				t.Error("the next one does not replace the one that ran before")
 			}
 		})
@@ -116,7 +116,7 @@ func TestWhatWasPreparedIsDroppedWhenItIsNoLongerWanted(t *testing.T) {
 			f.untilReady(t, "shop", "True Running")
 			f.host.set("visits", forbids)
 			f.update(t, "shop", addVisits)
-			before, state := f.waitsToReplace(t, "shop"), f.state(unit{name: "shop"})
+			before, state := f.waitsToReplace(t, "shop"), f.state("shop")
 			test.happens(t, f)
 			waitUntil(t, func() string { return "it is still prepared" }, func() bool { return state.getPrepared() == nil })
 			if test.ready != "" {

@@ -36,11 +36,9 @@ func (r *Reconciler) GroupChanged(group string) {
 	}
 	for _, object := range objects {
 		if uses(object, group) || r.misses(object.GetName(), group) {
-			for _, unit := range r.unitsNamed(object.GetName()) {
-				r.queue.Forget(unit)
-				r.queue.Add(unit)
-				r.queue.AddAfter(unit, recheckAfter)
-			}
+			r.queue.Forget(object.GetName())
+			r.queue.Add(object.GetName())
+			r.queue.AddAfter(object.GetName(), recheckAfter)
 		}
 	}
 }
@@ -56,10 +54,8 @@ func uses(object controllerObject, group string) bool {
 // misses reports whether the controller of a name needs a related type of an API group that the
 // host did not have.
 func (r *Reconciler) misses(name, group string) bool {
-	return slices.ContainsFunc(r.statesNamed(name), func(state *controllerState) bool {
-		running := state.getRunning()
-		return running != nil && running.controller.MissesTypeOf(group)
-	})
+	running := r.runningNamed(name)
+	return running != nil && running.controller.MissesTypeOf(group)
 }
 
 const (
@@ -77,9 +73,9 @@ func (r *Reconciler) recheckSchemas(ctx context.Context, spec *hosted.Spec) {
 	}
 	switch {
 	case !spec.SchemasStable:
-		r.queue.AddAfter(unitOf(spec), schemasRecheck)
+		r.queue.AddAfter(spec.Name, schemasRecheck)
 	case spec.LacksSchemas():
-		r.queue.AddAfter(unitOf(spec), schemasRetry)
+		r.queue.AddAfter(spec.Name, schemasRetry)
 	}
 }
 
@@ -95,12 +91,12 @@ func (r *Reconciler) followSource(ctx context.Context, state *controllerState, e
 	if !ok {
 		return false
 	}
-	ctx, cancel := withReadTimeout(withController(ctx, state.unit))
+	ctx, cancel := withReadTimeout(withController(ctx, state.name))
 	defer cancel()
 	stop, err := r.Informers.Follow(ctx, unusable.Type, unusable.Name, func(now *object.Object) {
 		if resourceVersion(now) != unusable.ResourceVersion {
-			r.queue.Forget(state.unit)
-			r.queue.Add(state.unit)
+			r.queue.Forget(state.name)
+			r.queue.Add(state.name)
 		}
 	})
 	if err != nil {

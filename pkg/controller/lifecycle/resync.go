@@ -11,12 +11,9 @@ import (
 // RequestSyncs has the selected parents of a controller synced soon, as far as it runs here, unless they are only to be counted.
 // It returns how many there are, and how many more stay paused.
 func (r *Reconciler) RequestSyncs(name string, selection hosted.Selection, onlyCount bool) (found v1alpha1.ResyncRequestStatus) {
-	for _, state := range r.statesNamed(name) {
-		if running := state.getRunning(); running != nil {
-			parents, paused := running.controller.RequestSyncs(selection, onlyCount)
-			found.Parents += int32(parents)
-			found.Paused += int32(paused)
-		}
+	if running := r.runningNamed(name); running != nil {
+		parents, paused := running.controller.RequestSyncs(selection, onlyCount)
+		found.Parents, found.Paused = int32(parents), int32(paused)
 	}
 	return found
 }

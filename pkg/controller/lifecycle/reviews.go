@@ -18,15 +18,13 @@ func (r *Reconciler) Live(ctx context.Context, name string) (hosted.ControllerOb
 	return r.api.getLive(ctx, name)
 }
 
-// Running returns the controllers that run in this process for an object with the spec that it has: one,
-// or one for each part of the parents that runs here.
-func (r *Reconciler) Running(of hosted.ControllerObject) (controllers []*hosted.Controller) {
-	for _, state := range r.statesNamed(of.GetName()) {
-		if running := state.getRunning(); running != nil && equalSpecs(running.object, of.(controllerObject)) {
-			controllers = append(controllers, running.controller)
-		}
+// Running returns the controller that runs for an object with the spec that it has; nil if none does.
+func (r *Reconciler) Running(of hosted.ControllerObject) *hosted.Controller {
+	running := r.runningNamed(of.GetName())
+	if running == nil || !equalSpecs(running.object, of.(controllerObject)) {
+		return nil
 	}
-	return controllers
+	return running.controller
 }
 
 // Temporary returns a controller for an object, which need not be stored. It does not run, but it sees

@@ -78,13 +78,13 @@ func (r *Reconciler) replace(ctx context.Context, state *controllerState, object
 // when the controller sees all objects of its types.
 func (r *Reconciler) prepare(ctx context.Context, state *controllerState, object controllerObject, spec *hosted.Spec) (*prepared, error) {
 	r.dropPrepared(state)
-	controller, err := r.build(withController(ctx, state.unit), object, spec)
+	controller, err := r.build(withController(ctx, state.name), object, spec)
 	if err != nil {
 		return nil, err
 	}
 	state.endFollowing()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	enqueue, done := r.enqueuer(state.unit), make(chan struct{})
+	enqueue, done := r.enqueuer(state.name), make(chan struct{})
 	next := &prepared{controller: controller, object: object, spec: spec, since: time.Now(), stopWaiting: func() {
 		cancel()
 		<-done
@@ -126,10 +126,8 @@ func (r *Reconciler) build(ctx context.Context, object controllerObject, spec *h
 // start starts a controller. Until then nothing has put its finalizer on parents, and from then on
 // nothing removes it from them but the controller.
 func (r *Reconciler) start(ctx context.Context, state *controllerState, object controllerObject, spec *hosted.Spec, next *hosted.Controller) {
-	if state.unit.leads() {
-		r.drainer.Forget(spec.Kind.Finalizer(object.GetName()))
-	}
-	logger := klog.FromContext(ctx).WithValues("controller", state.unit.String())
+	r.drainer.Forget(spec.Kind.Finalizer(object.GetName()))
+	logger := klog.FromContext(ctx).WithValues("controller", state.name)
 	logger.V(2).Info("Starting controller")
 	r.Events.Starting(object, object.GetName())
 	running := &running{controller: next, object: object, spec: spec, since: time.Now(), required: r.require(spec)}
@@ -156,33 +154,24 @@ func (r *Reconciler) stop(ctx context.Context, state *controllerState) {
 		return
 	}
 	state.setRunning(nil)
-	logger := klog.FromContext(ctx).WithValues("controller", state.unit.String())
+	logger := klog.FromContext(ctx).WithValues("controller", state.name)
 	logger.V(2).Info("Stopping controller")
-	r.Events.Stopping(running.object, state.unit.name)
+	r.Events.Stopping(running.object, state.name)
 	running.stop()
 	running.required.Close()
 	logger.Info("Stopped controller")
-	r.Events.Stopped(running.object, state.unit.name)
+	r.Events.Stopped(running.object, state.name)
 }
 
-// endAll ends everything that is done for the controller objects, all at once. Each is released as soon as it has ended.
+// endAll ends everything that is done for the controller objects, all at once.
 func (r *Reconciler) endAll(ctx context.Context) {
-	writers := make(chan struct{}, statusWriters)
 	var ending sync.WaitGroup
 	for _, state := range r.allStates() {
-		ending.Go(func() {
-			r.end(ctx, state)
-			if !state.named {
-				return
-			}
-			writers <- struct{}{}
-			defer func() { <-writers }()
-			r.release(ctx, state)
-		})
+		ending.Go(func() { r.end(ctx, state) })
 	}
 	ending.Wait()
 }
 
-func withController(ctx context.Context, of unit) context.Context {
-	return klog.NewContext(ctx, klog.FromContext(ctx).WithValues("controller", of.String()))
+func withController(ctx context.Context, name string) context.Context {
+	return klog.NewContext(ctx, klog.FromContext(ctx).WithValues("controller", name))
 }

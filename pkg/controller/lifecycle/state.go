@@ -25,19 +25,10 @@ import (
 // to one worker at a time. The fields below mu are also used by the writer of the status, and mu
 // guards them.
 type controllerState struct {
-	unit unit
+	name string
 	// accountRequired is true if new controllers need a service account.
 	accountRequired bool
-	// shared is true if there may be other replicas.
-	shared bool
 
-	// claimed is true if this replica runs the controller, and no other.
-	claimed bool
-	// named is true if the status may name this replica as the runner: it was written, or the write was not answered.
-	named bool
-	// runnerWritten is the object as this replica has last written its runner; nil if the informer has
-	// shown that.
-	runnerWritten controllerObject
 	// stopFollowing ends followSource; nil if no Secret or ConfigMap is followed.
 	stopFollowing func()
 	// required is what the current spec needs to read; nil if it acts as no service account.
@@ -163,15 +154,6 @@ func (s *controllerState) setProblem(object controllerObject, problem *report.Pr
 	before := s.problem
 	s.problem, s.problemObject = problem, object
 	return problem != nil && (before == nil || before.Err.Error() != problem.Err.Error())
-}
-
-// forgetResult forgets what was found of the object. Its status is not written until there is something
-// else to say.
-func (s *controllerState) forgetResult() {
-	s.leftovers, s.drainErr = leftovers{}, nil
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.problem, s.problemObject, s.quiet = nil, nil, quietStatus{}
 }
 
 // setDeleting sets the problem of an object that is being deleted: it does not run, and waits until

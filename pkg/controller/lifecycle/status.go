@@ -73,7 +73,7 @@ func (r *Reconciler) writeStatuses(ctx context.Context) {
 		// The status of one controller must not wait for hundreds of others.
 		workqueue.ParallelizeUntil(ctx, statusWriters, len(all), func(i int) {
 			if err := r.writeStatus(ctx, all[i], budget); err != nil && ctx.Err() == nil {
-				klog.FromContext(ctx).Error(err, "Failed to write status", "kind", r.kind.Name, "controller", all[i].unit.String())
+				klog.FromContext(ctx).Error(err, "Failed to write status", "kind", r.kind.Name, "controller", all[i].name)
 			}
 		})
 	}
@@ -108,7 +108,7 @@ func (b *statusBudget) isSpent() bool { return b.left.Load() <= 0 }
 func (b *statusBudget) take() bool { return b.left.Add(-1) >= 0 }
 
 func (r *Reconciler) writeStatus(ctx context.Context, state *controllerState, budget *statusBudget) error {
-	object, err := r.api.get(state.unit.name)
+	object, err := r.api.get(state.name)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -144,12 +144,12 @@ func (s *controllerState) checkStatus(object controllerObject, now time.Time, bu
 	if s.seen.isNew(object, now) || !s.isCurrent(object) || now.Sub(s.statusFailed) < statusRetryDelay {
 		return status, false
 	}
-	before := report.OfShard(object.GetStatus(), s.unit.shard)
-	problem, known := s.currentProblem(&before, now)
+	before := object.GetStatus()
+	problem, known := s.currentProblem(before, now)
 	if !known {
 		return status, false
 	}
-	urgent := !report.ReadyIsUpToDate(&before, object.GetGeneration(), problem)
+	urgent := !report.ReadyIsUpToDate(before, object.GetGeneration(), problem)
 	if !urgent && (now.Sub(s.statusChecked) < statusInterval || budget.isSpent()) {
 		return status, false
 	}
@@ -161,13 +161,9 @@ func (s *controllerState) checkStatus(object controllerObject, now time.Time, bu
 		s.statusChecked = now
 		return status, false
 	}
-	status = report.Status(before, object.GetGeneration(), health, problem)
+	status = report.Status(*before, object.GetGeneration(), health, problem)
 	report.SetServiceAccountCondition(&status, s.accountRequired && object.GetAccess().ServiceAccount == nil)
-	if !s.shared {
-		status.Runner = nil
-	}
-	status = report.WithShard(*object.GetStatus(), s.unit.shard, status)
-	due = !equality.Semantic.DeepEqual(status, *object.GetStatus())
+	due = !equality.Semantic.DeepEqual(status, *before)
 	if due && !urgent && !budget.take() {
 		return status, false
 	}
@@ -216,17 +212,14 @@ func (r *Reconciler) writeNotSelected(ctx context.Context, state *controllerStat
 	known := state.seen.id.uid // the status writer may still see the object
 	state.mu.Unlock()
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		object, err := r.api.getLive(ctx, state.unit.name)
+		object, err := r.api.getLive(ctx, state.name)
 		if err != nil || object.GetUID() != known {
 			return err
 		}
 		changed := object.DeepCopyObject().(controllerObject)
-		shard := state.unit.shard
-		is := report.Status(report.OfShard(object.GetStatus(), shard), object.GetGeneration(), nil, &report.Problem{
+		*changed.GetStatus() = report.Status(*object.GetStatus(), object.GetGeneration(), nil, &report.Problem{
 			Reason: report.ReasonNotSelected, Err: errors.New("its labels do not match the server's --target-label-selector"),
 		})
-		is.Runner = nil
-		*changed.GetStatus() = report.WithShard(*object.GetStatus(), shard, is)
 		_, err = r.api.updateStatus(ctx, changed)
 		return err
 	})

@@ -18,7 +18,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 	typed "github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/typed/metacontroller/v1alpha1"
 )
@@ -28,7 +27,7 @@ import (
 func TestTheStatusOfANewSpecIsWrittenAfterAMoment(t *testing.T) {
 	start := time.Now()
 	object := &v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: "webs", UID: "u", Generation: 1}}
-	state := &controllerState{unit: unit{name: "webs"}}
+	state := &controllerState{name: "webs"}
 	refused := &report.Problem{Reason: report.ReasonInvalidSpec, Err: errors.New("no hooks defined")}
 	expect := func(after time.Duration, want bool) {
 		t.Helper()
@@ -67,7 +66,7 @@ func behind(start time.Time, count int) (states map[string]*controllerState, obj
 		said := report.Status(object.Status, 1, nil, refused)
 		object.Status.ObservedGeneration = 1
 		object.Status.Conditions = []metav1.Condition{*meta.FindStatusCondition(said.Conditions, v1alpha1.ConditionReady)}
-		state := &controllerState{unit: unit{name: name}, statusChecked: start.Add(time.Duration(i) * time.Second)}
+		state := &controllerState{name: name, statusChecked: start.Add(time.Duration(i) * time.Second)}
 		state.see(object, start)
 		state.setProblem(object, refused)
 		states[name], objects[name] = state, object
@@ -120,17 +119,14 @@ func TestStatusesThatAreBehindAreWrittenATickAfterTheOther(t *testing.T) {
 	const count = 2*statusesPerTick + 5
 	start := time.Now()
 	states, objects := behind(start, count)
-	r := &Reconciler{states: map[string]map[object.Shard]*controllerState{}}
-	for name, state := range states {
-		r.states[name] = map[object.Shard]*controllerState{{}: state}
-	}
+	r := &Reconciler{states: states}
 	var written [][]string
 	for tick := range 3 {
 		budget, now := newStatusBudget(), start.Add(time.Hour+time.Duration(tick)*statusTick)
 		var names []string
 		for _, state := range r.byStatusAge() {
-			if _, due := state.checkStatus(objects[state.unit.name], now, budget); due {
-				names = append(names, state.unit.name)
+			if _, due := state.checkStatus(objects[state.name], now, budget); due {
+				names = append(names, state.name)
 			}
 		}
 		written = append(written, names)
@@ -162,7 +158,7 @@ func TestTheConditionReadyDoesNotWaitForOtherStatuses(t *testing.T) {
 // Others may write the status at the same time, for example the status writer of this process.
 func TestAControllerThatIsNotSelectedIsToldSoInSpiteOfAConflict(t *testing.T) {
 	api := &busyAPI{stored: &v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: "webs", UID: "u"}}, conflicts: 1}
-	state := &controllerState{unit: unit{name: "webs"}, seen: seenSpec{id: specID{uid: "u"}}}
+	state := &controllerState{name: "webs", seen: seenSpec{id: specID{uid: "u"}}}
 	r := &Reconciler{api: typedClient[*v1alpha1.CompositeController]{client: api}}
 	if err := r.writeNotSelected(t.Context(), state); err != nil {
 		t.Fatal(err)

@@ -25,7 +25,7 @@ import (
 
 // parents returns the parents that are reviewed, and whether there are more. The author may get them.
 func (r *reviewing) parents(ctx context.Context) (parents []*object.Object, more bool, err error) {
-	controller, err := r.subject.whole(ctx)
+	controller, _, err := r.subject.controller(ctx)
 	if err != nil {
 		return nil, false, err
 	}

@@ -83,7 +83,7 @@ func (r *reviewing) reviewParent(ctx context.Context, parent *object.Object) (do
 		r.note(fmt.Sprintf("the review is not complete: %v; status.continue is for the other parents", context.Cause(ctx)))
 		return false, nil
 	}
-	controller, runs, err := r.subject.forParent(ctx, parent)
+	controller, runs, err := r.subject.controller(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -98,7 +98,7 @@ func (r *reviewing) reviewParent(ctx context.Context, parent *object.Object) (do
 
 // reviewObject adds the sync of a parent that need not exist to the status.
 func (r *reviewing) reviewObject(ctx context.Context) error {
-	controller, err := r.subject.whole(ctx)
+	controller, runs, err := r.subject.controller(ctx)
 	if err != nil {
 		return err
 	}
@@ -107,12 +107,6 @@ func (r *reviewing) reviewObject(ctx context.Context) error {
 	})
 	if err != nil {
 		return invalid("spec.object", err)
-	}
-	runs := r.subject.temporary == nil
-	if parent.Exists {
-		if controller, runs, err = r.subject.forParent(ctx, parent.Object); err != nil {
-			return err
-		}
 	}
 	for _, note := range parent.Notes {
 		r.note(note)

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -16,7 +15,6 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/lifecycle"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
@@ -24,8 +22,8 @@ import (
 type subject struct {
 	reconciler *lifecycle.Reconciler
 	of         hosted.ControllerObject
-	// running are the controllers that run here with the reviewed spec.
-	running []*hosted.Controller
+	// running is the controller that runs with the reviewed spec; nil if none does.
+	running *hosted.Controller
 	// temporary is one that was made for the review; nil if none was needed yet. Release is called at the end.
 	temporary *hosted.Controller
 	release   func()
@@ -60,29 +58,19 @@ func (r *reviewing) findSubject(ctx context.Context) (*subject, error) {
 	return found, nil
 }
 
-// whole returns a controller that sees all parents: the one that runs here, or a temporary one.
-func (s *subject) whole(ctx context.Context) (*hosted.Controller, error) {
-	if i := slices.IndexFunc(s.running, (*hosted.Controller).HasAll); i >= 0 {
-		return s.running[i], s.filled(ctx, s.running[i])
+// controller returns the controller that sees all parents: the one that runs, or a temporary one.
+func (s *subject) controller(ctx context.Context) (_ *hosted.Controller, runs bool, err error) {
+	if s.running != nil {
+		return s.running, true, s.filled(ctx, s.running)
 	}
 	if s.temporary == nil {
 		temporary, release, err := s.reconciler.Temporary(ctx, s.of)
 		if err != nil {
-			return nil, cannotRun(ctx, s.of, s.reconciler.Kind(), err)
+			return nil, false, cannotRun(ctx, s.of, s.reconciler.Kind(), err)
 		}
 		s.temporary, s.release = temporary, release
 	}
-	return s.temporary, nil
-}
-
-// forParent returns the controller that previews a parent: one that runs here and has it, or else the
-// one that sees all.
-func (s *subject) forParent(ctx context.Context, parent *object.Object) (_ *hosted.Controller, runs bool, err error) {
-	if i := slices.IndexFunc(s.running, func(c *hosted.Controller) bool { return c.Has(parent) }); i >= 0 {
-		return s.running[i], true, s.filled(ctx, s.running[i])
-	}
-	whole, err := s.whole(ctx)
-	return whole, false, err
+	return s.temporary, false, nil
 }
 
 // filled waits until a controller that runs sees all objects of its types.

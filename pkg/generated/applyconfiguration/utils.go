@@ -79,8 +79,6 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &metacontrollerv1alpha1.ResourceKeyRefApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ResourceRule"):
 		return &metacontrollerv1alpha1.ResourceRuleApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("Runner"):
-		return &metacontrollerv1alpha1.RunnerApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SecretKeyRef"):
 		return &metacontrollerv1alpha1.SecretKeyRefApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SecretRef"):
@@ -89,8 +87,6 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &metacontrollerv1alpha1.ServiceAccountReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ServiceReference"):
 		return &metacontrollerv1alpha1.ServiceReferenceApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("ShardStatus"):
-		return &metacontrollerv1alpha1.ShardStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("StatusConditionCheck"):
 		return &metacontrollerv1alpha1.StatusConditionCheckApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("WatchedObject"):

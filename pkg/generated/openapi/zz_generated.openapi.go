@@ -76,12 +76,10 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.ReviewedStepCount{}.OpenAPIModelName():                           schema_pkg_apis_metacontroller_v1alpha1_ReviewedStepCount(ref),
 		v1alpha1.ReviewedSync{}.OpenAPIModelName():                                schema_pkg_apis_metacontroller_v1alpha1_ReviewedSync(ref),
 		v1alpha1.ReviewedWarning{}.OpenAPIModelName():                             schema_pkg_apis_metacontroller_v1alpha1_ReviewedWarning(ref),
-		v1alpha1.Runner{}.OpenAPIModelName():                                      schema_pkg_apis_metacontroller_v1alpha1_Runner(ref),
 		v1alpha1.SecretKeyRef{}.OpenAPIModelName():                                schema_pkg_apis_metacontroller_v1alpha1_SecretKeyRef(ref),
 		v1alpha1.SecretRef{}.OpenAPIModelName():                                   schema_pkg_apis_metacontroller_v1alpha1_SecretRef(ref),
 		v1alpha1.ServiceAccountReference{}.OpenAPIModelName():                     schema_pkg_apis_metacontroller_v1alpha1_ServiceAccountReference(ref),
 		v1alpha1.ServiceReference{}.OpenAPIModelName():                            schema_pkg_apis_metacontroller_v1alpha1_ServiceReference(ref),
-		v1alpha1.ShardStatus{}.OpenAPIModelName():                                 schema_pkg_apis_metacontroller_v1alpha1_ShardStatus(ref),
 		v1alpha1.StatusConditionCheck{}.OpenAPIModelName():                        schema_pkg_apis_metacontroller_v1alpha1_StatusConditionCheck(ref),
 		v1alpha1.Sync{}.OpenAPIModelName():                                        schema_pkg_apis_metacontroller_v1alpha1_Sync(ref),
 		v1alpha1.SyncBackoff{}.OpenAPIModelName():                                 schema_pkg_apis_metacontroller_v1alpha1_SyncBackoff(ref),
@@ -878,13 +876,6 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerSpec(ref common.
 							Format:      "",
 						},
 					},
-					"shards": {
-						SchemaProps: spec.SchemaProps{
-							Description: "shards splits the parents into so many parts, by a hash of their UIDs, if the server has several replicas. Each part is run by one replica at a time, so that a controller with more parents than one replica syncs can use several. status.shards says who runs which. A single replica runs all parts as one. Each replica that runs a part keeps all objects of the types in memory: what is split is the work, not the cache. From 1 to 32. When the number changes, the controller stands still until all parts have stopped. Default: 1, the controller is not split.",
-							Type:        []string{"integer"},
-							Format:      "int32",
-						},
-					},
 					"serviceAccount": {
 						SchemaProps: spec.SchemaProps{
 							Description: "serviceAccount is the ServiceAccount that the controller acts as, for instance {namespace: shop, name: websites}. Whatever the controller writes to the cluster is written as that account, and its hooks are shown only what the account may list and watch. While the account lacks a right to read what the controller needs, the controller stands still (Ready is False, reason Forbidden). Whoever creates or changes the controller needs the right to impersonate the account, and no other right of those that the controller uses. Default: absent, the controller acts as the server, and its author needs every right that the controller uses.",
@@ -1143,7 +1134,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ControllerStatus(ref common.Referen
 					},
 					"runningGeneration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "runningGeneration is the metadata.generation of the spec with which the controller still runs, because the present one cannot be used; the condition Ready says why. Absent otherwise. For a controller that is split, it is the least of the shards.",
+							Description: "runningGeneration is the metadata.generation of the spec with which the controller still runs, because the present one cannot be used; the condition Ready says why. Absent otherwise.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -1205,38 +1196,11 @@ func schema_pkg_apis_metacontroller_v1alpha1_ControllerStatus(ref common.Referen
 							},
 						},
 					},
-					"runner": {
-						SchemaProps: spec.SchemaProps{
-							Description: "runner is the replica of the server that runs the controller. It alone calls the hooks and writes this status. Absent if nothing runs it at the moment, if the server has no replicas, or if spec.shards splits the controller.",
-							Ref:         ref(v1alpha1.Runner{}.OpenAPIModelName()),
-						},
-					},
-					"shards": {
-						VendorExtensible: spec.VendorExtensible{
-							Extensions: spec.Extensions{
-								"x-kubernetes-list-map-keys": []interface{}{
-									"index",
-								},
-								"x-kubernetes-list-type": "map",
-							},
-						},
-						SchemaProps: spec.SchemaProps{
-							Description: "shards are the parts of a controller that spec.shards splits. The fields above are their sums, and the conditions are the worst of theirs. Absent if the controller is not split, or if the server has no replicas.",
-							Type:        []string{"array"},
-							Items: &spec.SchemaOrArray{
-								Schema: &spec.Schema{
-									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.ShardStatus{}.OpenAPIModelName()),
-									},
-								},
-							},
-						},
-					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.ChildCounts{}.OpenAPIModelName(), v1alpha1.LastSyncError{}.OpenAPIModelName(), v1alpha1.ParentCounts{}.OpenAPIModelName(), v1alpha1.ResourceRule{}.OpenAPIModelName(), v1alpha1.Runner{}.OpenAPIModelName(), v1alpha1.ShardStatus{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName()},
+			v1alpha1.ChildCounts{}.OpenAPIModelName(), v1alpha1.LastSyncError{}.OpenAPIModelName(), v1alpha1.ParentCounts{}.OpenAPIModelName(), v1alpha1.ResourceRule{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName()},
 	}
 }
 
@@ -1583,13 +1547,6 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerSpec(ref common.
 							Format:      "",
 						},
 					},
-					"shards": {
-						SchemaProps: spec.SchemaProps{
-							Description: "shards splits the targets into so many parts, by a hash of their UIDs, if the server has several replicas. Each part is run by one replica at a time, so that a controller with more targets than one replica syncs can use several. status.shards says who runs which. A single replica runs all parts as one. Each replica that runs a part keeps all objects of the types in memory: what is split is the work, not the cache. From 1 to 32. When the number changes, the controller stands still until all parts have stopped. Default: 1, the controller is not split.",
-							Type:        []string{"integer"},
-							Format:      "int32",
-						},
-					},
 					"serviceAccount": {
 						SchemaProps: spec.SchemaProps{
 							Description: "serviceAccount is the ServiceAccount that the controller acts as, for instance {namespace: shop, name: websites}. Whatever the controller writes to the cluster is written as that account, and its hooks are shown only what the account may list and watch. While the account lacks a right to read what the controller needs, the controller stands still (Ready is False, reason Forbidden). Whoever creates or changes the controller needs the right to impersonate the account, and no other right of those that the controller uses. Default: absent, the controller acts as the server, and its author needs every right that the controller uses.",
@@ -1724,7 +1681,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_HookCall(ref common.ReferenceCallba
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "HookCall is one of the last calls of the hooks of a controller. It is read from the memory of the replica that has made the call, cannot be written, and is in the namespace of the parent, or in that of the server if the parent is in none. Names sort by time. A limited number of calls of each controller is kept: the last ones that succeeded, and the last ones that failed.\n\nLists leave out what was sent and answered. \"kubectl get hookcall NAME -o yaml\" shows it to those who may get the controller, the parent, its children and the related objects; values of Secrets and credentials are blanked.\n\nIts labels metacontroller.k8s.io/controller-kind and metacontroller.k8s.io/controller-name name the controller. Field selectors are controller, kind (of the controller), parent, hook and result.",
+				Description: "HookCall is one of the last calls of the hooks of a controller. It is read from the memory of the process that runs the controllers, cannot be written, and is in the namespace of the parent, or in that of the server if the parent is in none. Names sort by time. A limited number of calls of each controller is kept: the last ones that succeeded, and the last ones that failed.\n\nLists leave out what was sent and answered. \"kubectl get hookcall NAME -o yaml\" shows it to those who may get the controller, the parent, its children and the related objects; values of Secrets and credentials are blanked.\n\nIts labels metacontroller.k8s.io/controller-kind and metacontroller.k8s.io/controller-name name the controller. Field selectors are controller, kind (of the controller), parent, hook and result.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -1970,13 +1927,6 @@ func schema_pkg_apis_metacontroller_v1alpha1_HookCallStatus(ref common.Reference
 						SchemaProps: spec.SchemaProps{
 							Description: "response is what was answered. Absent if there was no answer.",
 							Ref:         ref(v1alpha1.HookCallBody{}.OpenAPIModelName()),
-						},
-					},
-					"replica": {
-						SchemaProps: spec.SchemaProps{
-							Description: "replica is the replica of the server that made the call. Absent if the server has no replicas.",
-							Type:        []string{"string"},
-							Format:      "",
 						},
 					},
 				},
@@ -3008,36 +2958,6 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedWarning(ref common.Referenc
 	}
 }
 
-func schema_pkg_apis_metacontroller_v1alpha1_Runner(ref common.ReferenceCallback) common.OpenAPIDefinition {
-	return common.OpenAPIDefinition{
-		Schema: spec.Schema{
-			SchemaProps: spec.SchemaProps{
-				Description: "Runner is a replica of the server that runs a controller.",
-				Type:        []string{"object"},
-				Properties: map[string]spec.Schema{
-					"replica": {
-						SchemaProps: spec.SchemaProps{
-							Description: "replica is the name of the replica: that of its Pod with an ending of its own for each time that it has joined the others.",
-							Default:     "",
-							Type:        []string{"string"},
-							Format:      "",
-						},
-					},
-					"since": {
-						SchemaProps: spec.SchemaProps{
-							Description: "since is when the replica took the controller over.",
-							Ref:         ref(v1.Time{}.OpenAPIModelName()),
-						},
-					},
-				},
-				Required: []string{"replica", "since"},
-			},
-		},
-		Dependencies: []string{
-			v1.Time{}.OpenAPIModelName()},
-	}
-}
-
 func schema_pkg_apis_metacontroller_v1alpha1_SecretKeyRef(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -3180,89 +3100,6 @@ func schema_pkg_apis_metacontroller_v1alpha1_ServiceReference(ref common.Referen
 	}
 }
 
-func schema_pkg_apis_metacontroller_v1alpha1_ShardStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
-	return common.OpenAPIDefinition{
-		Schema: spec.Schema{
-			SchemaProps: spec.SchemaProps{
-				Description: "ShardStatus is what the replica that runs one part of a controller says of it.",
-				Type:        []string{"object"},
-				Properties: map[string]spec.Schema{
-					"index": {
-						SchemaProps: spec.SchemaProps{
-							Description: "index is the number of the part, from 0.",
-							Default:     0,
-							Type:        []string{"integer"},
-							Format:      "int32",
-						},
-					},
-					"runner": {
-						SchemaProps: spec.SchemaProps{
-							Description: "runner is the replica that runs this part. It alone calls the hooks for the parents in it. Absent if nothing runs it at the moment.",
-							Ref:         ref(v1alpha1.Runner{}.OpenAPIModelName()),
-						},
-					},
-					"observedGeneration": {
-						SchemaProps: spec.SchemaProps{
-							Description: "observedGeneration is the metadata.generation that this part is about.",
-							Type:        []string{"integer"},
-							Format:      "int64",
-						},
-					},
-					"runningGeneration": {
-						SchemaProps: spec.SchemaProps{
-							Description: "runningGeneration is the metadata.generation of the spec with which this part still runs, because the present one cannot be used. Absent otherwise.",
-							Type:        []string{"integer"},
-							Format:      "int64",
-						},
-					},
-					"conditions": {
-						VendorExtensible: spec.VendorExtensible{
-							Extensions: spec.Extensions{
-								"x-kubernetes-list-map-keys": []interface{}{
-									"type",
-								},
-								"x-kubernetes-list-type": "map",
-							},
-						},
-						SchemaProps: spec.SchemaProps{
-							Description: "conditions say how this part is doing, in the terms of status.conditions.",
-							Type:        []string{"array"},
-							Items: &spec.SchemaOrArray{
-								Schema: &spec.Schema{
-									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1.Condition{}.OpenAPIModelName()),
-									},
-								},
-							},
-						},
-					},
-					"parents": {
-						SchemaProps: spec.SchemaProps{
-							Description: "parents counts the parents in this part. Absent until they have been counted.",
-							Ref:         ref(v1alpha1.ParentCounts{}.OpenAPIModelName()),
-						},
-					},
-					"children": {
-						SchemaProps: spec.SchemaProps{
-							Description: "children counts the children of these parents as status.children does.",
-							Ref:         ref(v1alpha1.ChildCounts{}.OpenAPIModelName()),
-						},
-					},
-					"lastError": {
-						SchemaProps: spec.SchemaProps{
-							Description: "lastError is the most recent failure to sync a parent in this part.",
-							Ref:         ref(v1alpha1.LastSyncError{}.OpenAPIModelName()),
-						},
-					},
-				},
-				Required: []string{"index"},
-			},
-		},
-		Dependencies: []string{
-			v1alpha1.ChildCounts{}.OpenAPIModelName(), v1alpha1.LastSyncError{}.OpenAPIModelName(), v1alpha1.ParentCounts{}.OpenAPIModelName(), v1alpha1.Runner{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName()},
-	}
-}
-
 func schema_pkg_apis_metacontroller_v1alpha1_StatusConditionCheck(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -3303,7 +3140,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_Sync(ref common.ReferenceCallback) 
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Sync is how far a controller is with one of its parents: one Sync for each parent of a CompositeController, and for each target of a DecoratorController. It is read from the memory of the replica that runs the controller, cannot be written, and is in the namespace of the parent, or in that of the server if the parent is in none. Its name is \"cc:<controller>:<parent>\" for a CompositeController, and \"dec:<controller>:<resource>.<group>:<target>\" for a DecoratorController. Its labels metacontroller.k8s.io/controller-kind and metacontroller.k8s.io/controller-name name the controller. Field selectors are controller, kind (of the controller), parent and state.",
+				Description: "Sync is how far a controller is with one of its parents: one Sync for each parent of a CompositeController, and for each target of a DecoratorController. It is read from the memory of the process that runs the controllers, cannot be written, and is in the namespace of the parent, or in that of the server if the parent is in none. Its name is \"cc:<controller>:<parent>\" for a CompositeController, and \"dec:<controller>:<resource>.<group>:<target>\" for a DecoratorController. Its labels metacontroller.k8s.io/controller-kind and metacontroller.k8s.io/controller-name name the controller. Field selectors are controller, kind (of the controller), parent and state.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -3797,7 +3634,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewStatus(ref common.Referen
 					},
 					"controller": {
 						SchemaProps: spec.SchemaProps{
-							Description: "controller is what has answered: Running is the controller that runs in the server, which remembers what earlier syncs found to need no write. Temporary is one that was made for the review, because there is a candidate, or because another replica of the server runs the controller, or none does.\n\nPossible enum values:\n - `\"Running\"` is the controller that runs in the server.\n - `\"Temporary\"` is one that was made for the review.",
+							Description: "controller is what has answered: Running is the controller that runs in the server, which remembers what earlier syncs found to need no write. Temporary is one that was made for the review, because there is a candidate, or because the controller does not run.\n\nPossible enum values:\n - `\"Running\"` is the controller that runs in the server.\n - `\"Temporary\"` is one that was made for the review.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Running", "Temporary"},
@@ -4004,7 +3841,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncStatus(ref common.ReferenceCall
 					},
 					"lastSyncTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "lastSyncTime is when the last sync ended. Absent if this replica has not synced the parent yet.",
+							Description: "lastSyncTime is when the last sync ended. Absent if the parent has not been synced since the controllers started.",
 							Ref:         ref(v1.MicroTime{}.OpenAPIModelName()),
 						},
 					},
@@ -4069,13 +3906,6 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncStatus(ref common.ReferenceCall
 						SchemaProps: spec.SchemaProps{
 							Description: "lastSteps are the steps of the last sync that did something. They are kept for a limited number of parents of each controller: those that were written last.",
 							Ref:         ref(v1alpha1.SyncSteps{}.OpenAPIModelName()),
-						},
-					},
-					"replica": {
-						SchemaProps: spec.SchemaProps{
-							Description: "replica is the replica of the server that runs the controller. Absent if the server has no replicas.",
-							Type:        []string{"string"},
-							Format:      "",
 						},
 					},
 				},

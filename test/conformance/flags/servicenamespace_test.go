@@ -29,7 +29,7 @@ func TestTheAPIServiceLeadsToAnotherService(t *testing.T) {
 		env.StartServer(t)
 	}
 	// The Service stays, so the certificate has to.
-	restart(append(slices.Clone(args), "--service-namespace=not-there",
+	restart(append(slices.Clone(args), "--service-namespace=not-there", "--leader-election-namespace=metacontroller",
 		"--tls-cert-file="+filepath.Join(pki, "serving.crt"), "--tls-private-key-file="+filepath.Join(pki, "serving.key")))
 	defer restart(args)
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,6 +22,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/leader"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/poll"
 )
 
@@ -44,6 +46,7 @@ var (
 	namespaces     = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 	services       = schema.GroupVersionResource{Version: "v1", Resource: "services"}
 	endpointSlices = discoveryv1.SchemeGroupVersion.WithResource("endpointslices")
+	leases         = coordinationv1.SchemeGroupVersion.WithResource("leases")
 	apiServices    = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 )
 
@@ -208,6 +211,31 @@ func CheckFree(ctx context.Context, config *rest.Config, caBundle []byte) error 
 	if registered != base64.StdEncoding.EncodeToString(caBundle) {
 		return fmt.Errorf("a server with another data directory is registered at the cluster: run with that one, " +
 			"or take its registration away with `make run-clean`")
+	}
+	return nil
+}
+
+// RemoveLease removes the Lease that names the storage of the server, unless a registration of the API is there.
+func RemoveLease(ctx context.Context, config *rest.Config) error {
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	if apiService, err := ownAPIService(ctx, client); err != nil || apiService != nil {
+		return nil // the Lease is that of a server that comes back, or of another one
+	}
+	return client.Resource(leases).Namespace(Namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: leader.StorageLabel})
+}
+
+// ensureNamespace makes the namespace of the server, in which it holds its Lease.
+func ensureNamespace(ctx context.Context, config *rest.Config) error {
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	namespace := Registration{}.objects()[0]
+	if _, err := client.Resource(namespaces).Create(ctx, namespace, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("create namespace %s: %w", Namespace, err)
 	}
 	return nil
 }

@@ -83,6 +83,9 @@ func Start(ctx context.Context, config Config) (*Server, error) {
 func (s *Server) Start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not served within %s", startTimeout))
 	defer cancel()
+	if err := ensureNamespace(ctx, s.Registrar); err != nil {
+		return err
+	}
 	if err := s.startProcess(); err != nil {
 		return err
 	}

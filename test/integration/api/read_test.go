@@ -25,7 +25,7 @@ func TestGetShowsATable(t *testing.T) {
 	name := created(t, "  resyncPeriodSeconds: 60")
 	for flags, want := range map[string][]string{
 		"":        {"NAME", "PARENT", "CHILDREN", "READY", "SYNCED", "PARENTS", "FAILING", "WARNED", "OUTDATED", "AGE"},
-		"-o wide": {"NAME", "PARENT", "CHILDREN", "READY", "SYNCED", "PARENTS", "FAILING", "WARNED", "OUTDATED", "AGE", "HOOK", "REASON", "RESYNC", "REPLICA"},
+		"-o wide": {"NAME", "PARENT", "CHILDREN", "READY", "SYNCED", "PARENTS", "FAILING", "WARNED", "OUTDATED", "AGE", "HOOK", "REASON", "RESYNC"},
 	} {
 		t.Run("get cc "+flags, func(t *testing.T) {
 			table := strings.Split(env.Kubectl(t, append([]string{"get", "cc", name}, strings.Fields(flags)...)...), "\n")

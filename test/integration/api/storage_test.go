@@ -59,6 +59,7 @@ func TestAnInformerRecoversWhenTheStorageIsLost(t *testing.T) {
 	}
 
 	env.KillServer(t)
+	env.Kubectl(t, "delete", "lease", "--namespace=metacontroller", "metacontroller") // it belongs to the storage that is lost
 	if err := os.RemoveAll(env.Server.DataDir); err != nil {
 		t.Fatal(err)
 	}

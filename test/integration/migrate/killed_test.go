@@ -34,7 +34,7 @@ func (w *world) killAfter(lines int, step string) (ended bool) {
 			}
 			return true
 		}
-		if !strings.HasPrefix(scanner.Text(), " ") {
+		if text := scanner.Text(); !strings.HasPrefix(text, " ") && !strings.HasSuffix(text, ":") {
 			lines--
 		}
 	}
@@ -52,29 +52,26 @@ func (w *world) kill(of *exec.Cmd) {
 	}
 }
 
-// A step that was killed at any point is done again, and ends as if it had not been. The opposite step undoes it.
+// A step that was killed at any point is done again, and ends as if it had not been, or is undone by the opposite one.
 func TestStepsThatAreKilled(t *testing.T) {
-	for name, test := range map[string]struct{ first, killed, then string }{
-		"switch, repeated": {"", "switch", "switch"}, "switch, undone": {"", "switch", "back"},
-		"back, repeated": {"switch", "back", "back"}, "back, undone": {"switch", "back", "switch"},
-	} {
-		t.Run(name, func(t *testing.T) {
+	for killed, opposite := range map[string]string{"switch": "back", "back": "switch"} {
+		t.Run(killed, func(t *testing.T) {
 			w := newWorld(t)
 			e, _ := newEstate(w, shapesOf(8)[3:7])
 			e.leave(1)
 			w.installOriginal(1)
 			before, from := e.census(), env.AuditEnd(t)
-			if test.first != "" {
-				w.migrate(test.first)
+			if killed == "back" {
+				w.migrate("switch")
 			}
-			for lines := 1; !w.killAfter(lines, test.killed); lines++ {
-				if test.then != test.killed {
-					w.migrate(test.then)
-					e.expectSurvived(before, test.then)
+			for lines := 1; !w.killAfter(lines, killed); lines++ {
+				if lines%2 == 0 {
+					w.migrate(opposite)
+					e.expectSurvived(before, opposite)
 				}
 			}
-			e.expectSurvived(before, test.killed)
-			w.waitForOriginal(test.killed == "back")
+			e.expectSurvived(before, killed)
+			w.waitForOriginal(killed == "back")
 			e.expectNoChildWrites(from)
 			if said := w.migrate(""); strings.Contains(said, "not complete") {
 				t.Error("the step is not complete")

@@ -94,7 +94,7 @@ func TestNoWriteIsLost(t *testing.T) {
 	for i := range workers {
 		l.running.Go(func() { l.work(ctx, i, objects) })
 	}
-	for _, step := range []string{"switch", "back", "switch", "back"} {
+	for _, step := range []string{"switch", "back", "switch"} {
 		pause(ctx, 300*time.Millisecond) // so that something is written between the steps
 		l.mu.Lock()
 		acknowledged, refused := l.acknowledged, l.refused

@@ -50,7 +50,7 @@ func TestTheCommandsOfThePageWork(t *testing.T) {
 	}
 	w.installOriginal(1)
 	from := env.AuditEnd(t)
-	if ran := w.readerOf().Follow(t, page); ran < 5 {
+	if ran := w.readerOf().Follow(t, page); ran < 4 {
 		t.Errorf("%d blocks of commands were run", ran)
 	}
 	w.waitForDefinitions()

@@ -6,7 +6,6 @@ package migrate
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -72,8 +71,8 @@ func (w *world) playOriginal(ctx context.Context) {
 		_ = pods.Delete(ctx, originalName+"-0", metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
 		return
 	}
-	if is, err := pods.Get(ctx, originalName+"-0", metav1.GetOptions{}); err == nil && !slices.Equal(is.Spec.Containers[0].Args, set.Spec.Template.Spec.Containers[0].Args) {
-		_ = pods.Delete(ctx, originalName+"-0", metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
+	_, err = pods.Get(ctx, originalName+"-0", metav1.GetOptions{})
+	if err == nil {
 		return
 	}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: originalName + "-0", Labels: set.Spec.Template.Labels}, Spec: set.Spec.Template.Spec}

@@ -118,6 +118,7 @@ func (w *world) startServer() {
 	command := exec.Command(binary, append([]string{
 		"--data-dir=" + filepath.Join(w.dir, "data"), "--kubeconfig=" + kubeconfig, "--bind-address=127.0.0.1",
 		"--secure-port=" + strconv.Itoa(w.port), "--certificate-secret=metacontroller-apiserver-certificates",
+		"--leader-election-id=" + filepath.Base(w.dir), // it has a storage of its own
 	}, w.args...)...)
 	if w.server, err = process.Start("metacontroller-apiserver", w.log(), command); err != nil {
 		w.Fatal(err)

@@ -14,5 +14,5 @@ import (
 var env *harness.Env
 
 func TestMain(m *testing.M) {
-	os.Exit(harness.Main(m, func(e *harness.Env) { env = e }, "--leader-election"))
+	os.Exit(harness.Main(m, func(e *harness.Env) { env = e }))
 }

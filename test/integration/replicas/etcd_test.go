@@ -4,8 +4,7 @@
 package replicas
 
 import (
-	"context"
-	"errors"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"os"
@@ -13,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"go.etcd.io/etcd/client/pkg/v3/transport"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -73,7 +71,7 @@ func startEtcd(t testing.TB) *etcd {
 		}
 	})
 	e.flags = []string{"--etcd-servers=" + strings.Join(e.clients, ","), "--etcd-cafile=" + e.path("ca.crt"),
-		"--etcd-certfile=" + e.path("client.crt"), "--etcd-keyfile=" + e.path("client.key"), "--etcd-prefix=/" + filepath.Base(e.dir)}
+		"--etcd-certfile=" + e.path("client.crt"), "--etcd-keyfile=" + e.path("client.key"), "--etcd-prefix=" + e.prefix()}
 	return e
 }
 
@@ -133,22 +131,13 @@ func (e *etcd) kill(member int) {
 	e.members[member] = nil
 }
 
-// isHealthy returns an error unless a member takes part in reading.
-func (e *etcd) isHealthy(ctx context.Context, member int) error {
+// tls returns what a client shows, and whom it trusts.
+func (e *etcd) tls() (*tls.Config, error) {
 	info := transport.TLSInfo{TrustedCAFile: e.path("ca.crt"), CertFile: e.path("client.crt"), KeyFile: e.path("client.key")}
-	config, err := info.ClientConfig()
-	if err != nil {
-		return err
-	}
-	client, err := clientv3.New(clientv3.Config{Endpoints: e.clients[member : member+1], TLS: config, Logger: zap.NewNop()})
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	_, err = client.Get(ctx, "health")
-	return errors.Join(err, client.Close())
+	return info.ClientConfig()
 }
+
+func (e *etcd) prefix() string { return "/" + filepath.Base(e.dir) }
 
 func (e *etcd) path(name string) string { return filepath.Join(e.dir, name) }
 

@@ -5,14 +5,15 @@ package replicas
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
-	"os"
+	"net/http"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -20,9 +21,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/leader"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/aggregation"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
@@ -34,10 +36,11 @@ import (
 // fleet is several servers with one storage. The first of them serves the API.
 type fleet struct {
 	testing.TB
-	etcd     *etcd
-	group    string
-	flags    []string // of all servers
-	replicas []*replica
+	etcd *etcd
+	// leaseName is the name of the Lease.
+	leaseName string
+	flags     []string // of all servers
+	replicas  []*replica
 	// fixtures are controllers, each for parents of a namespace of its own.
 	fixtures []*harness.Fixture
 	hook     *hook.Server
@@ -47,56 +50,54 @@ type fleet struct {
 // replica is one server.
 type replica struct {
 	*process.Process
-	// name is a group of its user. It names itself otherwise, see lease.
+	// name is a group of its user, by which the audit log tells replicas apart.
 	name string
 	port int
+	dir  string
 	// isEnding is true once it was told to end, or killed. It would end at once if it was told again.
 	isEnding bool
-}
-
-// acquired is what a replica logs each time it has a new Lease. The name of the Lease is its own.
-var acquired = regexp.MustCompile(`"Successfully acquired lease".* replica="([^"]+)"`)
-
-// lease returns the name that the replica has at the moment.
-func (r *replica) lease(t testing.TB) string {
-	t.Helper()
-	log, err := os.ReadFile(r.LogPath())
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := acquired.FindAllSubmatch(log, -1)
-	if len(found) == 0 {
-		return ""
-	}
-	return string(found[len(found)-1][1])
 }
 
 // newFleet returns servers that all serve, with flags beside those that they need.
 func newFleet(t testing.TB, count int, flags ...string) *fleet {
 	t.Helper()
 	env.InstallRights(t)
-	f := &fleet{TB: t, etcd: startEtcd(t), group: harness.Name("group"), flags: flags, from: env.AuditEnd(t)}
+	f := &fleet{TB: t, etcd: startEtcd(t), leaseName: harness.Name("lease"), flags: flags, from: env.AuditEnd(t)}
 	for range count {
 		f.start()
 	}
-	env.Register(t, f.replicas[0].port)
-	f.eventually(func(ctx context.Context) error { return aggregation.Served(ctx, env.Config) })
-	t.Cleanup(func() {
-		if _, err := env.Host.RunKubectl(context.WithoutCancel(t.Context()), "delete", "--ignore-not-found", "apiservice", aggregation.APIServiceName); err != nil {
-			t.Error(err)
-		}
-	})
+	if count > 0 {
+		f.serve()
+	}
 	return f
 }
 
-// start starts one more server. It does not wait for anything.
-func (f *fleet) start() *replica {
+// serve has the cluster find the API at the first server, until the test ends.
+func (f *fleet) serve() {
+	f.Helper()
+	env.Register(f, f.replicas[0].port)
+	f.eventually(func(ctx context.Context) error { return aggregation.Served(ctx, env.Config) })
+	f.Cleanup(func() {
+		if _, err := env.Host.RunKubectl(context.WithoutCancel(f.Context()), "delete", "--ignore-not-found", "apiservice", aggregation.APIServiceName); err != nil {
+			f.Error(err)
+		}
+	})
+}
+
+// start starts one more server, with flags beside those of all. It does not wait for anything.
+func (f *fleet) start(flags ...string) *replica {
+	f.Helper()
+	return f.startIn(f.TempDir(), flags...)
+}
+
+// startIn is start with the folder for the data.
+func (f *fleet) startIn(dir string, flags ...string) *replica {
 	f.Helper()
 	binary, err := env.ServerBinary(f.Context())
 	if err != nil {
 		f.Fatal(err)
 	}
-	r := &replica{name: harness.Name("replica")}
+	r := &replica{name: harness.Name("replica"), dir: dir}
 	if r.port, err = process.FreePort(); err != nil {
 		f.Fatal(err)
 	}
@@ -105,11 +106,13 @@ func (f *fleet) start() *replica {
 	if err != nil {
 		f.Fatal(err)
 	}
-	dir := f.TempDir()
-	command := exec.Command(binary, append(slices.Concat(f.etcd.flags, f.flags), "--data-dir="+filepath.Join(dir, "data"), "--kubeconfig="+kubeconfig,
-		"--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(r.port), "--certificate-secret=metacontroller-apiserver-certificates",
-		"--leader-election-id="+f.group, "--shutdown-delay-duration=0")...)
-	if r.Process, err = process.Start("metacontroller-apiserver", filepath.Join(dir, "log"), command); err != nil {
+	args := []string{"--data-dir=" + filepath.Join(dir, "data"), "--kubeconfig=" + kubeconfig, "--bind-address=127.0.0.1", "--secure-port=" + strconv.Itoa(r.port),
+		"--certificate-secret=metacontroller-apiserver-certificates", "--leader-election-id=" + f.leaseName, "--shutdown-delay-duration=0"}
+	if f.etcd != nil {
+		args = append(args, f.etcd.flags...)
+	}
+	command := exec.Command(binary, slices.Concat(args, f.flags, flags)...)
+	if r.Process, err = process.Start("metacontroller-apiserver", filepath.Join(dir, r.name+".log"), command); err != nil {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() {
@@ -174,70 +177,39 @@ func (f *fleet) waitForEdit(value string) {
 	}
 }
 
-// runners returns how many controllers each replica runs; "" for those that none does.
-func (f *fleet) runners(ctx context.Context) (map[string]int, error) {
-	list, err := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers().List(ctx, metav1.ListOptions{})
+// leader returns the replica that holds a Lease; nil if none does.
+func (f *fleet) leader(ctx context.Context, leaseName string) (*replica, error) {
+	lease, err := env.Kube.CoordinationV1().Leases(aggregation.Namespace).Get(ctx, leaseName, metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
-	count := map[string]int{}
-	for _, item := range list.Items {
-		count[f.nameOf(item.Status.Runner)]++
+	if ptr.Deref(lease.Spec.HolderIdentity, "") == "" {
+		return nil, nil
 	}
-	return count, nil
-}
-
-func (f *fleet) nameOf(runner *v1alpha1.Runner) string {
-	if runner == nil {
-		return ""
-	}
-	for _, replica := range f.replicas {
-		if runner.Replica == replica.lease(f) {
-			return replica.name
+	for _, one := range f.replicas {
+		if lease.Annotations[leader.AddressAnnotation] == fmt.Sprintf("127.0.0.1:%d", one.port) {
+			return one, nil
 		}
 	}
-	return runner.Replica
+	return nil, fmt.Errorf("the leader is at %s", lease.Annotations[leader.AddressAnnotation])
 }
 
-// waitForEven waits until replicas run all controllers, each as many as any other. It returns how long that took.
-func (f *fleet) waitForEven(among ...*replica) time.Duration {
+// waitForLeader waits until a replica leads that is none of the given ones. It returns that, and how long it took.
+func (f *fleet) waitForLeader(but ...*replica) (*replica, time.Duration) {
 	f.Helper()
 	began := time.Now()
+	var found *replica
 	f.eventually(func(ctx context.Context) error {
-		count, err := f.runners(ctx)
-		if err != nil {
+		var err error
+		if found, err = f.leader(ctx, f.leaseName); err != nil {
 			return err
 		}
-		least, most := len(f.fixtures), 0
-		for _, replica := range among {
-			least, most = min(least, count[replica.name]), max(most, count[replica.name])
-		}
-		if len(count) != len(among) || most-least > 1 {
-			return fmt.Errorf("the controllers run in %v", count)
+		if found == nil || slices.Contains(but, found) {
+			return errors.New("there is no other leader")
 		}
 		return nil
 	})
-	return time.Since(began)
-}
-
-// waitUntilRunning waits until some replicas run all controllers, and returns how long that took.
-func (f *fleet) waitUntilRunning(in ...*replica) time.Duration {
-	f.Helper()
-	began := time.Now()
-	f.eventually(func(ctx context.Context) error {
-		count, err := f.runners(ctx)
-		if err != nil {
-			return err
-		}
-		for _, replica := range in {
-			delete(count, replica.name)
-		}
-		if len(count) > 0 {
-			return fmt.Errorf("other controllers run in %v", count)
-		}
-		return nil
-	})
-	return time.Since(began)
+	return found, time.Since(began)
 }
 
 func (f *fleet) eventually(check func(context.Context) error) {
@@ -281,130 +253,98 @@ func (f *fleet) signal(to *replica, signal syscall.Signal) {
 	}
 }
 
-// checkWriters fails the test unless each namespace had one writer at a time since the last check: after another
-// one has begun, the former has written nothing more, unless it has a new Lease.
-func (f *fleet) checkWriters() {
-	f.Helper()
-	f.checkWritersBy(func(of auditv1.ObjectReference) string { return of.Namespace })
-}
-
-// checkWritersOfParents is checkWriters for each parent and its child, which have the same name.
-func (f *fleet) checkWritersOfParents() (writers map[string]int) {
-	f.Helper()
-	return f.checkWritersBy(func(of auditv1.ObjectReference) string { return of.Namespace + "/" + of.Name })
-}
-
-// checkWritersBy fails the test unless the objects with the same key had one writer at a time. It returns how many
-// keys each has written last.
-func (f *fleet) checkWritersBy(keyOf func(of auditv1.ObjectReference) string) (writers map[string]int) {
-	f.Helper()
-	events := f.writes()
-	writers = map[string]int{}
-	for _, fixture := range f.fixtures {
-		over := map[string]map[string]string{} // who may write no more, and who has written since, by key
-		current := map[string]string{}
-		for _, event := range events {
-			writer, of := f.writerOf(event.User.Groups), ptr.Deref(event.ObjectRef, auditv1.ObjectReference{})
-			if of.Resource == "leases" && event.Verb == "create" {
-				for _, former := range over {
-					delete(former, writer)
-				}
-			}
-			if of.Namespace != fixture.Namespace || of.Resource == "events" {
-				continue
-			}
-			key := keyOf(of)
-			if over[key] == nil {
-				over[key] = map[string]string{}
-			}
-			if by, isOver := over[key][writer]; isOver {
-				f.Errorf("after %s, %s has written again: %s %s", by, writer, event.Verb, event.RequestURI)
-			}
-			if current[key] != "" && current[key] != writer {
-				over[key][current[key]] = writer
-			}
-			current[key] = writer
-		}
-		if len(current) == 0 {
-			f.Errorf("nobody has written in %s", fixture.Namespace)
-		}
-		for _, writer := range current {
-			writers[writer]++
-		}
-	}
-	return writers
-}
-
-// checkHandOvers fails the test unless each write of a replica to a namespace since the last check was answered before
-// another one began to write there. Unlike checkWriters, it lets a controller come back.
-func (f *fleet) checkHandOvers() {
-	f.Helper()
-	events := f.writes()
-	slices.SortFunc(events, func(a, b auditv1.Event) int {
-		return a.RequestReceivedTimestamp.Compare(b.RequestReceivedTimestamp.Time)
-	})
-	for _, fixture := range f.fixtures {
-		latest := map[string]auditv1.Event{} // the write of each replica that was answered last
-		for _, event := range events {
-			of := ptr.Deref(event.ObjectRef, auditv1.ObjectReference{})
-			if of.Namespace != fixture.Namespace || of.Resource == "events" {
-				continue
-			}
-			writer := f.writerOf(event.User.Groups)
-			for other, write := range latest {
-				if other != writer && write.StageTimestamp.After(event.RequestReceivedTimestamp.Time) {
-					f.Errorf("%s wrote while %s did: %s %s", writer, other, write.Verb, write.RequestURI)
-				}
-			}
-			if last, wrote := latest[writer]; !wrote || event.StageTimestamp.After(last.StageTimestamp.Time) {
-				latest[writer] = event
-			}
-		}
-		if len(latest) == 0 {
-			f.Errorf("nobody has written in %s", fixture.Namespace)
-		}
-	}
-}
-
-// writes returns the writes of all replicas to the cluster since it was called last.
-func (f *fleet) writes() []auditv1.Event {
+// expectWriters fails the test unless these replicas have written, each after the one before it had written for the
+// last time.
+func (f *fleet) expectWriters(want ...*replica) {
 	f.Helper()
 	events, err := env.Host.Audit().Find(f.from, hostcluster.Request{User: harness.ServerUser, Verbs: hostcluster.Writes()})
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.from = env.AuditEnd(f)
-	return events
+	slices.SortStableFunc(events, func(a, b auditv1.Event) int {
+		return a.RequestReceivedTimestamp.Compare(b.RequestReceivedTimestamp.Time)
+	})
+	var writers []string
+	for _, event := range events {
+		of := ptr.Deref(event.ObjectRef, auditv1.ObjectReference{})
+		if of.Resource == "events" || !slices.ContainsFunc(f.fixtures, func(one *harness.Fixture) bool { return one.Namespace == of.Namespace }) {
+			continue
+		}
+		if writer := f.nameOf(event.User.Groups); len(writers) == 0 || writers[len(writers)-1] != writer {
+			writers = append(writers, writer)
+		}
+	}
+	var names []string
+	for _, one := range want {
+		names = append(names, one.name)
+	}
+	if !slices.Equal(writers, names) {
+		f.Errorf("these have written, one after the other: %v, want %v", writers, names)
+	}
 }
 
-// checkCalls fails the test if two replicas have called the hook for the edit of a parent: more than one
-// call has the new value beside the status that the parent had before.
-func (f *fleet) checkCalls(value string) {
+// lists returns how often the parents have been listed since a position, by replica.
+func (f *fleet) lists(from hostcluster.Position) map[string]int {
 	f.Helper()
-	calls := map[string]int{} // by namespace
-	for _, call := range f.hook.Calls() {
-		var asked hook.CompositeRequest
-		if err := call.Decode(&asked); err != nil {
-			f.Fatal(err)
+	events, err := env.Host.Audit().Find(from, hostcluster.Request{
+		User: harness.ServerUser, Verbs: []string{"list", "watch"}, Group: f.fixtures[0].Parents.Group, Resource: f.fixtures[0].Parents.Resource,
+	})
+	if err != nil {
+		f.Fatal(err)
+	}
+	lists := map[string]int{}
+	for _, event := range events {
+		if event.Stage == auditv1.StageResponseStarted {
+			continue // a watch is logged again when it ends
 		}
-		now, _, _ := unstructured.NestedString(asked.Parent.Object, "spec", "value")
-		seen, _, _ := unstructured.NestedString(asked.Parent.Object, "status", "seen")
-		if now == value && seen != value {
-			calls[asked.Parent.GetNamespace()]++
+		if event.Verb == "list" || strings.Contains(event.RequestURI, "sendInitialEvents=true") {
+			lists[f.nameOf(event.User.Groups)]++
 		}
 	}
-	for _, fixture := range f.fixtures {
-		if count := calls[fixture.Namespace]; count != 1 {
-			f.Errorf("the hook was called %d times for an edit of the parent in %s, want once", count, fixture.Namespace)
-		}
-	}
+	return lists
 }
 
-func (f *fleet) writerOf(groups []string) string {
-	for _, replica := range f.replicas {
-		if slices.Contains(groups, replica.name) {
-			return replica.name
+func (f *fleet) nameOf(groups []string) string {
+	for _, one := range f.replicas {
+		if slices.Contains(groups, one.name) {
+			return one.name
 		}
 	}
 	return fmt.Sprint(groups)
+}
+
+// configOf reaches a replica directly, as a user who may do everything.
+func (f *fleet) configOf(replica *replica) *rest.Config {
+	f.Helper()
+	bundle := env.Kubectl(f, "get", "apiservice", aggregation.APIServiceName, "-o", "jsonpath={.spec.caBundle}")
+	authority, err := base64.StdEncoding.DecodeString(bundle)
+	if err != nil {
+		f.Fatal(err)
+	}
+	config := rest.CopyConfig(env.Config)
+	config.Host = fmt.Sprintf("https://127.0.0.1:%d", replica.port)
+	config.ServerName = aggregation.ServiceName + "." + aggregation.Namespace + ".svc"
+	config.CAFile, config.CAData = "", authority
+	return config
+}
+
+// get asks a replica for a path once.
+func (f *fleet) get(ctx context.Context, from *replica, path string) (status int, header http.Header, err error) {
+	f.Helper()
+	config := f.configOf(from)
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return 0, nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, config.Host+path, nil)
+	if err != nil {
+		return 0, nil, err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return 0, nil, err
+	}
+	return response.StatusCode, response.Header, response.Body.Close()
 }

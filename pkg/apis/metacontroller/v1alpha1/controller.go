@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 )
@@ -70,9 +69,6 @@ func (c *CompositeController) GetSpec() any { return &c.Spec }
 // GetAccess returns as whom the controller acts and what it may reach. It must not be changed.
 func (c *CompositeController) GetAccess() *Access { return &c.Spec.Access }
 
-// GetShards returns into how many parts the controller is split, at least 1.
-func (c *CompositeController) GetShards() int { return int(max(ptr.Deref(c.Spec.Shards, 1), 1)) }
-
 // GetStatus returns the status, which may be changed.
 func (c *CompositeController) GetStatus() *ControllerStatus { return &c.Status }
 
@@ -101,9 +97,6 @@ func (d *DecoratorController) GetSpec() any { return &d.Spec }
 
 // GetAccess returns as whom the controller acts and what it may reach. It must not be changed.
 func (d *DecoratorController) GetAccess() *Access { return &d.Spec.Access }
-
-// GetShards returns into how many parts the controller is split, at least 1.
-func (d *DecoratorController) GetShards() int { return int(max(ptr.Deref(d.Spec.Shards, 1), 1)) }
 
 // GetStatus returns the status, which may be changed.
 func (d *DecoratorController) GetStatus() *ControllerStatus { return &d.Status }

@@ -88,15 +88,6 @@ type CompositeControllerSpec struct {
 	// +optional
 	Paused bool `json:"paused,omitempty"`
 
-	// shards splits the parents into so many parts, by a hash of their UIDs, if the server has several replicas. Each part is run by one
-	// replica at a time, so that a controller with more parents than one replica syncs can use several. status.shards says who runs
-	// which. A single replica runs all parts as one. Each replica that runs a part keeps all objects of the types in memory:
-	// what is split is the work, not the cache. From 1 to 32. When the number changes, the controller stands still until all parts have
-	// stopped.
-	// Default: 1, the controller is not split.
-	// +optional
-	Shards *int32 `json:"shards,omitempty"`
-
 	Access `json:",inline"`
 }
 

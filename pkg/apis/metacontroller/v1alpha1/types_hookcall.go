@@ -12,9 +12,10 @@ import (
 // +genclient:onlyVerbs=get,list,watch
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// HookCall is one of the last calls of the hooks of a controller. It is read from the memory of the replica that has made the call,
-// cannot be written, and is in the namespace of the parent, or in that of the server if the parent is in none. Names sort by time.
-// A limited number of calls of each controller is kept: the last ones that succeeded, and the last ones that failed.
+// HookCall is one of the last calls of the hooks of a controller. It is read from the memory of the process that runs
+// the controllers, cannot be written, and is in the namespace of the parent, or in that of the server if the parent
+// is in none. Names sort by time. A limited number of calls of each controller is kept: the last ones that succeeded,
+// and the last ones that failed.
 //
 // Lists leave out what was sent and answered. "kubectl get hookcall NAME -o yaml" shows it to those who may get the controller, the
 // parent, its children and the related objects; values of Secrets and credentials are blanked.
@@ -93,10 +94,6 @@ type HookCallStatus struct {
 	// response is what was answered. Absent if there was no answer.
 	// +optional
 	Response *HookCallBody `json:"response,omitempty"`
-
-	// replica is the replica of the server that made the call. Absent if the server has no replicas.
-	// +optional
-	Replica string `json:"replica,omitempty"`
 }
 
 // HookCallBody is a request or an answer. In lists it has only its size.

@@ -48,7 +48,7 @@ type ControllerStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// runningGeneration is the metadata.generation of the spec with which the controller still runs, because the present one cannot be
-	// used; the condition Ready says why. Absent otherwise. For a controller that is split, it is the least of the shards.
+	// used; the condition Ready says why. Absent otherwise.
 	// +optional
 	RunningGeneration int64 `json:"runningGeneration,omitempty"`
 
@@ -82,65 +82,6 @@ type ControllerStatus struct {
 	// +listType=atomic
 	// +optional
 	HeldResources []ResourceRule `json:"heldResources,omitempty"`
-
-	// runner is the replica of the server that runs the controller. It alone calls the hooks and writes this status. Absent
-	// if nothing runs it at the moment, if the server has no replicas, or if spec.shards splits the controller.
-	// +optional
-	Runner *Runner `json:"runner,omitempty"`
-
-	// shards are the parts of a controller that spec.shards splits. The fields above are their sums, and the conditions are the
-	// worst of theirs. Absent if the controller is not split, or if the server has no replicas.
-	// +listType=map
-	// +listMapKey=index
-	// +optional
-	Shards []ShardStatus `json:"shards,omitempty"`
-}
-
-// ShardStatus is what the replica that runs one part of a controller says of it.
-type ShardStatus struct {
-	// index is the number of the part, from 0.
-	Index int32 `json:"index"`
-
-	// runner is the replica that runs this part. It alone calls the hooks for the parents in it. Absent if nothing runs it at the moment.
-	// +optional
-	Runner *Runner `json:"runner,omitempty"`
-
-	// observedGeneration is the metadata.generation that this part is about.
-	// +optional
-	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-
-	// runningGeneration is the metadata.generation of the spec with which this part still runs, because the present one cannot be used.
-	// Absent otherwise.
-	// +optional
-	RunningGeneration int64 `json:"runningGeneration,omitempty"`
-
-	// conditions say how this part is doing, in the terms of status.conditions.
-	// +listType=map
-	// +listMapKey=type
-	// +optional
-	Conditions []metav1.Condition `json:"conditions,omitempty"`
-
-	// parents counts the parents in this part. Absent until they have been counted.
-	// +optional
-	Parents *ParentCounts `json:"parents,omitempty"`
-
-	// children counts the children of these parents as status.children does.
-	// +optional
-	Children *ChildCounts `json:"children,omitempty"`
-
-	// lastError is the most recent failure to sync a parent in this part.
-	// +optional
-	LastError *LastSyncError `json:"lastError,omitempty"`
-}
-
-// Runner is a replica of the server that runs a controller.
-type Runner struct {
-	// replica is the name of the replica: that of its Pod with an ending of its own for each time that it has joined the
-	// others.
-	Replica string `json:"replica"`
-
-	// since is when the replica took the controller over.
-	Since metav1.Time `json:"since"`
 }
 
 // ParentCounts counts parents by how their last sync went.

@@ -22,11 +22,11 @@ const ConditionSynced = "Synced"
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
 // Sync is how far a controller is with one of its parents: one Sync for each parent of a CompositeController, and for
-// each target of a DecoratorController. It is read from the memory of the replica that runs the controller, cannot be written, and
-// is in the namespace of the parent, or in that of the server if the parent is in none. Its name is
-// "cc:<controller>:<parent>" for a CompositeController, and "dec:<controller>:<resource>.<group>:<target>" for a DecoratorController.
-// Its labels metacontroller.k8s.io/controller-kind and metacontroller.k8s.io/controller-name name the controller. Field selectors are
-// controller, kind (of the controller), parent and state.
+// each target of a DecoratorController. It is read from the memory of the process that runs the controllers, cannot
+// be written, and is in the namespace of the parent, or in that of the server if the parent is in none. Its name is
+// "cc:<controller>:<parent>" for a CompositeController, and "dec:<controller>:<resource>.<group>:<target>" for a
+// DecoratorController. Its labels metacontroller.k8s.io/controller-kind and metacontroller.k8s.io/controller-name
+// name the controller. Field selectors are controller, kind (of the controller), parent and state.
 type Sync struct {
 	metav1.TypeMeta `json:",inline"`
 	// Standard object metadata. The creation timestamp and the generation are those of the parent.
@@ -116,7 +116,8 @@ type SyncStatus struct {
 	// +optional
 	Children *SyncChildren `json:"children,omitempty"`
 
-	// lastSyncTime is when the last sync ended. Absent if this replica has not synced the parent yet.
+	// lastSyncTime is when the last sync ended. Absent if the parent has not been synced since the controllers
+	// started.
 	// +optional
 	LastSyncTime *metav1.MicroTime `json:"lastSyncTime,omitempty"`
 
@@ -147,10 +148,6 @@ type SyncStatus struct {
 	// those that were written last.
 	// +optional
 	LastSteps *SyncSteps `json:"lastSteps,omitempty"`
-
-	// replica is the replica of the server that runs the controller. Absent if the server has no replicas.
-	// +optional
-	Replica string `json:"replica,omitempty"`
 }
 
 // SyncChildren counts the children of one parent.

@@ -14,8 +14,7 @@ type SyncReviewStatus struct {
 
 	// controller is what has answered: Running is the controller that runs in the server, which
 	// remembers what earlier syncs found to need no write. Temporary is one that was made for the
-	// review, because there is a candidate, or because another replica of the server runs the
-	// controller, or none does.
+	// review, because there is a candidate, or because the controller does not run.
 	// +optional
 	Controller ReviewedBy `json:"controller,omitempty"`
 

@@ -284,11 +284,6 @@ func (in ReviewedWarning) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
-func (in Runner) OpenAPIModelName() string {
-	return "io.k8s.metacontroller.v1alpha1.Runner"
-}
-
-// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in SecretKeyRef) OpenAPIModelName() string {
 	return "io.k8s.metacontroller.v1alpha1.SecretKeyRef"
 }
@@ -306,11 +301,6 @@ func (in ServiceAccountReference) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in ServiceReference) OpenAPIModelName() string {
 	return "io.k8s.metacontroller.v1alpha1.ServiceReference"
-}
-
-// OpenAPIModelName returns the OpenAPI model name for this type.
-func (in ShardStatus) OpenAPIModelName() string {
-	return "io.k8s.metacontroller.v1alpha1.ShardStatus"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.

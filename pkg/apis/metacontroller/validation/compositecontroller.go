@@ -44,7 +44,6 @@ func validateCompositeControllerSpec(controller *metacontroller.CompositeControl
 	}
 	errs = append(errs, validateCompositeControllerHooks(spec.Hooks, controller.Name, path.Child("hooks"))...)
 	errs = append(errs, validateResyncOn(spec.ResyncOn, path.Child("resyncOn"))...)
-	errs = append(errs, validateShards(spec.Shards, path.Child("shards"))...)
 	errs = append(errs, validateAccess(&spec.Access, path)...)
 	return append(errs, validateEndpointConfigs(spec.EndpointConfigs, compositeControllerHooks(spec.Hooks), path.Child("endpointConfigs"))...)
 }

@@ -36,17 +36,6 @@ func TestValidateCompositeController(t *testing.T) {
 			patch: "metadata: {name: Not_Valid}",
 			want:  []string{`metadata.name: Invalid value: "Not_Valid": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`},
 		},
-		"a number of shards": {
-			patch: "spec: {shards: 32}",
-		},
-		"no shards": {
-			patch: "spec: {shards: 0}",
-			want:  []string{`spec.shards: Invalid value: 0: must be from 1 to 32; 1, or no value, does not split the controller`},
-		},
-		"too many shards": {
-			patch: "spec: {shards: 33}",
-			want:  []string{`spec.shards: Invalid value: 33: must be from 1 to 32; 1, or no value, does not split the controller`},
-		},
 		"everything missing is said at once": {
 			patch: "spec: null",
 			want: []string{

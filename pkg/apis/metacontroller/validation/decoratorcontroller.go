@@ -50,7 +50,6 @@ func validateDecoratorControllerSpec(controller *metacontroller.DecoratorControl
 	}
 	errs = append(errs, validateDecoratorControllerHooks(spec.Hooks, controller.Name, path.Child("hooks"))...)
 	errs = append(errs, validateResyncOn(spec.ResyncOn, path.Child("resyncOn"))...)
-	errs = append(errs, validateShards(spec.Shards, path.Child("shards"))...)
 	errs = append(errs, validateAccess(&spec.Access, path)...)
 	return append(errs, validateEndpointConfigs(spec.EndpointConfigs, decoratorControllerHooks(spec.Hooks), path.Child("endpointConfigs"))...)
 }

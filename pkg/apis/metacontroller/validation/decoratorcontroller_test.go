@@ -23,17 +23,6 @@ func TestValidateDecoratorController(t *testing.T) {
 		"an annotation value that no label can have": {
 			patch: "spec: {resources: [{apiVersion: v1, resource: pods, annotationSelector: {matchAnnotations: {a: 'any text, of any length'}, matchExpressions: [{key: b, operator: In, values: ['x y']}]}}]}",
 		},
-		"a number of shards": {
-			patch: "spec: {shards: 32}",
-		},
-		"no shards": {
-			patch: "spec: {shards: 0}",
-			want:  []string{`spec.shards: Invalid value: 0: must be from 1 to 32; 1, or no value, does not split the controller`},
-		},
-		"too many shards": {
-			patch: "spec: {shards: 33}",
-			want:  []string{`spec.shards: Invalid value: 33: must be from 1 to 32; 1, or no value, does not split the controller`},
-		},
 		"everything missing is said at once": {
 			patch: "spec: null",
 			want: []string{

@@ -87,7 +87,7 @@ func (a *asking) missing(review *v1alpha1.SyncReview) (missing []missingCall) {
 }
 
 // dropRefused drops the answers that the server did not take, and reports whether there are such. They may be to other
-// requests than those of now: objects change, and another replica of the server has other digests in the place of
+// requests than those of now: objects change, and a process that has come to lead has other digests in the place of
 // Secrets. Each is dropped once.
 func (a *asking) dropRefused(review *v1alpha1.SyncReview) (dropped bool) {
 	for _, sync := range review.Status.Syncs {

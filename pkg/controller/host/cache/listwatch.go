@@ -59,7 +59,7 @@ func (l *listWatch) watch(ctx context.Context, options metav1.ListOptions) (watc
 
 // list is called only if the host has no streaming lists. It asks for the objects as they are, as a
 // streaming list does. For any other version the host may answer with objects that are older than
-// what the replica that ran the controller before wrote; its children would then be deleted as unwanted, or
+// what the process that ran the controller before wrote; its children would then be deleted as unwanted, or
 // created again.
 func (l *listWatch) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	options.ResourceVersion, options.ResourceVersionMatch = "", ""

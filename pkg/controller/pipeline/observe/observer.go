@@ -28,8 +28,6 @@ type Observer struct {
 	Finalizes bool
 	// Namespaces are those of the parents and children that the controller handles.
 	Namespaces object.Namespaces
-	// Shard is the part of the parents that the controller handles. It does not see the others.
-	Shard object.Shard
 	// Schemas are the schemas of the types of parents and children.
 	Schemas *Schemas
 }

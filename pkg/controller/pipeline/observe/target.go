@@ -69,11 +69,11 @@ func (o *Observer) AcquireParents(informers *cache.Informers, of object.Type, ru
 			selectors = append(selectors, rule.Labels)
 		}
 	}
-	if o.Namespaces.All() && o.Shard.IsAll() {
+	if o.Namespaces.All() {
 		return informers.AcquireSelected(of, selectors...)
 	}
 	return informers.AcquireFiltered(of, func(parent *object.Object) bool {
-		return o.Shard.Has(parent.UID) && (o.isWithin(parent) || o.hasFinalizer(parent))
+		return o.isWithin(parent) || o.hasFinalizer(parent)
 	}, selectors...)
 }
 

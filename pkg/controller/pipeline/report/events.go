@@ -31,7 +31,6 @@ const (
 	reasonStarted          = "Started"
 	reasonStopping         = "Stopping"
 	reasonStopped          = "Stopped"
-	reasonTakenOver        = "TakenOver"
 	reasonCreateError      = "CreateError"
 	reasonSyncError        = "SyncError"
 	reasonSyncStalled      = "SyncStalled"
@@ -106,16 +105,6 @@ func (e *Events) Stopping(controller runtime.Object, name string) {
 // Stopped writes that a controller has stopped.
 func (e *Events) Stopped(controller runtime.Object, name string) {
 	e.record(controller, corev1.EventTypeNormal, reasonStopped, "Stopped controller: %s", name)
-}
-
-// TakenOver writes that a replica of the server runs a controller now, and which one did before; empty if
-// that one has let go of it.
-func (e *Events) TakenOver(controller runtime.Object, replica, before string) {
-	why := "no other does"
-	if before != "" {
-		why = fmt.Sprintf("%s has not renewed its Lease", before)
-	}
-	e.record(controller, corev1.EventTypeNormal, reasonTakenOver, "Replica %s runs the controller now: %s", replica, why)
 }
 
 // CreateError writes that a controller's spec cannot be run.

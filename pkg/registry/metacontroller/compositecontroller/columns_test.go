@@ -12,17 +12,17 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/registrytest"
 )
 
-const headings = "NAME PARENT CHILDREN READY SYNCED PARENTS FAILING WARNED OUTDATED AGE | HOOK REASON RESYNC REPLICA\n"
+const headings = "NAME PARENT CHILDREN READY SYNCED PARENTS FAILING WARNED OUTDATED AGE | HOOK REASON RESYNC\n"
 
 func TestTable(t *testing.T) {
 	tests := map[string]struct{ object, want string }{
 		"an object without anything": {
 			object: header + "metadata: {name: a}}",
-			want:   "a  <none> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | <none> <none> <none> <none>",
+			want:   "a  <none> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | <none> <none> <none>",
 		},
 		"a controller that has not been looked at yet": {
 			object: header + `metadata: {name: a}, spec: {parentResource: {apiVersion: v1, resource: nodes}, hooks: {sync: {webhook: {url: "http://hooks/sync"}}}}}`,
-			want:   "a nodes <none> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | http://hooks/sync <none> <none> <none>",
+			want:   "a nodes <none> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | http://hooks/sync <none> <none>",
 		},
 		"a running controller whose hook is down": {
 			object: header + `
@@ -35,8 +35,8 @@ spec: {
 status: {
   conditions: [{type: HooksReachable, status: "False", reason: Down}, {type: Ready, status: "True", reason: Started},
     {type: ParentsSynced, status: "False", reason: ParentsFailing}],
-  parents: {total: 12, synced: 11, failing: 1, warned: 2}, children: {outdated: 4}, runner: {replica: metacontroller-0-x7f2k, since: "2026-01-02T03:04:05Z"}}}`,
-			want: "catset catsets.ctl.example.com pods,deployments.apps True False 12 1 2 4 <unknown> | http://hooks.ns:80/sync Down 30s metacontroller-0-x7f2k",
+  parents: {total: 12, synced: 11, failing: 1, warned: 2}, children: {outdated: 4}}}`,
+			want: "catset catsets.ctl.example.com pods,deployments.apps True False 12 1 2 4 <unknown> | http://hooks.ns:80/sync Down 30s",
 		},
 		"of several warnings, the reason is the gravest": {
 			object: header + `
@@ -44,7 +44,7 @@ metadata: {name: a},
 status: {
   conditions: [{type: Ready, status: "True", reason: Running}, {type: FieldsKnown, status: "False", reason: UnknownField},
     {type: ChildrenAsMeant, status: "False", reason: RolloutWaiting}]}}`,
-			want: "a  <none> True <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | <none> RolloutWaiting <none> <none>",
+			want: "a  <none> True <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | <none> RolloutWaiting <none>",
 		},
 		"that all children are deleted is graver than other warnings": {
 			object: header + `
@@ -52,28 +52,21 @@ metadata: {name: a},
 status: {
   conditions: [{type: Ready, status: "True", reason: Running}, {type: FieldsKnown, status: "False", reason: ChildrenDeleted},
     {type: ChildrenAsMeant, status: "False", reason: RolloutWaiting}]}}`,
-			want: "a  <none> True <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | <none> ChildrenDeleted <none> <none>",
+			want: "a  <none> True <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | <none> ChildrenDeleted <none>",
 		},
 		"a paused one says so": {
 			object: header + `
 metadata: {name: a},
 status: {
   conditions: [{type: Ready, status: "True", reason: Running}, {type: ParentsSynced, status: Unknown, reason: Paused}, {type: Paused, status: "True", reason: ParentsPaused}]}}`,
-			want: "a  <none> True Unknown <unknown> <unknown> <unknown> <unknown> <unknown> | <none> ParentsPaused <none> <none>",
+			want: "a  <none> True Unknown <unknown> <unknown> <unknown> <unknown> <unknown> | <none> ParentsPaused <none>",
 		},
 		"a failure is graver than that it is paused": {
 			object: header + `
 metadata: {name: a},
 status: {
   conditions: [{type: Ready, status: "False", reason: Forbidden}, {type: Paused, status: "True", reason: Paused}]}}`,
-			want: "a  <none> False <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | <none> Forbidden <none> <none>",
-		},
-		"the shards of one that is split are counted by their replicas": {
-			object: header + `
-metadata: {name: a},
-status: {
-  shards: [{index: 0, runner: {replica: s-1, since: null}}, {index: 1, runner: {replica: s-0, since: null}}, {index: 2, runner: {replica: s-1, since: null}}, {index: 3}]}}`,
-			want: "a  <none> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | <none> <none> <none> <none>:1,s-0:1,s-1:2",
+			want: "a  <none> False <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | <none> Forbidden <none>",
 		},
 		"many children are counted": {
 			object: header + `
@@ -83,23 +76,23 @@ spec: {
   childResources: [{apiVersion: v1, resource: a}, {apiVersion: v1, resource: b}, {apiVersion: v1, resource: c}, {apiVersion: v1, resource: d}, {apiVersion: v1, resource: e}],
   hooks: {sync: {webhook: {service: {name: hooks, namespace: ns, port: 443, protocol: https}}}},
   resyncPeriodSeconds: 0}}`,
-			want: "a nodes a,b,c,+2 <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | https://hooks.ns:443 <none> 1s <none>",
+			want: "a nodes a,b,c,+2 <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | https://hooks.ns:443 <none> 1s",
 		},
 		"what may be secret in a URL is not shown": {
 			object: header + `metadata: {name: a}, spec: {hooks: {sync: {webhook: {url: "https://user:password@hooks/sync?token=secret#secret"}}}}}`,
-			want:   "a  <none> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | https://hooks/sync <none> <none> <none>",
+			want:   "a  <none> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | https://hooks/sync <none> <none>",
 		},
 		"an empty url is none, and an empty protocol is http": {
 			object: header + `metadata: {name: a}, spec: {hooks: {sync: {webhook: {url: "", service: {name: hooks, namespace: ns, protocol: ""}, path: "/sync#secret"}}}}}`,
-			want:   "a  <none> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | http://hooks.ns:80/sync <none> <none> <none>",
+			want:   "a  <none> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | http://hooks.ns:80/sync <none> <none>",
 		},
 		"an empty url without a service": {
 			object: header + `metadata: {name: a}, spec: {hooks: {sync: {webhook: {url: ""}}}}}`,
-			want:   "a  <none> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | <none> <none> <none> <none>",
+			want:   "a  <none> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | <none> <none> <none>",
 		},
 		"a URL that is none is not shown": {
 			object: header + `metadata: {name: a}, spec: {hooks: {sync: {webhook: {url: "http://user:secret@[/"}}}}}`,
-			want:   "a  <none> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | <unknown> <none> <none> <none>",
+			want:   "a  <none> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | <unknown> <none> <none>",
 		},
 	}
 	for name, test := range tests {

@@ -27,9 +27,9 @@ import (
 // reviewTimeout bounds how long the host may take to say what a reader may see.
 const reviewTimeout = 10 * time.Second
 
-// Source returns a call of a replica with its bodies, and the rights that one needs who sees it. It returns nil if the call is not
+// Source returns a call with its bodies, and the rights that one needs who sees it. It returns nil if the call is not
 // kept any more.
-type Source func(ctx context.Context, replica string, name types.NamespacedName) (*v1alpha1.HookCall, []rights.Required, error)
+type Source func(ctx context.Context, name types.NamespacedName) (*v1alpha1.HookCall, []rights.Required, error)
 
 // storage serves HookCalls.
 type storage struct {
@@ -46,7 +46,7 @@ func (s *storage) Get(ctx context.Context, name string, _ *metav1.GetOptions) (r
 	if err != nil {
 		return nil, err
 	}
-	found, required, err := s.source(ctx, row.Status.Replica, types.NamespacedName{Namespace: row.Namespace, Name: row.Name})
+	found, required, err := s.source(ctx, types.NamespacedName{Namespace: row.Namespace, Name: row.Name})
 	switch {
 	case err != nil:
 		return nil, live.Unavailable(err)

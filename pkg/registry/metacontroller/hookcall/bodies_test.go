@@ -22,7 +22,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/mirror"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/live"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/registrytest"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
@@ -40,11 +40,11 @@ func (r reviews) Create(_ context.Context, review *authorizationv1.SubjectAccess
 func callOf(namespace string) *v1alpha1.HookCall {
 	return &v1alpha1.HookCall{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "call"},
-		Status:     v1alpha1.HookCallStatus{Replica: "two", Request: &v1alpha1.HookCallBody{Bytes: 2}},
+		Status:     v1alpha1.HookCallStatus{Request: &v1alpha1.HookCallBody{Bytes: 2}},
 	}
 }
 
-// read reads the call in ns as a user, from a replica that may fail.
+// read reads the call in ns as a user, from a source that may fail.
 func read(t *testing.T, as user.Info, source func() (*v1alpha1.HookCall, error), host reviews) (runtime.Object, error) {
 	t.Helper()
 	follow := func(ctx context.Context, tell func([]*v1alpha1.HookCall, []types.NamespacedName) error) error {
@@ -52,14 +52,14 @@ func read(t *testing.T, as user.Info, source func() (*v1alpha1.HookCall, error),
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	shown := mirror.New(NewStore(), mirror.Origins[*v1alpha1.HookCall]{Local: mirror.FollowFunc[*v1alpha1.HookCall](follow)})
+	rows := live.NewRows(NewStore(), follow)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
-	running.Go(func() { shown.Run(ctx) })
+	running.Go(func() { rows.Run(ctx) })
 	defer func() { cancel(); running.Wait() }()
-	storage := NewREST(shown, func(_ context.Context, replica string, name types.NamespacedName) (*v1alpha1.HookCall, []rights.Required, error) {
-		if replica != "two" || name.String() != "ns/call" {
-			t.Errorf("replica %s is asked for %s", replica, name)
+	storage := NewREST(rows, func(_ context.Context, name types.NamespacedName) (*v1alpha1.HookCall, []rights.Required, error) {
+		if name.String() != "ns/call" {
+			t.Errorf("asked for is %s", name)
 		}
 		call, err := source()
 		pods := rights.Object{GroupResource: schema.GroupResource{Resource: "pods"}, Namespace: "ns"}
@@ -87,7 +87,7 @@ func TestOnlyWhoMayGetTheObjectsOfACallMayReadIt(t *testing.T) {
 		"the administrator":                   {as: &user.DefaultInfo{Name: "root", Groups: []string{user.SystemPrivilegedGroup}}},
 		"who may not":                         {as: &user.DefaultInfo{Name: "eve"}, is: apierrors.IsForbidden, says: `resources: ["pods"]`},
 		"if the cluster cannot be asked":      {as: &user.DefaultInfo{Name: "jane"}, host: reviews{errors.New("no")}, is: apierrors.IsServiceUnavailable, says: "may see"},
-		"if the replica cannot be asked":      {as: &user.DefaultInfo{Name: "jane"}, source: func() (*v1alpha1.HookCall, error) { return nil, errors.New("down") }, is: apierrors.IsServiceUnavailable, says: "down"},
+		"if the controllers do not run":       {as: &user.DefaultInfo{Name: "jane"}, source: func() (*v1alpha1.HookCall, error) { return nil, errors.New("down") }, is: apierrors.IsServiceUnavailable, says: "down"},
 		"if the call has just been displaced": {as: &user.DefaultInfo{Name: "jane"}, source: func() (*v1alpha1.HookCall, error) { return nil, nil }, is: apierrors.IsNotFound, says: "call"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -120,12 +120,12 @@ func TestTable(t *testing.T) {
 			Request: &v1alpha1.HookCallBody{Bytes: 7}, Response: &v1alpha1.HookCallBody{Bytes: 8},
 		},
 	}
-	const header = "NAME CONTROLLER HOOK PARENT CODE TOOK RESULT AGE MESSAGE | SENT RECEIVED URL REPLICA\n"
-	if got, want := registrytest.Table(t, newTable(), call), header+"n cc/webs sync Web/shop 200 2ms Succeeded 90s  | 7 8 http://h <none>"; got != want {
+	const header = "NAME CONTROLLER HOOK PARENT CODE TOOK RESULT AGE MESSAGE | SENT RECEIVED URL\n"
+	if got, want := registrytest.Table(t, newTable(), call), header+"n cc/webs sync Web/shop 200 2ms Succeeded 90s  | 7 8 http://h"; got != want {
 		t.Errorf("the table is\n%s\nwant\n%s", got, want)
 	}
-	call.Status = v1alpha1.HookCallStatus{StartTime: began, Result: v1alpha1.HookCallFailed, Message: "connection\nrefused", Replica: "r"}
-	if got, want := registrytest.Table(t, newTable(), call), header+"n cc/webs sync Web/shop <none> 0s Failed 90s connection refused | 0 <none> http://h r"; got != want {
+	call.Status = v1alpha1.HookCallStatus{StartTime: began, Result: v1alpha1.HookCallFailed, Message: "connection\nrefused"}
+	if got, want := registrytest.Table(t, newTable(), call), header+"n cc/webs sync Web/shop <none> 0s Failed 90s connection refused | 0 <none> http://h"; got != want {
 		t.Errorf("the table is\n%s\nwant\n%s", got, want)
 	}
 }

@@ -4,7 +4,6 @@
 package hookcall
 
 import (
-	"cmp"
 	"strconv"
 	"time"
 
@@ -33,7 +32,6 @@ func newTable() rest.TableConvertor {
 		{Name: "Sent", Type: "integer", Description: "The size of the request in bytes."},
 		{Name: "Received", Type: "string", Description: "The size of the answer in bytes."},
 		{Name: "URL", Type: "string", Description: "Where the hook was called."},
-		{Name: "Replica", Type: "string", Description: "The replica of the server that made the call."},
 	}
 	return resource.NewTableWithoutAge(columns, wide, func(of *v1alpha1.HookCall) ([]any, []any) {
 		spec, status := &of.Spec, &of.Status
@@ -53,6 +51,6 @@ func newTable() rest.TableConvertor {
 				status.Duration.Round(time.Millisecond).String(), string(status.Result),
 				duration.HumanDuration(time.Since(status.StartTime.Time)), live.ShortMessage(status.Message),
 			},
-			[]any{sent, received, spec.URL, cmp.Or(status.Replica, resource.None)}
+			[]any{sent, received, spec.URL}
 	})
 }

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/mirror"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/live"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/storage/memory"
@@ -34,12 +33,12 @@ func NewStore() *memory.Store[*v1alpha1.HookCall] {
 	}, time.Now())
 }
 
-// NewREST returns the storage of the HookCalls that a mirror shows. A call is read from the source with its bodies, if the reviews
+// NewREST returns the storage of HookCalls. A call is read from the source with its bodies, if the reviews
 // say that its reader may see them.
-func NewREST(shown *mirror.Mirror[*v1alpha1.HookCall], source Source, reviews rights.Reviews) rest.Storage {
+func NewREST(rows *live.Rows[*v1alpha1.HookCall], source Source, reviews rights.Reviews) rest.Storage {
 	return &storage{source: source, reviews: reviews, REST: live.NewREST(live.Kind[*v1alpha1.HookCall]{
 		Resource: v1alpha1.Resource(Resource), Singular: "hookcall", New: newCall, NewList: newList, Table: newTable(),
-	}, shown)}
+	}, rows)}
 }
 
 func newCall() *v1alpha1.HookCall { return &v1alpha1.HookCall{} }

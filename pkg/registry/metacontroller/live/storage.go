@@ -5,8 +5,6 @@ package live
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
@@ -18,10 +16,8 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	utilflowcontrol "k8s.io/apiserver/pkg/util/flowcontrol"
-	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/utils/ptr"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/mirror"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/storage/memory"
 )
 
@@ -42,13 +38,13 @@ type Kind[T memory.Object] struct {
 // REST serves a kind.
 type REST[T memory.Object] struct {
 	rest.TableConvertor
-	kind   Kind[T]
-	mirror *mirror.Mirror[T]
+	kind Kind[T]
+	rows *Rows[T]
 }
 
-// NewREST returns the storage of a kind whose objects a mirror shows.
-func NewREST[T memory.Object](kind Kind[T], shown *mirror.Mirror[T]) *REST[T] {
-	return &REST[T]{TableConvertor: kind.Table, kind: kind, mirror: shown}
+// NewREST returns the storage of a kind whose objects are the rows.
+func NewREST[T memory.Object](kind Kind[T], rows *Rows[T]) *REST[T] {
+	return &REST[T]{TableConvertor: kind.Table, kind: kind, rows: rows}
 }
 
 // New returns an empty object.
@@ -57,7 +53,7 @@ func (r *REST[T]) New() runtime.Object { return r.kind.New() }
 // NewList returns an empty list.
 func (r *REST[T]) NewList() runtime.Object { return r.kind.NewList(metav1.ListMeta{}, nil) }
 
-// Destroy does nothing: the mirror has an owner.
+// Destroy does nothing: the rows have an owner.
 func (r *REST[T]) Destroy() {}
 
 // NamespaceScoped is true: the objects are in the namespaces of what they are about.
@@ -69,7 +65,7 @@ func (r *REST[T]) GetSingularName() string { return r.kind.Singular }
 // ShortNames returns further names of the resource for use with kubectl.
 func (r *REST[T]) ShortNames() []string { return r.kind.ShortNames }
 
-// Get returns an object. The answer warns of replicas that could not be asked.
+// Get returns an object.
 func (r *REST[T]) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
 	found, err := r.Find(ctx, name)
 	if err != nil {
@@ -80,12 +76,12 @@ func (r *REST[T]) Get(ctx context.Context, name string, _ *metav1.GetOptions) (r
 
 // Find is Get with the type of the object. What it points to must not be changed.
 func (r *REST[T]) Find(ctx context.Context, name string) (found T, err error) {
-	view, err := r.open(ctx)
+	store, closeLook, err := r.open(ctx)
 	if err != nil {
 		return found, err
 	}
-	defer view.Close()
-	found, isThere := view.Store.Get(types.NamespacedName{Namespace: request.NamespaceValue(ctx), Name: name})
+	defer closeLook()
+	found, isThere := store.Get(types.NamespacedName{Namespace: request.NamespaceValue(ctx), Name: name})
 	if !isThere {
 		return found, apierrors.NewNotFound(r.kind.Resource, name)
 	}
@@ -94,13 +90,13 @@ func (r *REST[T]) Find(ctx context.Context, name string) (found T, err error) {
 
 // List returns objects in the order of their namespaces and names.
 func (r *REST[T]) List(ctx context.Context, options *metainternalversion.ListOptions) (runtime.Object, error) {
-	view, err := r.open(ctx)
+	store, closeLook, err := r.open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer view.Close()
+	defer closeLook()
 	options = ptr.To(ptr.Deref(options, metainternalversion.ListOptions{}))
-	items, meta, err := view.Store.List(memory.ListOptions{
+	items, meta, err := store.List(memory.ListOptions{
 		Selection: selectionOf(ctx, options), Limit: options.Limit, Continue: options.Continue,
 		ResourceVersion: options.ResourceVersion, Match: options.ResourceVersionMatch,
 	})
@@ -113,35 +109,30 @@ func (r *REST[T]) List(ctx context.Context, options *metainternalversion.ListOpt
 // Watch tells what changes until it is stopped, or until ctx ends. The API server stops no watch that it refuses after it has
 // begun, such as one with an Accept header that allows no stream: it only ends ctx.
 func (r *REST[T]) Watch(ctx context.Context, options *metainternalversion.ListOptions) (watch.Interface, error) {
-	view, err := r.open(ctx)
+	store, closeLook, err := r.open(ctx)
 	if err != nil {
 		return nil, err
 	}
 	options = ptr.To(ptr.Deref(options, metainternalversion.ListOptions{}))
-	events, err := view.Store.Watch(ctx, memory.WatchOptions{
+	events, err := store.Watch(ctx, memory.WatchOptions{
 		Selection: selectionOf(ctx, options), ResourceVersion: options.ResourceVersion,
 		AllowBookmarks: options.AllowWatchBookmarks, SendInitialEvents: options.SendInitialEvents,
 		Begun: func() { utilflowcontrol.WatchInitialized(ctx) }, // it gives its seat of priority and fairness back
 	})
 	if err != nil {
-		view.Close()
+		closeLook()
 		return nil, err
 	}
-	forget := context.AfterFunc(ctx, view.Close)
-	return &closingWatch{Interface: events, close: func() { forget(); view.Close() }}, nil
+	forget := context.AfterFunc(ctx, closeLook)
+	return &closingWatch{Interface: events, close: func() { forget(); closeLook() }}, nil
 }
 
-// open begins a look.
-func (r *REST[T]) open(ctx context.Context) (*mirror.View[T], error) {
-	view, err := r.mirror.Open(ctx)
-	if err != nil {
-		return nil, Unavailable(err)
+// open begins to look.
+func (r *REST[T]) open(ctx context.Context) (store *memory.Store[T], closeLook func(), err error) {
+	if store, closeLook, err = r.rows.Open(ctx); err != nil {
+		return nil, nil, Unavailable(err)
 	}
-	if len(view.Missing) > 0 {
-		warning.AddWarning(ctx, "", fmt.Sprintf("these replicas do not answer, so what they run may be left out or out of date: %s",
-			strings.Join(view.Missing, ", ")))
-	}
-	return view, nil
+	return store, closeLook, nil
 }
 
 // retryAfterSeconds is when a client tries again that could not be answered.

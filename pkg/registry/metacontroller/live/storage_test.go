@@ -6,7 +6,6 @@ package live
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -24,14 +23,12 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	utilflowcontrol "k8s.io/apiserver/pkg/util/flowcontrol"
-	"k8s.io/apiserver/pkg/warning"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/mirror"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/storage/memory"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/poll"
 )
 
-// serve serves Pods of this process, and of another replica that does not answer.
+// serve serves Pods of this process.
 func serve(t *testing.T, err error, names ...string) *REST[*corev1.Pod] {
 	follow := func(ctx context.Context, tell func([]*corev1.Pod, []types.NamespacedName) error) error {
 		if err != nil {
@@ -50,25 +47,15 @@ func serve(t *testing.T, err error, names ...string) *REST[*corev1.Pod] {
 	return serveFrom(t, follow)
 }
 
-// serveFrom serves what an origin has.
-func serveFrom(t *testing.T, follow mirror.FollowFunc[*corev1.Pod]) *REST[*corev1.Pod] {
-	resource := schema.GroupResource{Resource: "pods"}
-	store := memory.New(memory.Kind[*corev1.Pod]{Resource: resource, Copy: (*corev1.Pod).DeepCopy, New: func() *corev1.Pod { return &corev1.Pod{} }}, time.Now())
-	down := mirror.FollowFunc[*corev1.Pod](func(context.Context, func([]*corev1.Pod, []types.NamespacedName) error) error {
-		return errors.New("down")
-	})
-	shown := mirror.New(store, mirror.Origins[*corev1.Pod]{
-		Local: follow,
-		Others: func(context.Context) (map[string]mirror.Origin[*corev1.Pod], error) {
-			return map[string]mirror.Origin[*corev1.Pod]{"two": down}, nil
-		},
-	})
+// serveFrom serves what is followed.
+func serveFrom(t *testing.T, follow Follow[*corev1.Pod]) *REST[*corev1.Pod] {
+	rows := newRows(follow)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
-	running.Go(func() { shown.Run(ctx) })
+	running.Go(func() { rows.Run(ctx) })
 	t.Cleanup(func() { cancel(); running.Wait() })
 	kind := Kind[*corev1.Pod]{
-		Resource: resource, Singular: "pod", New: func() *corev1.Pod { return &corev1.Pod{} },
+		Resource: podResource, Singular: "pod", New: func() *corev1.Pod { return &corev1.Pod{} },
 		NewList: func(meta metav1.ListMeta, items []*corev1.Pod) runtime.Object {
 			list := &corev1.PodList{ListMeta: meta}
 			for _, item := range items {
@@ -77,20 +64,20 @@ func serveFrom(t *testing.T, follow mirror.FollowFunc[*corev1.Pod]) *REST[*corev
 			return list
 		},
 	}
-	return NewREST(kind, shown)
+	return NewREST(kind, rows)
 }
 
-// warnings collects the warnings of an answer.
-type warnings []string
+var podResource = schema.GroupResource{Resource: "pods"}
 
-func (w *warnings) AddWarning(_, text string) { *w = append(*w, text) }
-
-func inNamespace(t *testing.T, namespace string) (context.Context, *warnings) {
-	collected := &warnings{}
-	return request.WithNamespace(warning.WithWarningRecorder(t.Context(), collected), namespace), collected
+func newRows(follow Follow[*corev1.Pod]) *Rows[*corev1.Pod] {
+	return NewRows(memory.New(memory.Kind[*corev1.Pod]{Resource: podResource, Copy: (*corev1.Pod).DeepCopy, New: func() *corev1.Pod { return &corev1.Pod{} }}, time.Now()), follow)
 }
 
-// eventually returns the first result that is no 503. The mirror starts in the background.
+func inNamespace(t *testing.T, namespace string) context.Context {
+	return request.WithNamespace(t.Context(), namespace)
+}
+
+// eventually returns the first result that is no 503. The rows are kept in the background.
 func eventually[R any](t *testing.T, ask func() (R, error)) (result R, err error) {
 	t.Helper()
 	_ = poll.Within(t.Context(), 10*time.Second, func(context.Context) error {
@@ -104,14 +91,10 @@ func eventually[R any](t *testing.T, ask func() (R, error)) (result R, err error
 
 func TestWhatIsShownCanBeRead(t *testing.T) {
 	r := serve(t, nil, "a", "b")
-	ctx, warned := inNamespace(t, "ns")
+	ctx := inNamespace(t, "ns")
 	found, err := eventually(t, func() (runtime.Object, error) { return r.Get(ctx, "a", &metav1.GetOptions{}) })
 	if err != nil || found.(*corev1.Pod).Name != "a" {
 		t.Errorf("found %v, %v", found, err)
-	}
-	want := "these replicas do not answer, so what they run may be left out or out of date: two"
-	if !slices.Equal(*warned, []string{want}) {
-		t.Errorf("warned of %q", *warned)
 	}
 	if _, err := r.Get(ctx, "c", &metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("error is %v", err)
@@ -120,7 +103,7 @@ func TestWhatIsShownCanBeRead(t *testing.T) {
 	if err != nil || len(list.(*corev1.PodList).Items) != 1 || list.(*corev1.PodList).Continue == "" {
 		t.Errorf("listed %v, %v", list, err)
 	}
-	elsewhere, _ := inNamespace(t, "elsewhere")
+	elsewhere := inNamespace(t, "elsewhere")
 	if list, err := r.List(elsewhere, nil); err != nil || len(list.(*corev1.PodList).Items) != 0 {
 		t.Errorf("listed %v, %v", list, err)
 	}
@@ -136,7 +119,7 @@ func TestWhatIsShownCanBeRead(t *testing.T) {
 
 func TestWhatCannotBeShownIsUnavailableForAMoment(t *testing.T) {
 	r := serve(t, errors.New("the controllers do not run"))
-	ctx, _ := inNamespace(t, "ns")
+	ctx := inNamespace(t, "ns")
 	for _, ask := range []func() error{
 		func() error { _, err := r.Get(ctx, "a", nil); return err },
 		func() error { _, err := r.List(ctx, nil); return err },
@@ -153,7 +136,7 @@ func TestAWatchGivesItsSeatBackWhenTheClientHasWhatIsThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := serve(t, nil, "a", "b", "c")
 		synctest.Wait()
-		ctx, _ := inNamespace(t, "ns")
+		ctx := inNamespace(t, "ns")
 		signal := utilflowcontrol.NewInitializationSignal()
 		var isFree atomic.Bool
 		go func() {
@@ -200,7 +183,7 @@ func TestAWatchThatEndsInAnyWayIsNoLookAnyMore(t *testing.T) {
 					return ctx.Err()
 				})
 				synctest.Wait()
-				ctx, _ := inNamespace(t, "ns")
+				ctx := inNamespace(t, "ns")
 				ctx, cancel := context.WithCancel(ctx)
 				defer cancel()
 				events, err := r.Watch(ctx, nil)

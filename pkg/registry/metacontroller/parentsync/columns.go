@@ -4,7 +4,6 @@
 package parentsync
 
 import (
-	"cmp"
 	"strconv"
 	"time"
 
@@ -32,7 +31,6 @@ func newTable(now func() time.Time) rest.TableConvertor {
 	wide := []metav1.TableColumnDefinition{
 		{Name: "Took", Type: "string", Description: "How long the last sync took."},
 		{Name: "Retries", Type: "integer", Description: "How many syncs in a row were to be tried again."},
-		{Name: "Replica", Type: "string", Description: "The replica of the server that runs the controller."},
 	}
 	durations := &live.Durations{}
 	return resource.NewTableWithoutAge(columns, wide, func(of *v1alpha1.Sync) ([]any, []any) {
@@ -45,7 +43,7 @@ func newTable(now func() time.Time) rest.TableConvertor {
 				live.ControllerName(of.Spec.Controller), of.Spec.Parent.Kind + "/" + of.Spec.Parent.Name, string(status.State), children(status.Children),
 				ago(durations, status.LastSyncTime, now), in(durations, status.NextSyncTime, now), live.ShortMessage(status.Message),
 			},
-			[]any{took(status.LastSyncDuration), retries, cmp.Or(status.Replica, resource.None)}
+			[]any{took(status.LastSyncDuration), retries}
 	})
 }
 

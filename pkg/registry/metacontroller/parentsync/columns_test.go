@@ -33,24 +33,24 @@ func TestTable(t *testing.T) {
 	}{
 		"a parent that was not synced yet": {
 			of("CompositeController", "webs", v1alpha1.SyncStatus{State: v1alpha1.SyncStateWaiting, Message: "wait"}),
-			"n cc/webs Web/shop Waiting <unknown> <none> <none> wait | <none> 0 <none>",
+			"n cc/webs Web/shop Waiting <unknown> <none> <none> wait | <none> 0",
 		},
 		"one that is synced": {
 			of("DecoratorController", "dec", v1alpha1.SyncStatus{
 				State: v1alpha1.SyncStateSynced, Children: &v1alpha1.SyncChildren{Wanted: 4, AsWanted: 3}, LastSyncTime: at(-90 * time.Second),
-				LastSyncDuration: &metav1.Duration{Duration: 12_345 * time.Microsecond}, NextSyncTime: at(30 * time.Minute), Replica: "server-0-x",
+				LastSyncDuration: &metav1.Duration{Duration: 12_345 * time.Microsecond}, NextSyncTime: at(30 * time.Minute),
 			}),
-			"n dec/dec Web/shop Synced 3/4 90s 30m  | 12ms 0 server-0-x",
+			"n dec/dec Web/shop Synced 3/4 90s 30m  | 12ms 0",
 		},
 		"one that is due": {
 			of("CompositeController", "webs", v1alpha1.SyncStatus{
 				State: v1alpha1.SyncStateFailing, NextSyncTime: at(-time.Minute), Backoff: &v1alpha1.SyncBackoff{Failures: 7}, Message: strings.Repeat("ä", 130),
 			}),
-			"n cc/webs Web/shop Failing <unknown> <none> 0s " + strings.Repeat("ä", 58) + "… | <none> 7 <none>",
+			"n cc/webs Web/shop Failing <unknown> <none> 0s " + strings.Repeat("ä", 58) + "… | <none> 7",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			const header = "NAME CONTROLLER PARENT STATE CHILDREN LAST NEXT MESSAGE | TOOK RETRIES REPLICA\n"
+			const header = "NAME CONTROLLER PARENT STATE CHILDREN LAST NEXT MESSAGE | TOOK RETRIES\n"
 			if diff := cmp.Diff(header+test.want, registrytest.Table(t, newTable(func() time.Time { return now }), test.row)); diff != "" {
 				t.Errorf("table differs (-want +got):\n%s", diff)
 			}

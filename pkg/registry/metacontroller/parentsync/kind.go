@@ -12,7 +12,6 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/mirror"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/live"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/storage/memory"
 )
@@ -34,11 +33,11 @@ func NewStore() *memory.Store[*v1alpha1.Sync] {
 	}, time.Now())
 }
 
-// NewREST returns the storage of Syncs that a mirror shows.
-func NewREST(shown *mirror.Mirror[*v1alpha1.Sync]) rest.Storage {
+// NewREST returns the storage of Syncs.
+func NewREST(rows *live.Rows[*v1alpha1.Sync]) rest.Storage {
 	return live.NewREST(live.Kind[*v1alpha1.Sync]{
 		Resource: v1alpha1.Resource(Resource), Singular: "sync", New: newSync, NewList: newList, Table: newTable(time.Now),
-	}, shown)
+	}, rows)
 }
 
 func newSync() *v1alpha1.Sync { return &v1alpha1.Sync{} }

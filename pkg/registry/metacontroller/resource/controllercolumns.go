@@ -5,9 +5,7 @@ package resource
 
 import (
 	"fmt"
-	"maps"
 	"net/url"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -53,7 +51,6 @@ func NewControllerTable[O any](controller func(O) Controller) rest.TableConverto
 		{Name: "Hook", Type: "string", Description: "The address of the sync hook."},
 		{Name: "Reason", Type: "string", Description: "Why the controller is ready or is not, or what else is wrong with it."},
 		{Name: "Resync", Type: "string", Description: "After how long every object is synced again though nothing changed."},
-		{Name: "Replica", Type: "string", Description: "The replica of the server that runs the controller."},
 	}
 	return NewTable(columns, wide, func(object O) ([]any, []any) {
 		c := controller(object)
@@ -73,7 +70,7 @@ func NewControllerTable[O any](controller func(O) Controller) rest.TableConverto
 			outdated = fmt.Sprint(counts.Outdated)
 		}
 		return []any{resources(c.Parents), resources(c.Children), ready, synced, parents, failing, warned, outdated},
-			[]any{address(c.Sync), reason, period(c.ResyncPeriodSeconds), replicas(c.Status)}
+			[]any{address(c.Sync), reason, period(c.ResyncPeriodSeconds)}
 	})
 }
 
@@ -104,29 +101,6 @@ func worstReason(conditions []metav1.Condition, otherwise string) string {
 		return paused.Reason
 	}
 	return otherwise
-}
-
-// replicas returns the name of the replica that runs a controller. If it is split, it returns how many shards each
-// replica runs.
-func replicas(status *metacontroller.ControllerStatus) string {
-	name := func(runner *metacontroller.Runner) string {
-		if runner == nil {
-			return None
-		}
-		return runner.Replica
-	}
-	if len(status.Shards) == 0 {
-		return name(status.Runner)
-	}
-	shards := map[string]int{}
-	for i := range status.Shards {
-		shards[name(status.Shards[i].Runner)]++
-	}
-	var texts []string
-	for _, replica := range slices.Sorted(maps.Keys(shards)) {
-		texts = append(texts, fmt.Sprintf("%s:%d", replica, shards[replica]))
-	}
-	return strings.Join(texts, ",")
 }
 
 // resources returns the names of resources as kubectl get takes them.

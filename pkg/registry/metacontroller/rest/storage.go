@@ -14,11 +14,11 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/mirror"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/compositecontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/controllerrevision"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/decoratorcontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/hookcall"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/live"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/parentsync"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/resource"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/resync"
@@ -36,10 +36,10 @@ type StorageProvider struct {
 	Reviews syncreview.Reviewer
 }
 
-// Live are the kinds whose objects are not stored. A kind without a mirror is not served.
+// Live are the kinds whose objects are not stored. A kind without rows is not served.
 type Live struct {
-	Syncs     *mirror.Mirror[*v1alpha1.Sync]
-	HookCalls *mirror.Mirror[*v1alpha1.HookCall]
+	Syncs     *live.Rows[*v1alpha1.Sync]
+	HookCalls *live.Rows[*v1alpha1.HookCall]
 	// HookCall returns a call with its bodies, and Reviews asks the host whether its reader may see them.
 	HookCall hookcall.Source
 	Reviews  rights.Reviews

@@ -117,7 +117,8 @@ then stop the server with Ctrl-C.
 	case <-ctx.Done():
 		fmt.Fprintln(out, "Stopping. If the registration is still there, it stays; while no server runs, namespaces cannot be deleted:",
 			"'make run' starts the server again, and 'make run-clean' takes the registration away.")
-		return server.Stop()
+		err := server.Stop()
+		return errors.Join(err, aggregation.RemoveLease(context.WithoutCancel(ctx), cluster))
 	}
 }
 

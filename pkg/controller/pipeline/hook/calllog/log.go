@@ -107,12 +107,12 @@ func (l *Log) all() (all []*Controller) {
 
 // Follow tells all calls without their bodies, then those that come and those that are dropped, until ctx ends or tell returns an
 // error. It returns that error, or that of ctx.
-func (l *Log) Follow(ctx context.Context, replica string, tell func(changed []*v1alpha1.HookCall, gone []types.NamespacedName) error) error {
+func (l *Log) Follow(ctx context.Context, tell func(changed []*v1alpha1.HookCall, gone []types.NamespacedName) error) error {
 	return l.changes.Follow(ctx,
 		func() error {
 			var rows []*v1alpha1.HookCall
 			for _, one := range l.all() {
-				rows = append(rows, one.rows(replica)...)
+				rows = append(rows, one.rows()...)
 			}
 			return tell(rows, nil)
 		},
@@ -120,7 +120,7 @@ func (l *Log) Follow(ctx context.Context, replica string, tell func(changed []*v
 			var changed []*v1alpha1.HookCall
 			var gone []types.NamespacedName
 			for _, key := range keys {
-				if row := key.of.row(key.number, replica); row != nil {
+				if row := key.of.row(key.number); row != nil {
 					changed = append(changed, row)
 				} else {
 					gone = append(gone, key.row)
@@ -132,9 +132,9 @@ func (l *Log) Follow(ctx context.Context, replica string, tell func(changed []*v
 
 // Get returns a call with its bodies, in which secrets are blanked, and the rights that one needs who sees it. It returns nil if
 // there is no such call any more.
-func (l *Log) Get(name types.NamespacedName, replica string) (*v1alpha1.HookCall, []rights.Required) {
+func (l *Log) Get(name types.NamespacedName) (*v1alpha1.HookCall, []rights.Required) {
 	for _, one := range l.all() {
-		if found, required := one.get(name, replica); found != nil {
+		if found, required := one.get(name); found != nil {
 			return found, required
 		}
 	}

@@ -53,22 +53,22 @@ func recorderOf(log *Log, name string) *Recorder {
 	})
 }
 
-func (r *Recorder) rows() []*v1alpha1.HookCall { return r.controller.rows("me") }
+func (r *Recorder) rows() []*v1alpha1.HookCall { return r.controller.rows() }
 
 func TestACallIsShown(t *testing.T) {
 	log := New(began)
 	r := recorderOf(log, "webs")
 	r.Add(callOf(v1alpha1.HookCallSucceeded, `{"controller":{},"parent":{"n":1}}`, `[1]`))
 	row := r.rows()[0]
-	if row.Namespace != "ns" || row.UID == "" || row.Labels["name"] != "webs" || row.Spec.Parent.UID != "u" || row.Status.Replica != "me" ||
+	if row.Namespace != "ns" || row.UID == "" || row.Labels["name"] != "webs" || row.Spec.Parent.UID != "u" ||
 		row.Status.Request.Bytes != 34 || row.Status.Request.Object != nil || row.Status.Response.Bytes != 3 {
 		t.Errorf("the row is %+v", row)
 	}
-	found, _ := log.Get(types.NamespacedName{Namespace: "ns", Name: row.Name}, "me")
+	found, _ := log.Get(types.NamespacedName{Namespace: "ns", Name: row.Name})
 	if found == nil || string(found.Status.Request.Object.Raw) != `{"controller":{},"parent":{"n":1}}` || found.Status.Response.Text != "[1]" {
 		t.Errorf("found %+v", found)
 	}
-	if found, _ := log.Get(types.NamespacedName{Namespace: "other", Name: row.Name}, ""); found != nil {
+	if found, _ := log.Get(types.NamespacedName{Namespace: "other", Name: row.Name}); found != nil {
 		t.Errorf("found in another namespace: %+v", found)
 	}
 }
@@ -124,7 +124,7 @@ func TestWhatIsTooLarge(t *testing.T) {
 			r := recorderOf(log, "webs")
 			r.Add(callOf(v1alpha1.HookCallSucceeded, test.request, test.answer))
 			row := r.rows()[0]
-			found, _ := log.Get(types.NamespacedName{Namespace: "ns", Name: row.Name}, "")
+			found, _ := log.Get(types.NamespacedName{Namespace: "ns", Name: row.Name})
 			for i, body := range []*v1alpha1.HookCallBody{found.Status.Request, found.Status.Response} {
 				whole, want := []string{test.request, test.answer}[i], []string{test.request2, test.answer2}[i]
 				got := body.Text
@@ -155,7 +155,7 @@ func TestSecretsAreBlanked(t *testing.T) {
 			call.Credentials = []string{"the-token"}
 			call.Snapshot.Controller = object.Lookup(call.Request, "controller")
 			r.Add(call)
-			found, _ := log.Get(types.NamespacedName{Namespace: "ns", Name: r.rows()[0].Name}, "")
+			found, _ := log.Get(types.NamespacedName{Namespace: "ns", Name: r.rows()[0].Name})
 			shown := found.Status.Request.Text + found.Status.Response.Text
 			for _, body := range []*v1alpha1.HookCallBody{found.Status.Request, found.Status.Response} {
 				if body.Object != nil {
@@ -177,7 +177,7 @@ func TestTheRightsToSeeACall(t *testing.T) {
 		change(call)
 		r.Add(call)
 		row := r.rows()[0]
-		_, required := log.Get(types.NamespacedName{Namespace: row.Namespace, Name: row.Name}, "")
+		_, required := log.Get(types.NamespacedName{Namespace: row.Namespace, Name: row.Name})
 		var texts []string
 		for _, one := range required {
 			texts = append(texts, strings.TrimRight(fmt.Sprintf("%s %s %s %s", one.Verb, one.GroupResource, one.Namespace, one.Name), " "))
@@ -277,7 +277,7 @@ func TestFollow(t *testing.T) {
 		var told []string
 		ended := make(chan error)
 		go func() {
-			ended <- log.Follow(ctx, "me", func(changed []*v1alpha1.HookCall, gone []types.NamespacedName) error {
+			ended <- log.Follow(ctx, func(changed []*v1alpha1.HookCall, gone []types.NamespacedName) error {
 				for _, one := range changed {
 					told = append(told, "+"+string(one.Status.Result))
 				}

@@ -30,23 +30,23 @@ func (l *Log) nameOf(of *call, number uint64) types.NamespacedName {
 func (c *Controller) nameOf(of *call) types.NamespacedName { return c.log.nameOf(of, of.number) }
 
 // rows returns all calls without their bodies.
-func (c *Controller) rows(replica string) (rows []*v1alpha1.HookCall) {
+func (c *Controller) rows() (rows []*v1alpha1.HookCall) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.each(func(of *call, _ *ring) bool {
-		rows = append(rows, c.describe(of, replica))
+		rows = append(rows, c.describe(of))
 		return true
 	})
 	return rows
 }
 
 // row returns a call without its bodies; nil if it was dropped.
-func (c *Controller) row(number uint64, replica string) (row *v1alpha1.HookCall) {
+func (c *Controller) row(number uint64) (row *v1alpha1.HookCall) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.each(func(of *call, _ *ring) bool {
 		if of.number == number {
-			row = c.describe(of, replica)
+			row = c.describe(of)
 		}
 		return row == nil
 	})
@@ -65,7 +65,7 @@ func (c *Controller) each(do func(*call, *ring) bool) {
 }
 
 // get returns a call with its bodies, and the rights that one needs who sees it. It returns nil if there is no such call.
-func (c *Controller) get(name types.NamespacedName, replica string) (found *v1alpha1.HookCall, required []rights.Required) {
+func (c *Controller) get(name types.NamespacedName) (found *v1alpha1.HookCall, required []rights.Required) {
 	c.mu.Lock()
 	var one call
 	var request, answer []byte
@@ -73,7 +73,7 @@ func (c *Controller) get(name types.NamespacedName, replica string) (found *v1al
 		if c.nameOf(of) != name {
 			return true
 		}
-		found, one = c.describe(of, replica), *of
+		found, one = c.describe(of), *of
 		required = c.required(of)
 		both := bytes.Clone(in.read(of.span))
 		request, answer = both[:of.request.kept], both[of.request.kept:]
@@ -110,7 +110,7 @@ func show(to *v1alpha1.HookCallBody, kept []byte, isWithheld bool, redactor *red
 }
 
 // describe returns a call without its bodies.
-func (c *Controller) describe(of *call, replica string) *v1alpha1.HookCall {
+func (c *Controller) describe(of *call) *v1alpha1.HookCall {
 	name := c.nameOf(of)
 	row := &v1alpha1.HookCall{
 		ObjectMeta: metav1.ObjectMeta{
@@ -120,7 +120,7 @@ func (c *Controller) describe(of *call, replica string) *v1alpha1.HookCall {
 		Spec: v1alpha1.HookCallSpec{Controller: c.of, Parent: of.parent, Hook: of.hook, URL: of.url, Revision: of.revision},
 		Status: v1alpha1.HookCallStatus{
 			StartTime: metav1.NewMicroTime(of.began), Duration: metav1.Duration{Duration: of.took}, Code: int32(of.code),
-			Result: of.result, Message: of.message, Request: &v1alpha1.HookCallBody{Bytes: int64(of.request.bytes)}, Replica: replica,
+			Result: of.result, Message: of.message, Request: &v1alpha1.HookCallBody{Bytes: int64(of.request.bytes)},
 		},
 	}
 	if of.answered {

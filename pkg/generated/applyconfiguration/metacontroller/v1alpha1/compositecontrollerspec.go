@@ -47,14 +47,7 @@ type CompositeControllerSpecApplyConfiguration struct {
 	// Paused in the status says since when. Parents that are being deleted and have the controller's finalizer wait.
 	// When it is taken back, every parent is synced. A single parent is paused by its annotation metacontroller.k8s.io/paused: "true".
 	// Default: false.
-	Paused *bool `json:"paused,omitempty"`
-	// shards splits the parents into so many parts, by a hash of their UIDs, if the server has several replicas. Each part is run by one
-	// replica at a time, so that a controller with more parents than one replica syncs can use several. status.shards says who runs
-	// which. A single replica runs all parts as one. Each replica that runs a part keeps all objects of the types in memory:
-	// what is split is the work, not the cache. From 1 to 32. When the number changes, the controller stands still until all parts have
-	// stopped.
-	// Default: 1, the controller is not split.
-	Shards                   *int32 `json:"shards,omitempty"`
+	Paused                   *bool `json:"paused,omitempty"`
 	AccessApplyConfiguration `json:""`
 }
 
@@ -140,14 +133,6 @@ func (b *CompositeControllerSpecApplyConfiguration) WithResyncOn(values ...*Watc
 // If called multiple times, the Paused field is set to the value of the last call.
 func (b *CompositeControllerSpecApplyConfiguration) WithPaused(value bool) *CompositeControllerSpecApplyConfiguration {
 	b.Paused = &value
-	return b
-}
-
-// WithShards sets the Shards field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Shards field is set to the value of the last call.
-func (b *CompositeControllerSpecApplyConfiguration) WithShards(value int32) *CompositeControllerSpecApplyConfiguration {
-	b.Shards = &value
 	return b
 }
 

@@ -19,7 +19,7 @@ type ControllerStatusApplyConfiguration struct {
 	// the last change of the spec has not been looked at yet.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// runningGeneration is the metadata.generation of the spec with which the controller still runs, because the present one cannot be
-	// used; the condition Ready says why. Absent otherwise. For a controller that is split, it is the least of the shards.
+	// used; the condition Ready says why. Absent otherwise.
 	RunningGeneration *int64 `json:"runningGeneration,omitempty"`
 	// conditions say how the controller is doing. Ready: it runs as its current spec says. ResourcesFound: the cluster
 	// serves every resource the spec names. HooksReachable: the last calls of the hooks were answered. ParentsSynced: every
@@ -39,12 +39,6 @@ type ControllerStatusApplyConfiguration struct {
 	// heldResources are the types of objects that may carry the finalizer of this controller. It is taken off them before
 	// the controller is gone, when its finalize hook is taken out of the spec, and when the spec turns to another type.
 	HeldResources []ResourceRuleApplyConfiguration `json:"heldResources,omitempty"`
-	// runner is the replica of the server that runs the controller. It alone calls the hooks and writes this status. Absent
-	// if nothing runs it at the moment, if the server has no replicas, or if spec.shards splits the controller.
-	Runner *RunnerApplyConfiguration `json:"runner,omitempty"`
-	// shards are the parts of a controller that spec.shards splits. The fields above are their sums, and the conditions are the
-	// worst of theirs. Absent if the controller is not split, or if the server has no replicas.
-	Shards []ShardStatusApplyConfiguration `json:"shards,omitempty"`
 }
 
 // ControllerStatusApplyConfiguration constructs a declarative configuration of the ControllerStatus type for use with
@@ -115,27 +109,6 @@ func (b *ControllerStatusApplyConfiguration) WithHeldResources(values ...*Resour
 			panic("nil value passed to WithHeldResources")
 		}
 		b.HeldResources = append(b.HeldResources, *values[i])
-	}
-	return b
-}
-
-// WithRunner sets the Runner field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Runner field is set to the value of the last call.
-func (b *ControllerStatusApplyConfiguration) WithRunner(value *RunnerApplyConfiguration) *ControllerStatusApplyConfiguration {
-	b.Runner = value
-	return b
-}
-
-// WithShards adds the given value to the Shards field in the declarative configuration
-// and returns the receiver, so that objects can be build by chaining "With" function invocations.
-// If called multiple times, values provided by each call will be appended to the Shards field.
-func (b *ControllerStatusApplyConfiguration) WithShards(values ...*ShardStatusApplyConfiguration) *ControllerStatusApplyConfiguration {
-	for i := range values {
-		if values[i] == nil {
-			panic("nil value passed to WithShards")
-		}
-		b.Shards = append(b.Shards, *values[i])
 	}
 	return b
 }

@@ -42,14 +42,7 @@ type DecoratorControllerSpecApplyConfiguration struct {
 	// Paused in the status says since when. Targets that are being deleted and have the controller's finalizer wait.
 	// When it is taken back, every target is synced. A single target is paused by its annotation metacontroller.k8s.io/paused: "true".
 	// Default: false.
-	Paused *bool `json:"paused,omitempty"`
-	// shards splits the targets into so many parts, by a hash of their UIDs, if the server has several replicas. Each part is run by one
-	// replica at a time, so that a controller with more targets than one replica syncs can use several. status.shards says who runs
-	// which. A single replica runs all parts as one. Each replica that runs a part keeps all objects of the types in memory:
-	// what is split is the work, not the cache. From 1 to 32. When the number changes, the controller stands still until all parts have
-	// stopped.
-	// Default: 1, the controller is not split.
-	Shards                   *int32 `json:"shards,omitempty"`
+	Paused                   *bool `json:"paused,omitempty"`
 	AccessApplyConfiguration `json:""`
 }
 
@@ -132,14 +125,6 @@ func (b *DecoratorControllerSpecApplyConfiguration) WithResyncOn(values ...*Watc
 // If called multiple times, the Paused field is set to the value of the last call.
 func (b *DecoratorControllerSpecApplyConfiguration) WithPaused(value bool) *DecoratorControllerSpecApplyConfiguration {
 	b.Paused = &value
-	return b
-}
-
-// WithShards sets the Shards field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Shards field is set to the value of the last call.
-func (b *DecoratorControllerSpecApplyConfiguration) WithShards(value int32) *DecoratorControllerSpecApplyConfiguration {
-	b.Shards = &value
 	return b
 }
 

@@ -1,0 +1,90 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leader
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// ErrNotLeading is the error of what this process must not do at the moment.
+var ErrNotLeading = errors.New("this process could not renew its Lease in time, so another one may run the controllers")
+
+// Term is a time in which this process leads. A nil Term is that of a process without others: it never ends.
+type Term struct {
+	// transitions identifies the term in the Lease.
+	transitions int32
+	// over ends with the term.
+	over context.Context
+	end  context.CancelCauseFunc
+
+	mu sync.Mutex
+	// renewed is when the last renewal that succeeded was sent. Others count from when it has arrived.
+	renewed time.Time
+}
+
+func newTerm(transitions int32, renewed time.Time) *Term {
+	t := &Term{transitions: transitions, renewed: renewed}
+	t.over, t.end = context.WithCancelCause(context.Background())
+	return t
+}
+
+// Check returns ErrNotLeading if the last renewal is not younger than the renew deadline, or the term is over. A
+// process that was stopped and goes on is refused here before it notices that another one leads.
+func (t *Term) Check() error {
+	if t == nil {
+		return nil
+	}
+	if err := context.Cause(t.over); err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	// The clock that Go measures durations by stands still while the machine sleeps, and the time of day does not.
+	if age := max(time.Since(t.renewed), time.Now().Round(0).Sub(t.renewed.Round(0))); age >= renewDeadline {
+		return ErrNotLeading
+	}
+	return nil
+}
+
+// Context returns a context that ends with the term.
+func (t *Term) Context() context.Context {
+	if t == nil {
+		return context.Background()
+	}
+	return t.over
+}
+
+func (t *Term) renew(sent time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.renewed = sent
+}
+
+// Transport returns a transport that sends no writes while Check returns an error.
+func (t *Term) Transport(inner http.RoundTripper) http.RoundTripper { return &transport{t, inner} }
+
+type transport struct {
+	term  *Term
+	inner http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.Method != http.MethodGet && request.Method != http.MethodHead {
+		if err := t.term.Check(); err != nil {
+			if request.Body != nil {
+				request.Body.Close()
+			}
+			return nil, err
+		}
+	}
+	return t.inner.RoundTrip(request)
+}
+
+// WrappedRoundTripper lets client-go find the transport within.
+func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.inner }

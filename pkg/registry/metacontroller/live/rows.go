@@ -1,0 +1,174 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package live
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/storage/memory"
+)
+
+// linger is how long rows are kept after the last one has looked.
+const linger = time.Minute
+
+// Follow passes on all objects in one call, and then those that change and the names of those that are gone, until
+// ctx ends or tell returns an error. It returns the reason. The objects belong to tell.
+type Follow[T memory.Object] func(ctx context.Context, tell func(changed []T, gone []types.NamespacedName) error) error
+
+// Rows keeps in a store what the controllers of this process have in memory, while somebody looks: a row costs
+// something with each sync, and most of the time nobody looks. Its methods may be called concurrently.
+type Rows[T memory.Object] struct {
+	store  *memory.Store[T]
+	follow Follow[T]
+	// begun has an element if a look has begun.
+	begun chan struct{}
+
+	mu sync.Mutex
+	// runs is true while Run runs.
+	runs bool
+	// current is nil while nothing is kept.
+	current *look
+	// users is how many look, and unused ends the current look some time after the last one has stopped; nil while
+	// there are users.
+	users  int
+	unused *time.Timer
+}
+
+// look is a time in which rows are kept.
+type look struct {
+	// filled is closed when all rows are in the store. over is closed when they are no longer kept, and err is why.
+	filled, over chan struct{}
+	err          error
+	// wanted ends when nobody has looked for a while.
+	wanted context.Context
+	end    context.CancelFunc
+}
+
+// NewRows returns rows that are not kept before Run runs.
+func NewRows[T memory.Object](store *memory.Store[T], follow Follow[T]) *Rows[T] {
+	return &Rows[T]{store: store, follow: follow, begun: make(chan struct{}, 1)}
+}
+
+var errEnded = errors.New("this server is about to start or to stop; try again in a few seconds")
+
+// Run keeps rows whenever somebody looks, until ctx ends.
+func (r *Rows[T]) Run(ctx context.Context) {
+	r.setRuns(true)
+	defer r.setRuns(false)
+	for {
+		select {
+		case <-r.begun:
+			r.mu.Lock()
+			current := r.current
+			r.mu.Unlock()
+			if current != nil {
+				r.keep(ctx, current)
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (r *Rows[T]) setRuns(runs bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.runs = runs
+	if !runs && r.current != nil { // it has not begun
+		r.current.err = errEnded
+		close(r.current.over)
+		r.current = nil
+	}
+}
+
+// keep keeps the rows until the look or ctx ends, or the controllers do.
+func (r *Rows[T]) keep(ctx context.Context, current *look) {
+	defer r.store.Clear()
+	defer context.AfterFunc(ctx, current.end)()
+	defer current.end()
+	isFilled := false
+	err := r.follow(current.wanted, func(changed []T, gone []types.NamespacedName) error {
+		r.store.Update(changed, gone)
+		if !isFilled {
+			isFilled = true
+			close(current.filled)
+		}
+		return current.wanted.Err()
+	})
+	if ctx.Err() != nil {
+		err = errEnded
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.current == current {
+		r.current = nil
+	}
+	current.err = err
+	close(current.over)
+}
+
+// Open begins to look: it returns the store when all rows are in it. The caller closes the look. The error is why
+// this process cannot show anything now.
+func (r *Rows[T]) Open(ctx context.Context) (_ *memory.Store[T], closeLook func(), err error) {
+	current, err := r.enter()
+	if err != nil {
+		return nil, nil, err
+	}
+	closeLook = sync.OnceFunc(r.leave)
+	select {
+	case <-current.filled:
+		return r.store, closeLook, nil
+	case <-current.over:
+		err = current.err
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	closeLook()
+	return nil, nil, err
+}
+
+func (r *Rows[T]) enter() (*look, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.runs {
+		return nil, errEnded
+	}
+	r.users++
+	if r.unused != nil {
+		r.unused.Stop()
+		r.unused = nil
+	}
+	if r.current == nil {
+		current := &look{filled: make(chan struct{}), over: make(chan struct{})}
+		current.wanted, current.end = context.WithCancel(context.Background())
+		r.current = current
+		select {
+		case r.begun <- struct{}{}:
+		default:
+		}
+	}
+	return r.current, nil
+}
+
+func (r *Rows[T]) leave() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.users--; r.users > 0 || r.current == nil {
+		return
+	}
+	current := r.current
+	r.unused = time.AfterFunc(linger, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.users == 0 && r.current == current {
+			r.current = nil
+			current.end()
+		}
+	})
+}
