@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httputil"
 
@@ -146,6 +148,7 @@ func (p *LeaderProxy) pass(w http.ResponseWriter, r *http.Request, address strin
 		},
 		Transport:     through,
 		FlushInterval: -1,
+		ErrorLog:      log.New(io.Discard, "", 0), // a leader that ends is no error
 		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, why error) {
 			if cause := context.Cause(ctx); cause != nil {
 				why = cause
