@@ -158,32 +158,3 @@ func (f *fleet) write(ctx context.Context) error {
 	_, err := env.Host.RunKubectl(ctx, "annotate", "--overwrite", "compositecontroller", f.fixtures[0].Controller.Name, "at="+time.Now().Format(time.RFC3339Nano))
 	return err
 }
-
-// A server that starts without etcd waits, and serves as soon as it is there. The files of its certificates are
-// replaced meanwhile, and a member of etcd may fail.
-func TestAServerWaitsForItsEtcd(t *testing.T) {
-	f := newFleet(t, 1)
-	f.run(t, 1, 1)
-	for member := range f.etcd.members {
-		f.etcd.kill(member)
-	}
-	former := f.etcd.client
-	f.etcd.issue()
-	f.etcd.revoke(former)
-	second := f.start()
-	select {
-	case <-second.Done():
-		t.Fatal("the server has ended")
-	case <-time.After(25 * time.Second): // the library gives up after 20
-	}
-	for member := range 2 {
-		f.etcd.start(member)
-	}
-	f.eventually(func(ctx context.Context) error { return f.ready(ctx, second) })
-	f.eventually(f.write)
-	f.terminate(f.replicas[0])
-	env.Register(t, second.port)
-	f.edit("1")
-	f.waitForEdit("1")
-	f.expectWriters(f.replicas...)
-}
