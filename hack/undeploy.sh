@@ -11,7 +11,9 @@ set -euo pipefail
 kubectl=${KUBECTL:-kubectl}
 apiservice=v1alpha1.metacontroller.k8s.io
 
-if [[ ${FORCE:-} != 1 && -n $($kubectl get apiservice "$apiservice" --ignore-not-found -o name) ]]; then
+service=$($kubectl get apiservice "$apiservice" --ignore-not-found -o jsonpath='{.spec.service.name}')
+# Without a Service, the controllers are those of Metacontroller.
+if [[ ${FORCE:-} != 1 && -n $service ]]; then
   if ! controllers=$($kubectl get "compositecontrollers.metacontroller.k8s.io,decoratorcontrollers.metacontroller.k8s.io" -o name); then
     echo "The controllers cannot be listed, so some may be lost: make the server answer, or remove it all the same with FORCE=1." >&2
     exit 1
@@ -22,7 +24,9 @@ if [[ ${FORCE:-} != 1 && -n $($kubectl get apiservice "$apiservice" --ignore-not
   fi
 fi
 namespace=$($kubectl get apiservice "$apiservice" --ignore-not-found -o jsonpath='{.spec.service.namespace}')
-$kubectl delete apiservice "$apiservice" --ignore-not-found
+if [[ -n $service ]]; then
+  $kubectl delete apiservice "$apiservice" --ignore-not-found
+fi
 $kubectl delete -k "$1" --ignore-not-found
 $kubectl -n metacontroller delete persistentvolumeclaim -l app.kubernetes.io/name=metacontroller-apiserver --ignore-not-found
 # Its Lease keeps servers with another storage from running, also where the namespace stays.

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/util/flowcontrol"
 	"k8s.io/client-go/transport"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
@@ -93,8 +94,8 @@ func (p *LeaderProxy) applyTo(config *genericapiserver.Config) error {
 		if err != nil {
 			return nil, false, fmt.Errorf("finding out as whom the replicas act: %w", err)
 		}
-		if found.User.GetName() != replica {
-			return found, true, nil
+		if sender := found.User.GetName(); sender != replica {
+			return nil, false, fmt.Errorf("user %q passes on a request of another user, which only the replicas may, who are user %q", sender, replica)
 		}
 		return named.AuthenticateRequest(r)
 	}
@@ -146,7 +147,13 @@ func (p *LeaderProxy) pass(w http.ResponseWriter, r *http.Request, address strin
 			transport.SetAuthProxyHeaders(of.Out, user.GetName(), user.GetUID(), user.GetGroups(), user.GetExtra())
 			of.Out.Header.Set(passedOnHeader, "true")
 		},
-		Transport:     through,
+		Transport: through,
+		ModifyResponse: func(answer *http.Response) error {
+			if answer.StatusCode == http.StatusUnauthorized { // which is about this replica, not about the user
+				return errors.New("it does not accept this replica, whose log and its own say why")
+			}
+			return nil
+		},
 		FlushInterval: -1,
 		ErrorLog:      log.New(io.Discard, "", 0), // a leader that ends is no error
 		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, why error) {
@@ -156,6 +163,7 @@ func (p *LeaderProxy) pass(w http.ResponseWriter, r *http.Request, address strin
 			err = fmt.Errorf("passing the request on to the server that runs the controllers: %w", why)
 		},
 	}
+	flowcontrol.RequestDelegated(r.Context()) // a watch would keep its seat as long as it lasts
 	proxy.ServeHTTP(w, r.WithContext(ctx))
 	return err
 }

@@ -208,7 +208,7 @@ func TestOnlyAReplicaNamesAnotherUser(t *testing.T) {
 	for name, test := range map[string]struct{ method, path, as, want string }{
 		"a replica, for what the leader has":     {http.MethodGet, ours + "syncs", replicaUser, "as root of [system:masters]"},
 		"a replica, for what is stored":          {http.MethodPost, ours + "compositecontrollers", replicaUser, "as " + replicaUser},
-		"somebody else, for what the leader has": {http.MethodGet, ours + "syncs", "eve", "as eve of [group of eve]"},
+		"somebody else, for what the leader has": {http.MethodGet, ours + "syncs", "eve", `user "eve" passes on a request of another user`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := ask(t, p.leads, test.method, test.path, test.as, named...).body; !strings.Contains(got, test.want) {
@@ -226,7 +226,7 @@ func TestWithoutALeaderTheClientTriesAgain(t *testing.T) {
 			t.Errorf("%s, the answer is %+v", why, got)
 		}
 	}
-	got := ask(t, p.other, http.MethodGet, ours+"syncs", "jane", passedOnHeader, "true")
+	got := ask(t, p.other, http.MethodGet, ours+"syncs", replicaUser, passedOnHeader, "true", "X-Remote-User", "jane")
 	expect("if it was passed on already", got, "no server runs the controllers")
 	p.leads.CloseClientConnections()
 	p.leads.Close()

@@ -46,7 +46,7 @@ func (m *Migration) Switch(ctx context.Context) error {
 	}
 	if err := m.moveToServer(ctx); err != nil {
 		return m.undo(ctx, err, func(ctx context.Context) error {
-			if now.leadsHere { // as before
+			if now.leadsHere && now.policy == nil { // as before; otherwise an earlier switch was interrupted
 				return errors.Join(m.thaw(ctx), m.startOriginal(ctx))
 			}
 			return m.serveFromDefinitions(ctx, (*Migration).cleanCopies)

@@ -46,7 +46,7 @@ type ControllerOptions struct {
 func NewControllerOptions() *ControllerOptions {
 	options := controller.DefaultOptions()
 	return &ControllerOptions{
-		Options: options, LeaderElection: true, ResourceLock: resourcelock.LeasesResourceLock, LeaseName: "metacontroller",
+		Options: options, LeaderElection: true, ResourceLock: resourcelock.LeasesResourceLock, LeaseName: "metacontroller-apiserver",
 		HookDenyCIDRs: options.HookDenied.Strings(),
 	}
 }

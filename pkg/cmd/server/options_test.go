@@ -267,7 +267,7 @@ func TestOptionsThatFollowFromOthers(t *testing.T) {
 				want(t, "events QPS", o.Controllers.Events.QPS, 1./300)
 				want(t, "events burst", o.Controllers.Events.Burst, 25)
 				want(t, "target label selector", o.Controllers.TargetLabelSelector, "")
-				want(t, "name of the Lease", o.Controllers.LeaseName, "metacontroller")
+				want(t, "name of the Lease", o.Controllers.LeaseName, "metacontroller-apiserver")
 				want(t, "cache flush interval", o.Controllers.CacheFlushInterval, 30*time.Minute)
 				want(t, "discovery interval", o.Controllers.DiscoveryInterval, 30*time.Second)
 			},

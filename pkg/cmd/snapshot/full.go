@@ -14,7 +14,7 @@ func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is
 // explainFull adds to an error of a full volume what to do about it. Other errors stay as they are.
 func explainFull(err error, dir string) error {
 	if isFull(err) {
-		return fmt.Errorf("%w; the volume of %s is full: enlarge it, or remove what else is on it", err, dir)
+		return fmt.Errorf("%w; the volume of %s is full: enlarge it", err, dir)
 	}
 	return err
 }

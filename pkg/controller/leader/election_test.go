@@ -297,6 +297,23 @@ func TestAProcessWithAnotherStorageNeverTakesTheLease(t *testing.T) {
 	})
 }
 
+func TestATermGoesOnWhileItIsRenewed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		term := newTerm(0, time.Now())
+		for range 5 {
+			time.Sleep(renewDeadline - time.Second)
+			term.renew(time.Now())
+		}
+		if err := term.Check(); err != nil {
+			t.Errorf("the error is %v", err)
+		}
+		term.end(ErrNotLeading)
+		if err := term.Check(); !errors.Is(err, ErrNotLeading) {
+			t.Errorf("after its end, the error is %v", err)
+		}
+	})
+}
+
 func TestNothingIsWrittenAfterTheRenewDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		term, sent := newTerm(0, time.Now()), 0
@@ -321,13 +338,12 @@ func TestNothingIsWrittenAfterTheRenewDeadline(t *testing.T) {
 		if sent != 2 {
 			t.Errorf("%d requests were sent, want 2", sent)
 		}
-		term.renew(time.Now())
-		if err := term.Check(); err != nil {
-			t.Errorf("after a renewal, the error is %v", err)
+		if cause := context.Cause(term.over); !errors.Is(cause, ErrNotLeading) {
+			t.Errorf("the term has ended because of %v", cause)
 		}
-		term.end(ErrNotLeading)
+		term.renew(time.Now())
 		if err := term.Check(); !errors.Is(err, ErrNotLeading) {
-			t.Errorf("after its end, the error is %v", err)
+			t.Errorf("after a renewal that came too late, the error is %v", err)
 		}
 		if err := (*Term)(nil).Check(); err != nil {
 			t.Errorf("of a process without others, the error is %v", err)

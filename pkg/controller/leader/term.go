@@ -21,6 +21,8 @@ type Term struct {
 	// over ends with the term.
 	over context.Context
 	end  context.CancelCauseFunc
+	// deadline ends the term if it is not renewed.
+	deadline *time.Timer
 
 	mu sync.Mutex
 	// renewed is when the last renewal that succeeded was sent. Others count from when it has arrived.
@@ -30,6 +32,8 @@ type Term struct {
 func newTerm(transitions int32, renewed time.Time) *Term {
 	t := &Term{transitions: transitions, renewed: renewed}
 	t.over, t.end = context.WithCancelCause(context.Background())
+	t.deadline = time.AfterFunc(time.Until(renewed.Add(renewDeadline)), func() { t.end(ErrNotLeading) })
+	context.AfterFunc(t.over, func() { t.deadline.Stop() })
 	return t
 }
 
@@ -63,6 +67,9 @@ func (t *Term) renew(sent time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.renewed = sent
+	if t.over.Err() == nil {
+		t.deadline.Reset(time.Until(sent.Add(renewDeadline)))
+	}
 }
 
 // Transport returns a transport that sends no writes while Check returns an error.

@@ -19,7 +19,7 @@ import (
 // explain adds to an error of the storage what can be done about it.
 func explain(err error, dataDir string) error {
 	if damaged(err) {
-		return fmt.Errorf("%w; the data in %s is damaged: restore a backup of %s", err, storageOf(dataDir), dataDir)
+		return fmt.Errorf("%w; the data in %s is damaged: restore a snapshot by metacontroller-apiserver snapshot restore --data-dir %s", err, storageOf(dataDir), dataDir)
 	}
 	return explainVolume(err, dataDir)
 }
@@ -37,7 +37,7 @@ func explainVolume(err error, dataDir string) error {
 			"set fsGroup in the Pod's securityContext, or, where the provisioner ignores that (volumes of host paths), "+
 			"change the owner of the folder on its node: chown -R %[2]d:%[3]d", err, os.Getuid(), os.Getgid())
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return fmt.Errorf("%w; the volume of %s is full%s: enlarge it, or remove what else is on it", err, dataDir, spaceText(dataDir))
+		return fmt.Errorf("%w; the volume of %s is full%s: enlarge it", err, dataDir, spaceText(dataDir))
 	}
 	return err
 }

@@ -56,6 +56,9 @@ func Restore(path, dataDir string) (restored *Restored, err error) {
 	restored = &Restored{}
 	if restored.Revision, err = makeRestored(path, dataDir); err != nil {
 		err = fmt.Errorf("restoring %s: %w", path, explainVolume(err, dataDir))
+		if !fileutil.Exist(storageOf(dataDir)) {
+			return nil, err // a server that starts now would begin with an empty storage
+		}
 		return nil, errors.Join(err, os.RemoveAll(restoringIn(dataDir)))
 	}
 	if restored.Former, err = setAside(dataDir, time.Now()); err != nil {

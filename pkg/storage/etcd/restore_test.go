@@ -343,6 +343,15 @@ func TestARestoreThatWasKilledAnywhereLosesNothing(t *testing.T) {
 			} else {
 				wantWords(t, err, "a restore has not finished", filepath.Join(dir, "etcd.restoring"), "run", "again")
 			}
+			// Another restore fails. No server may start with an empty storage.
+			if _, err := Restore(filepath.Join(half, "member", "snap", "db"), dir); err == nil {
+				t.Fatal("a damaged snapshot was restored")
+			}
+			if _, hasStorage := test.left["etcd"]; !hasStorage {
+				if _, err := Start(t.Context(), Config{DataDir: dir}); err == nil {
+					t.Fatal("after a restore that failed, a server starts without a storage")
+				}
+			}
 			mustRestore(t, snapshot, dir)
 			wantValue(t, dir, "restored")
 			if test.former == "" {

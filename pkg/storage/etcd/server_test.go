@@ -150,7 +150,7 @@ func TestADamagedLogIsNamed(t *testing.T) {
 		}
 	}
 	_, err = Start(t.Context(), Config{DataDir: dir})
-	wantWords(t, err, "crc mismatch", ".wal", dir, "is damaged", "restore a backup of "+dir)
+	wantWords(t, err, "crc mismatch", ".wal", dir, "is damaged", "snapshot restore --data-dir "+dir)
 }
 
 func TestADamagedDatabaseIsNamed(t *testing.T) {
@@ -163,7 +163,7 @@ func TestADamagedDatabaseIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := failToStart(t, os.Args[0], dir, nil)
-	wantWords(t, err, "failed to open database", "is damaged", "restore a backup of "+dir)
+	wantWords(t, err, "failed to open database", "is damaged", "snapshot restore --data-dir "+dir)
 }
 
 func TestAnEtcdThatEndsByItselfIsReported(t *testing.T) {

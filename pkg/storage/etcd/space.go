@@ -68,8 +68,8 @@ func (s *Server) makeRoom(
 		return err
 	}
 	if status.DbSize >= status.DbSizeQuota {
-		return fmt.Errorf("the objects take %s of the quota of %s: delete objects and start the server again, "+
-			"or raise --etcd-quota-backend-bytes", sizeText(status.DbSize), sizeText(status.DbSizeQuota))
+		return fmt.Errorf("the objects take %s of the quota of %s: raise --etcd-quota-backend-bytes, on a larger volume if "+
+			"it is half of this one, or delete objects that are not needed and start the server again", sizeText(status.DbSize), sizeText(status.DbSizeQuota))
 	}
 	if _, err := client.AlarmDisarm(ctx, (*clientv3.AlarmMember)(alarm)); err != nil {
 		return fmt.Errorf("disarm the alarm: %w", err)

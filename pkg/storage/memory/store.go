@@ -69,8 +69,16 @@ type entry[T Object] struct {
 	object T
 	// created and version are those of its creation and of its last change.
 	created, version uint64
-	removed          bool
-	at               *list.Element
+	// first and gone are those of the creation and of the last removal of earlier objects of the name; zero if the
+	// store knows of none.
+	first, gone uint64
+	removed     bool
+	at          *list.Element
+}
+
+// mayHaveBeenAt reports whether an object of the name was there at a version, as far as the store knows.
+func (e *entry[T]) mayHaveBeenAt(version uint64) bool {
+	return e.created <= version || e.first <= version && version < e.gone
 }
 
 // New returns an empty store.
@@ -131,8 +139,12 @@ func (s *Store[T]) put(object T) {
 		s.byVersion.Remove(stored.at)
 		if stored.removed {
 			s.removed--
+			next.first, next.gone = stored.created, stored.version
+			if stored.gone > 0 {
+				next.first = stored.first
+			}
 		} else {
-			next.created = stored.created
+			next.created, next.first, next.gone = stored.created, stored.first, stored.gone
 		}
 	}
 	object.SetResourceVersion(formatVersion(next.version))
@@ -152,11 +164,12 @@ func (s *Store[T]) remove(key types.NamespacedName) {
 		return
 	}
 	s.sequence++
-	gone := &entry[T]{key: key, object: s.kind.Copy(stored.object), created: stored.created, version: s.sequence, removed: true}
+	gone := *stored
+	gone.object, gone.version, gone.removed = s.kind.Copy(stored.object), s.sequence, true
 	gone.object.SetResourceVersion(formatVersion(gone.version))
 	s.byVersion.Remove(stored.at)
-	gone.at = s.byVersion.PushBack(gone)
-	s.byKey[key] = gone
+	gone.at = s.byVersion.PushBack(&gone)
+	s.byKey[key] = &gone
 	s.ordered = nil
 	if s.removed++; s.removed > s.maxRemoved {
 		s.dropOldest()

@@ -258,10 +258,10 @@ func TestWatch(t *testing.T) {
 			},
 			first: []string{"ADDED a/1 100"},
 		},
-		"an object that comes again is told as new": {
+		"an object that was removed and put again in between has changed": {
 			options: WatchOptions{ResourceVersion: version(1)},
 			before:  func(s *Store[*corev1.Pod]) { put(s, "a/1"); remove(s, "a/1"); put(s, "a/1") },
-			first:   []string{"ADDED a/1 3"},
+			first:   []string{"MODIFIED a/1 3"},
 		},
 		"what stays the same is not told": {
 			options: WatchOptions{ResourceVersion: version(1)},
@@ -432,5 +432,24 @@ func TestGet(t *testing.T) {
 		if found, ok := s.Get(key(missing)); ok {
 			t.Errorf("found %v", found)
 		}
+	}
+}
+
+// The object is removed, put and removed again while the client is not connected.
+func TestAWatchReportsAnObjectThatWasRemovedTwice(t *testing.T) {
+	s := newStore()
+	put(s, "a/x")
+	_, meta := listed(t, s, ListOptions{})
+	remove(s, "a/x")
+	put(s, "a/x")
+	remove(s, "a/x")
+	w, err := s.Watch(t.Context(), WatchOptions{ResourceVersion: meta.ResourceVersion})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Stop()
+	put(s, "a/y")
+	if first := <-w.ResultChan(); first.Type != watch.Deleted || first.Object.(*corev1.Pod).Name != "x" {
+		t.Errorf("the first event is %s %v, want that x is deleted", first.Type, first.Object)
 	}
 }

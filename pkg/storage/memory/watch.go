@@ -179,7 +179,7 @@ func (w *watcher[T]) event(one *entry[T]) (event watch.Event, told bool) {
 		return event, false
 	}
 	had, isKnown := w.told[one.key]
-	had = had || !isKnown && one.created <= w.at // as far as anybody knows
+	had = had || !isKnown && one.mayHaveBeenAt(w.at)
 	has := !one.removed && kind.matches(&w.options.Selection, one.object)
 	switch {
 	case w.told == nil:

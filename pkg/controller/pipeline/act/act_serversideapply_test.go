@@ -153,7 +153,7 @@ func TestQ10RecreateAsksTheHostWhatDiffers(t *testing.T) {
 		"the cluster is broken":             {triedCode: 500, tried: failure(500, metav1.StatusReasonInternalError, "no"), requests: []request{try}, op: pipeline.Recreate, err: "can't recreate ConfigMap default/a: no"},
 		"it must not change":                {triedCode: 422, tried: invalid, createdCode: 409, created: failure(409, metav1.StatusReasonAlreadyExists, "no"), requests: []request{try, tryCreate, deletion}, op: pipeline.Recreate},
 		"it must not change and is gone":    {triedCode: 422, tried: invalid, createdCode: 201, created: child("", "two"), requests: []request{try, tryCreate, deletion}, op: pipeline.Recreate},
-		"it must not be, changed or new":    {triedCode: 422, tried: invalid, createdCode: 422, created: failure(422, metav1.StatusReasonInvalid, "key is wrong"), requests: []request{try, tryCreate}, op: pipeline.Recreate, err: "can't recreate ConfigMap default/a: it was not deleted, since it could not be created again: key is wrong"},
+		"it must not be, changed or new":    {triedCode: 422, tried: invalid, createdCode: 422, created: failure(422, metav1.StatusReasonInvalid, "key is wrong"), requests: []request{try, tryCreate}, op: pipeline.Recreate, err: "can't recreate ConfigMap default/a: field is immutable; it was not deleted, since it could not be created again: key is wrong"},
 		"it must not change, no more known": {triedCode: 422, tried: invalid, createdCode: 403, created: failure(403, metav1.StatusReasonForbidden, "no"), requests: []request{try, tryCreate}, op: pipeline.Recreate, err: "can't recreate ConfigMap default/a: field is immutable; whether it could be created again is not known: no"},
 	}
 	for name, test := range tests {
