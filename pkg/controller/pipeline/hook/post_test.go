@@ -368,10 +368,10 @@ func TestCredentialsInAURLAreSentAndNotTold(t *testing.T) {
 		address string
 		timeout string
 	}{
-		"a refusal":                    {serve(t, answer(403, "no")), ""},
-		"an answer that is unreadable": {serve(t, answer(200, "no")), ""},
-		"an answer that is too large":  {serve(t, answer(200, strings.Repeat("x", limit+1))), ""},
-		"a request to come later":      {serve(t, answer(429, "")), ""},
+		"a refusal":                   {serve(t, answer(403, "no")), ""},
+		"an answer that is malformed": {serve(t, answer(200, "no")), ""},
+		"an answer that is too large": {serve(t, answer(200, strings.Repeat("x", limit+1))), ""},
+		"a request to come later":     {serve(t, answer(429, "")), ""},
 		"a circle of redirects": {serve(t, func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, r.URL.Path, http.StatusTemporaryRedirect)
 		}), ""},

@@ -11,7 +11,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/redact"
 )
 
-// FuzzDecodeResponse holds for any answer, to either kind of controller, that it is read or refused as unreadable,
+// FuzzDecodeResponse holds for any answer, to either kind of controller, that it is read or refused as malformed,
 // and that what is read is fit for what comes after.
 func FuzzDecodeResponse(f *testing.F) {
 	for _, seed := range []string{
@@ -58,7 +58,7 @@ func FuzzDecodeResponse(f *testing.F) {
 	})
 }
 
-// FuzzDecodeCustomize holds for any answer that it is read or refused as unreadable, and
+// FuzzDecodeCustomize holds for any answer that it is read or refused as malformed, and
 // that rules ask for what can be looked for.
 func FuzzDecodeCustomize(f *testing.F) {
 	for _, seed := range []string{
