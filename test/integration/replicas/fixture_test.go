@@ -128,7 +128,7 @@ func (f *fleet) startIn(dir string, flags ...string) *replica {
 }
 
 // run makes controllers, each with some parents that have a child.
-func (f *fleet) run(t *testing.T, count, parents int, changes ...harness.CompositeChange) {
+func (f *fleet) run(t *testing.T, count, parents int) {
 	f.Helper()
 	f.hook = hook.Serve(f, func(_ context.Context, call hook.Call) hook.Answer {
 		var asked hook.CompositeRequest
@@ -144,7 +144,7 @@ func (f *fleet) run(t *testing.T, count, parents int, changes ...harness.Composi
 	things := env.Install(f, harness.CRD{Kind: "Thing"})
 	for range count {
 		fixture := harness.Fixture{T: t, Env: env, Parents: things, Hook: f.hook, Namespace: env.Namespace(f)}
-		spec := fixture.CompositeSpec(changes...)
+		spec := fixture.CompositeSpec()
 		spec.Namespaces = []string{fixture.Namespace}
 		fixture.RunComposite(spec)
 		for i := range parents {
