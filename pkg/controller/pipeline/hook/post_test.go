@@ -144,7 +144,8 @@ func TestAHookThatClosesTheConnectionHasProbablyCrashed(t *testing.T) {
 			address := serve(t, handler)
 			_, err := webhook(t, address, "").SyncComposite(t.Context(), snapshot(t))
 			const want = "so look at its log)"
-			if err == nil || !strings.HasPrefix(err.Error(), "sync hook failed: "+address+": http error: ") || !strings.HasSuffix(err.Error(), want) {
+			if err == nil || !strings.HasPrefix(err.Error(), "sync hook failed: "+address+": http error: ") ||
+				!strings.HasSuffix(err.Error(), want) {
 				t.Errorf("error is\n%v\nwant it to end with\n%s", err, want)
 			}
 			if strings.Contains(err.Error(), "->") {
@@ -222,8 +223,8 @@ func TestAHookThatIsNotThere(t *testing.T) {
 	server.Close()
 	_, err := webhook(t, address, "").SyncComposite(t.Context(), snapshot(t))
 	at := strings.TrimPrefix(address, "http://")
-	want := "sync hook failed: " + address + ": http error: dial tcp " + at + ": connect: connection refused (nothing listens at " + at +
-		": correct host and port in spec.hooks.sync.webhook.url, or start the hook)"
+	want := "sync hook failed: " + address + ": http error: dial tcp " + at + ": connect: connection refused " +
+		"(nothing listens at " + at + ": correct host and port in spec.hooks.sync.webhook.url, or start the hook)"
 	if err == nil || err.Error() != want {
 		t.Errorf("error is\n%v\nwant\n%s", err, want)
 	}

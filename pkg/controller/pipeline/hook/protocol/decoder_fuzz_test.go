@@ -52,7 +52,8 @@ func FuzzDecodeResponse(f *testing.F) {
 		if !json.Valid(body) {
 			t.Errorf("%q was read, but is no JSON", body)
 		}
-		if _, err := (&Decoder{FindDuplicates: true, Redactor: redact.Redactor{Answer: body}}).Response(format, body); err != nil {
+		strict := &Decoder{FindDuplicates: true, Redactor: redact.Redactor{Answer: body}}
+		if _, err := strict.Response(format, body); err != nil {
 			t.Errorf("%q is read, but not closely: %v", body, err)
 		}
 	})
