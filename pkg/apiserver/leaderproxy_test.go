@@ -48,10 +48,11 @@ func (l *leadership) Address() (string, context.Context) { return l.address, l.l
 func serveAs(t *testing.T, proxy *LeaderProxy) *httptest.Server {
 	t.Helper()
 	config := &genericapiserver.Config{}
-	config.Authentication.Authenticator = authenticator.RequestFunc(func(r *http.Request) (*authenticator.Response, bool, error) {
+	authenticate := func(r *http.Request) (*authenticator.Response, bool, error) {
 		name, found := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 		return &authenticator.Response{User: &user.DefaultInfo{Name: name, Groups: []string{"group of " + name}}}, found, nil
-	})
+	}
+	config.Authentication.Authenticator = authenticator.RequestFunc(authenticate)
 	if err := proxy.applyTo(config); err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +69,9 @@ func serveAs(t *testing.T, proxy *LeaderProxy) *httptest.Server {
 			<-r.Context().Done()
 		}
 	}), NewCodecs(scheme))
-	parser := request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
+	parser := request.RequestInfoFactory{
+		APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api"),
+	}
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info, err := parser.NewRequestInfo(r)
 		if err != nil {
@@ -134,11 +137,14 @@ func newPair(t *testing.T) pair {
 	t.Helper()
 	var p pair
 	var apiService atomic.Value
-	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, apiService.Load().(string)) }))
+	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, apiService.Load().(string))
+	}))
 	t.Cleanup(host.Close)
 	p.leads = serveAs(t, proxyTo(t, &leadership{itself: true, leads: t.Context()}, host.URL))
 	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.leads.Certificate().Raw})
-	apiService.Store(fmt.Sprintf(`{"spec":{"caBundle":%q,"service":{"namespace":"ns","name":"svc"}}}`, base64.StdEncoding.EncodeToString(authority)))
+	apiService.Store(fmt.Sprintf(`{"spec":{"caBundle":%q,"service":{"namespace":"ns","name":"svc"}}}`,
+		base64.StdEncoding.EncodeToString(authority)))
 	p.follows = &leadership{address: strings.TrimPrefix(p.leads.URL, "https://")}
 	p.follows.leads, p.end = context.WithCancel(t.Context())
 	passes := proxyTo(t, p.follows, host.URL)
@@ -206,9 +212,15 @@ func TestOnlyAReplicaNamesAnotherUser(t *testing.T) {
 	p := newPair(t)
 	named := []string{passedOnHeader, "true", "X-Remote-User", "root", "X-Remote-Group", "system:masters"}
 	for name, test := range map[string]struct{ method, path, as, want string }{
-		"a replica, for what the leader has":     {http.MethodGet, ours + "syncs", replicaUser, "as root of [system:masters]"},
-		"a replica, for what is stored":          {http.MethodPost, ours + "compositecontrollers", replicaUser, "as " + replicaUser},
-		"somebody else, for what the leader has": {http.MethodGet, ours + "syncs", "eve", `user "eve" passes on a request of another user`},
+		"a replica, for what the leader has": {
+			http.MethodGet, ours + "syncs", replicaUser, "as root of [system:masters]",
+		},
+		"a replica, for what is stored": {
+			http.MethodPost, ours + "compositecontrollers", replicaUser, "as " + replicaUser,
+		},
+		"somebody else, for what the leader has": {
+			http.MethodGet, ours + "syncs", "eve", `user "eve" passes on a request of another user`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := ask(t, p.leads, test.method, test.path, test.as, named...).body; !strings.Contains(got, test.want) {
@@ -222,7 +234,8 @@ func TestWithoutALeaderTheClientTriesAgain(t *testing.T) {
 	p := newPair(t)
 	expect := func(why string, got answer, says string) {
 		t.Helper()
-		if got.status != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" || !strings.Contains(got.body, says) {
+		if got.status != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" ||
+			!strings.Contains(got.body, says) {
 			t.Errorf("%s, the answer is %+v", why, got)
 		}
 	}

@@ -23,9 +23,10 @@ type Server struct {
 
 // New returns a server, with the group installed and the storage open.
 func (c CompletedConfig) New() (_ *Server, err error) {
-	group, err := rest.StorageProvider{Scheme: c.scheme, Live: c.extra.Live, Reviews: c.extra.Reviews}.NewRESTStorage(c.generic.RESTOptionsGetter)
+	provider := rest.StorageProvider{Scheme: c.scheme, Live: c.extra.Live, Reviews: c.extra.Reviews}
+	group, err := provider.NewRESTStorage(c.generic.RESTOptionsGetter)
 	if err != nil {
-		return nil, fmt.Errorf("making the storage of %s: %w", rest.StorageProvider{}.GroupName(), err)
+		return nil, fmt.Errorf("making the storage of %s: %w", provider.GroupName(), err)
 	}
 	// Discovery and errors are served as the group is: as JSON and YAML, without protobuf.
 	c.generic.Serializer = group.NegotiatedSerializer
@@ -40,7 +41,7 @@ func (c CompletedConfig) New() (_ *Server, err error) {
 		}
 	}()
 	if err := generic.InstallAPIGroups(&group); err != nil {
-		return nil, fmt.Errorf("installing %s: %w", rest.StorageProvider{}.GroupName(), err)
+		return nil, fmt.Errorf("installing %s: %w", provider.GroupName(), err)
 	}
 	// The server is ready once the caches that answer lists and watches are filled.
 	if err := generic.AddPostStartHook("storage-readiness", generic.StorageReadinessHook.Hook); err != nil {

@@ -135,7 +135,9 @@ func guardWrites(client *rest.Config, term *leader.Term) {
 // newDependencies makes what the hosted controllers share. It outlives ctx, and ends with release,
 // which the caller calls after the last controller has stopped. groupChanged is called with the
 // name of each API group of the host whose types may have changed.
-func newDependencies(ctx context.Context, config Config, clients *clients, term *leader.Term, groupChanged func(group string)) (_ hosted.Dependencies, release func(), err error) {
+func newDependencies(
+	ctx context.Context, config Config, clients *clients, term *leader.Term, groupChanged func(group string),
+) (_ hosted.Dependencies, release func(), err error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	made := []func(){cancel}
 	undo := func() {

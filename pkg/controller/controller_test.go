@@ -69,7 +69,9 @@ func TestManagedFieldsAreNotKept(t *testing.T) {
 func endedTerm(t *testing.T) (ended *leader.Term) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	election := leader.New(leader.Config{Client: fake.NewClientset().CoordinationV1(), Namespace: "ours", Name: "lease", Process: "one"})
+	election := leader.New(leader.Config{
+		Client: fake.NewClientset().CoordinationV1(), Namespace: "ours", Name: "lease", Process: "one",
+	})
 	err := election.Run(ctx, "storage", func(_ context.Context, term *leader.Term) error {
 		ended = term
 		cancel()

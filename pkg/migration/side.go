@@ -65,8 +65,8 @@ func (m *Migration) refuseStrange(s *situation) error {
 	}
 	for _, of := range s.definitions {
 		if !s.service.exists() && s.policy == nil && !registration.Serves(of.Unstructured, servedVersion) {
-			return fmt.Errorf("there is no APIService %s, and the CustomResourceDefinitions do not serve the API: their objects "+
-				"have been moved to a server. Apply the APIService of the server again", apiServiceName)
+			return fmt.Errorf("there is no APIService %s, and the CustomResourceDefinitions do not serve the API: "+
+				"their objects have been moved to a server. Apply the APIService of the server again", apiServiceName)
 		}
 	}
 	return nil

@@ -172,8 +172,12 @@ func (p *SecretProvider) watch(ctx context.Context, enqueue func()) (stop func()
 	}
 	secrets := informers.NewSharedInformerFactoryWithOptions(p.config.Kube, 0,
 		informers.WithNamespace(p.config.Namespace), informers.WithTweakListOptions(only(p.config.Name)))
-	services := dynamicinformer.NewFilteredDynamicSharedInformerFactory(p.config.Dynamic, 0, metav1.NamespaceAll, only(p.config.APIService))
-	for _, informer := range []cache.SharedIndexInformer{secrets.Core().V1().Secrets().Informer(), services.ForResource(apiServicesResource()).Informer()} {
+	services := dynamicinformer.NewFilteredDynamicSharedInformerFactory(
+		p.config.Dynamic, 0, metav1.NamespaceAll, only(p.config.APIService))
+	for _, informer := range []cache.SharedIndexInformer{
+		secrets.Core().V1().Secrets().Informer(),
+		services.ForResource(apiServicesResource()).Informer(),
+	} {
 		if _, err := informer.AddEventHandler(changed); err != nil {
 			utilruntime.HandleErrorWithContext(ctx, err, "Failed to watch the Secret of the serving certificate")
 		}

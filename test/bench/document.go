@@ -97,7 +97,8 @@ func growth(steps []step) string {
 	var b strings.Builder
 	b.WriteString("| parents | RSS | CPU per quiet sync | restart to quiet |\n|---|---|---|---|\n")
 	for _, s := range steps {
-		fmt.Fprintf(&b, "| %d (%d ×) | %s | %.2f ms | %s |\n", s.sites, s.sites/steps[0].sites, mebibytes(s.resident), s.perSync, milliseconds(s.restart))
+		fmt.Fprintf(&b, "| %d (%d ×) | %s | %.2f ms | %s |\n",
+			s.sites, s.sites/steps[0].sites, mebibytes(s.resident), s.perSync, milliseconds(s.restart))
 	}
 	return b.String()
 }

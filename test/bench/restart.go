@@ -67,7 +67,8 @@ func (b *bench) restart(ctx context.Context, w *world, own *ours, sites int) err
 	b.add(fmt.Sprintf("restart writes %d", sites), float64(writes))
 	b.add(fmt.Sprintf("restart calls %d", sites), float64(w.hook.count()))
 	b.add(fmt.Sprintf("resident %d", sites), resident)
-	b.logf("restart, %d sites: quiet after %s, %d calls, %d writes, %.0f MiB", sites, quiet, w.hook.count(), writes, resident)
+	b.logf("restart, %d sites: quiet after %s, %d calls, %d writes, %.0f MiB",
+		sites, quiet, w.hook.count(), writes, resident)
 	return nil
 }
 

@@ -4,8 +4,8 @@
 // Package corpus holds CompositeControllers and DecoratorControllers for tests of admission, and
 // what the server answers to each: errors, warnings, or nothing.
 //
-// The cases are in testdata/*.yaml. Each is a good object with one named change. Refused, Accepted
-// and Unreadable return them. The tests of the package check validation, defaulting and
-// docs/admission.md against the cases without a cluster; test/integration/api sends the same cases
-// through a real kube-apiserver.
+// The cases are in testdata/*.yaml. Each is a good object with one named change. Refused and Accepted
+// return them. The tests of the package check validation, defaulting and docs/admission.md against
+// the cases without a cluster; test/integration/api sends the same cases through a real
+// kube-apiserver.
 package corpus

@@ -67,6 +67,7 @@ func explainModel(t *testing.T, model string, definition common.OpenAPIDefinitio
 func isStatus(model string) bool {
 	return strings.HasPrefix(model, "Reviewed") || strings.HasPrefix(model, "HookCall") || slices.Contains([]string{
 		"SyncStatus", "SyncChildren", "SyncSteps", "SyncStep", "ParentReference", "ResyncRequestStatus",
-		"ControllerStatus", "ShardStatus", "ParentCounts", "LastSyncError", "ControllerRevision", "ControllerRevisionChildren", "SyncReviewStatus", "SyncReviewSummary",
+		"ControllerStatus", "ParentCounts", "LastSyncError", "ControllerRevision", "ControllerRevisionChildren",
+		"SyncReviewStatus", "SyncReviewSummary",
 	}, model)
 }

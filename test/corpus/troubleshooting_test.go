@@ -18,8 +18,10 @@ import (
 // ofOthers are the texts in docs/troubleshooting.md that the cluster, kubectl or a library prints.
 func ofOthers() []string {
 	return []string{
-		"Unsupported method ('GET')", "connection refused", "the server could not find the requested resource", "the server is currently unable to handle the request", "violates PodSecurity",
-		"Client.Timeout exceeded", "connect:", "is invalid", "(combined from similar events)", "client-side throttling", "too many requests", "database space exceeded",
+		"Unsupported method ('GET')", "connection refused", "the server could not find the requested resource",
+		"the server is currently unable to handle the request", "violates PodSecurity", "Client.Timeout exceeded",
+		"connect:", "is invalid", "(combined from similar events)", "client-side throttling", "too many requests",
+		"database space exceeded",
 	}
 }
 

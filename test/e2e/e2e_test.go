@@ -10,7 +10,8 @@ import (
 
 const (
 	manifest  = "artifacts/deploy/metacontroller.yaml"
-	available = "kubectl wait --for=jsonpath='{.status.conditions[*].reason}'=Passed apiservice/v1alpha1.metacontroller.k8s.io --timeout=60s"
+	available = "kubectl wait --for=jsonpath='{.status.conditions[*].reason}'=Passed " +
+		"apiservice/v1alpha1.metacontroller.k8s.io --timeout=60s"
 	// mostToInstall is how long the installation may take with the image in the registry.
 	mostToInstall = 20 * time.Second
 )

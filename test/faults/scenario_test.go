@@ -99,7 +99,7 @@ func (r *run) answer(ctx context.Context, call hook.Call) hook.Answer {
 	question := asked{path: call.Path}
 	for _, into := range []any{&question.CompositeRequest, &question.decorator} {
 		if err := call.Decode(into); err != nil {
-			r.Errorf("the hook was sent something unreadable: %v", err)
+			r.Errorf("the hook was sent something that cannot be read: %v", err)
 		}
 	}
 	if r.pattern.called != nil {

@@ -60,7 +60,8 @@ func Main(m *testing.M, use func(*Env), flags ...string) int {
 
 // MainForTenants is Main with a server that has the rights of artifacts/deploy/overlays/tenants, and no others.
 func MainForTenants(m *testing.M, use func(*Env), flags ...string) int {
-	return mainWith(m, use, deployment{flags: flags, overlay: []string{"components/tenants/controllers-role.yaml", "components/tenants/policy.yaml"}})
+	overlay := []string{"components/tenants/controllers-role.yaml", "components/tenants/policy.yaml"}
+	return mainWith(m, use, deployment{flags: flags, overlay: overlay})
 }
 
 // MainWithNode is Main with a host cluster that runs Deployments, StatefulSets, DaemonSets and Jobs, as far

@@ -39,7 +39,7 @@ type Webhook struct {
 // Duration is a length of time written as a number with a unit (ns, us, ms, s, m, h), or several of
 // them in a row, for instance "300ms", "10s" or "1m30s".
 //
-// It is kept as text so that an object with an unreadable one, stored before it was validated, can
+// It is kept as text so that an object with an invalid one, stored before it was validated, can
 // still be read, listed and repaired.
 type Duration string
 

@@ -31,7 +31,7 @@ const (
 	// ChildUpdateOnDelete leaves existing children alone; the new version is made when something
 	// else deletes the child.
 	ChildUpdateOnDelete ChildUpdateMethod = "OnDelete"
-	// ChildUpdateRecreate deletes a child that differs, and makes it anew when it is gone.
+	// ChildUpdateRecreate deletes a child that differs, and creates it again when it is gone.
 	ChildUpdateRecreate ChildUpdateMethod = "Recreate"
 	// ChildUpdateInPlace updates a child that differs.
 	ChildUpdateInPlace ChildUpdateMethod = "InPlace"

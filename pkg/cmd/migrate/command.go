@@ -18,8 +18,9 @@ import (
 )
 
 const description = `Moves the CompositeControllers, DecoratorControllers and ControllerRevisions of a cluster from the
-CustomResourceDefinitions of Metacontroller to this server, and back. Writes to them are refused for some seconds. Each step
-can be done again if it was interrupted, and what fails is undone. Without a step, the command says how far the migration is.
+CustomResourceDefinitions of Metacontroller to this server, and back. Writes to them are refused for some
+seconds. Each step can be done again if it was interrupted, and what fails is undone. Without a step, the
+command says how far the migration is.
 
 The server must run in the cluster: see docs/migrate.md.`
 
@@ -68,14 +69,17 @@ func steps() []step {
 	return []step{
 		{"check", "Say what stands in the way, and what will be different", `Writes nothing, and needs no server.`,
 			(*migration.Migration).Check},
-		{"switch", "Move everything to the server", `Scales Metacontroller to zero, refuses writes, copies all objects to the server, has the APIService lead to it,
-compares both sides, lists what the controllers would write, and lets them run.`, (*migration.Migration).Switch},
+		{"switch", "Move everything to the server",
+			`Scales Metacontroller to zero, refuses writes, copies all objects to the server, has the APIService
+lead to it, compares both sides, lists what the controllers would write, and lets them run.`,
+			(*migration.Migration).Switch},
 		{"finish", "Remove the CustomResourceDefinitions", `Removes the CustomResourceDefinitions with the copies in them.`,
 			(*migration.Migration).Finish},
 		{"back", "Move everything to the CustomResourceDefinitions",
 			`Refuses writes, has the controllers of the server stand still, copies all objects into the
-CustomResourceDefinitions, which are created if they are gone, removes them from the server, has the definitions serve the API, and
-gives Metacontroller its replicas back. It can be done at any time.`, (*migration.Migration).Back},
+CustomResourceDefinitions, which are created if they are gone, removes them from the server, has the
+definitions serve the API, and gives Metacontroller its replicas back. It can be done at any time.`,
+			(*migration.Migration).Back},
 	}
 }
 

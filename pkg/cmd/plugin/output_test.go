@@ -116,7 +116,8 @@ status:
 			err := o.inList(test.several, func() error {
 				for _, name := range test.objects {
 					managed := []metav1.ManagedFieldsEntry{{Manager: "somebody"}}
-					if err := o.print(&v1alpha1.ResyncRequest{ObjectMeta: metav1.ObjectMeta{Name: name, ManagedFields: managed}}); err != nil {
+					meta := metav1.ObjectMeta{Name: name, ManagedFields: managed}
+					if err := o.print(&v1alpha1.ResyncRequest{ObjectMeta: meta}); err != nil {
 						return err
 					}
 				}

@@ -265,8 +265,8 @@ func exitOf(summary *v1alpha1.SyncReviewSummary) error {
 	return nil
 }
 
-// progress says on a terminal how many parents have been previewed. It is a line at the end of the output, which the next
-// output replaces.
+// progress says on a terminal how many parents have been previewed. It is a line at the end of the output, which the
+// next output replaces.
 type progress struct {
 	to   io.Writer
 	of   int32

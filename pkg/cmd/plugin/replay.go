@@ -243,9 +243,9 @@ func newRecord(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
 		Short: "Make a test of a call that a controller has made",
 		Long: `Make a test of a call that a controller has made.
 
-A file in the folder tests gets the parent, its children and the related objects as the hook was sent them, and expects what it
-answered and what followed from that. Values of Secrets are blanked. Read the file before you keep it: it has objects of your
-cluster.`,
+A file in the folder tests gets the parent, its children and the related objects as the hook was sent them,
+and expects what it answered and what followed from that. Values of Secrets are blanked. Read the file before
+you keep it: it has objects of your cluster.`,
 		Example: `  kubectl metacontroller calls website/front -n shop
   kubectl metacontroller record 20261124-101500-123456-abcd -n shop --name scaled-down`,
 		Args:              oneArg("the name of a call, see 'kubectl metacontroller calls'"),
@@ -258,7 +258,8 @@ cluster.`,
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&r.folder, "folder", ".", "Folder with the controller. The test is written into the folder tests below it.")
+	flags.StringVar(&r.folder, "folder", ".",
+		"Folder with the controller. The test is written into the folder tests below it.")
 	flags.StringVar(&r.name, "name", "", "Name of the test. Without it, that of the call.")
 	cmdutil.AddFilenameOptionFlags(command, &r.files,
 		"that have the controllers and their CustomResourceDefinitions, if the folder does not.")

@@ -243,9 +243,10 @@ func newRolloutUndo(c *cluster, streams genericiooptions.IOStreams) *cobra.Comma
 		Short: "Give a parent the version back that children are still at",
 		Long: `Give a parent the version back that children are still at.
 
-The fields of the parent that rolling updates are about become what they were in an earlier version. The children that have
-moved go back one by one. Earlier versions are kept as long as children are at them: an update that is done can be taken back only by
-whoever has the earlier parent, such as a repository. Whoever applies the parent from there has to change it there, too.`,
+The fields of the parent that rolling updates are about become what they were in an earlier version. The
+children that have moved go back one by one. Earlier versions are kept as long as children are at them: to
+take back an update that is done, apply the earlier parent, for instance from a repository. If the parent is
+applied from a repository, change it there, too.`,
 		Example: `  # Go back to the version before.
   kubectl metacontroller rollout undo catset/web
 
@@ -262,7 +263,8 @@ whoever has the earlier parent, such as a repository. Whoever applies the parent
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&u.toRevision, "to-revision", "", "Name of the ControllerRevision to go back to. Without it, the newest earlier one.")
+	flags.StringVar(&u.toRevision, "to-revision", "",
+		"Name of the ControllerRevision to go back to. Without it, the newest earlier one.")
 	flags.BoolVar(&u.dryRun, "dry-run", false, "Show what would change, and have the cluster check it.")
 	u.output.addFlags(command)
 	return command

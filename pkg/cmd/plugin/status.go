@@ -191,7 +191,9 @@ func (s *status) parents(controller *lookup.Controller) string {
 	for _, part := range []struct {
 		count int32
 		words string
-	}{{counts.Synced, "synced"}, {counts.Failing, "failing"}, {counts.Paused, "paused"}, {counts.Warned, "with a warning"}} {
+	}{
+		{counts.Synced, "synced"}, {counts.Failing, "failing"}, {counts.Paused, "paused"}, {counts.Warned, "with a warning"},
+	} {
 		if part.count > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", part.count, part.words))
 		}
@@ -208,7 +210,9 @@ func addressOf(webhook *v1alpha1.Webhook) string {
 	if webhook == nil {
 		return ""
 	}
-	address, err := (hookaddress.Address{URL: webhook.URL, Service: (*hookaddress.Service)(webhook.Service), Path: webhook.Path}).Parse()
+	address, err := (hookaddress.Address{
+		URL: webhook.URL, Service: (*hookaddress.Service)(webhook.Service), Path: webhook.Path,
+	}).Parse()
 	if err != nil {
 		return "cannot be called: " + err.Error()
 	}
@@ -226,14 +230,17 @@ func (s *status) showTroubled(ctx context.Context, controller *lookup.Controller
 	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		return client.MetacontrollerV1alpha1().Syncs(s.namespaceOrAll()).List(ctx, options)
 	})
-	err = pages.EachListItem(ctx, metav1.ListOptions{FieldSelector: selectorOf(controller)}, func(item runtime.Object) error {
+	options := metav1.ListOptions{FieldSelector: selectorOf(controller)}
+	err = pages.EachListItem(ctx, options, func(item runtime.Object) error {
 		row := item.(*v1alpha1.Sync)
 		switch {
 		case row.Status.State == v1alpha1.SyncStateSynced && len(row.Status.Warnings) == 0:
 		case len(rows) > shownParents:
 			more++
 		default:
-			rows = append(rows, []string{parentName(&row.Spec.Parent), asWanted(row.Status.Children), ago(row.Status.LastSyncTime), s.stateOfSync(row)})
+			rows = append(rows, []string{
+				parentName(&row.Spec.Parent), asWanted(row.Status.Children), ago(row.Status.LastSyncTime), s.stateOfSync(row),
+			})
 		}
 		return nil
 	})
@@ -250,7 +257,8 @@ func (s *status) showTroubled(ctx context.Context, controller *lookup.Controller
 		return err
 	}
 	if more > 0 {
-		_, err = fmt.Fprintf(s.streams.Out, "... and %d more: kubectl get syncs -A --field-selector %s\n", more, selectorOf(controller))
+		_, err = fmt.Fprintf(s.streams.Out, "... and %d more: kubectl get syncs -A --field-selector %s\n",
+			more, selectorOf(controller))
 	}
 	return err
 }

@@ -103,11 +103,17 @@ func (s *status) branch(ctx context.Context, find *lookup.Lookup, client dynamic
 	found, problems := children.Of(ctx, client, controller, parent)
 	for i := range found {
 		of.below = append(of.below, &node{
-			name: objectName(&found[i], parent.GetNamespace()), age: age(found[i].GetCreationTimestamp()), state: s.style().Warning(children.Trouble(&found[i])),
+			name:  objectName(&found[i], parent.GetNamespace()),
+			age:   age(found[i].GetCreationTimestamp()),
+			state: s.style().Warning(children.Trouble(&found[i])),
 		})
 	}
 	for _, step := range failedSteps(row) {
-		of.below = append(of.below, &node{name: step.Kind + " " + step.Name, age: "<none>", state: s.style().Bad(step.Operation + " failed: " + text.OneLine(step.Error))})
+		of.below = append(of.below, &node{
+			name:  step.Kind + " " + step.Name,
+			age:   "<none>",
+			state: s.style().Bad(step.Operation + " failed: " + text.OneLine(step.Error)),
+		})
 	}
 	return of, problems
 }

@@ -163,8 +163,8 @@ func (p *preview) manifests(find *lookup.Lookup) (*given, error) {
 	return all, nil
 }
 
-// reviewer returns what answers the reviews of a controller. Warnings and errors about a controller of a file name the file and
-// the fields there, and not those of the review that is made of it.
+// reviewer returns what answers the reviews of a controller. Warnings and errors about a controller of a file name the
+// file and the fields there, and not those of the review that is made of it.
 func (c *cluster) reviewer(of *lookup.Controller) (reviews.Reviewer, error) {
 	config, err := c.ToRESTConfig()
 	if err != nil {

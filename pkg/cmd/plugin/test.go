@@ -207,7 +207,7 @@ func runInTurn(ctx context.Context, suite *hooktest.Suite, program *localhook.Pr
 func runAtOnce(ctx context.Context, suite *hooktest.Suite, hook *localhook.Hook) iter.Seq[*hooktest.Result] {
 	return func(yield func(*hooktest.Result) bool) {
 		results := make([]chan *hooktest.Result, len(suite.Cases))
-		places := make(chan struct{}, runtime.GOMAXPROCS(0))
+		places := make(chan struct{}, runtime.NumCPU())
 		var running sync.WaitGroup
 		defer running.Wait()
 		for i, one := range suite.Cases {

@@ -25,7 +25,8 @@ type CertificateOptions struct {
 	// ServiceName and ServiceNamespace name the Service that the APIService at the host refers to.
 	ServiceName      string
 	ServiceNamespace string
-	// Secret is the name of the Secret in ServiceNamespace that keeps the certificate; if it is empty, the certificate is in the files of SecureServingOptions.
+	// Secret is the name of the Secret in ServiceNamespace that keeps the certificate; if it is empty, the certificate
+	// is in the files of SecureServingOptions.
 	Secret string
 }
 
@@ -36,11 +37,14 @@ func NewCertificateOptions() *CertificateOptions {
 
 func (o *CertificateOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.ServiceName, "service-name", o.ServiceName, "The name of the Service through which the cluster "+
-		"reaches this server, as in its APIService. The certificate that the server makes for itself is for this Service and localhost.")
-	flags.StringVar(&o.Secret, "certificate-secret", o.Secret, "The name of a Secret in the namespace of --service-namespace. "+
-		"The server makes an authority and a certificate, keeps both in that Secret, where replicas share them, renews them, and keeps "+
-		"the caBundle of the APIService. Without it, the server signs a certificate for itself and keeps it in --cert-dir, and the caBundle is left alone.")
-	flags.StringVar(&o.ServiceNamespace, "service-namespace", o.ServiceNamespace, "The namespace of the Service of --service-name.")
+		"reaches this server, as in its APIService. The certificate that the server makes for itself is for this Service "+
+		"and localhost.")
+	flags.StringVar(&o.Secret, "certificate-secret", o.Secret, "The name of a Secret in the namespace of "+
+		"--service-namespace. The server makes an authority and a certificate, keeps both in that Secret, where replicas "+
+		"share them, renews them, and keeps the caBundle of the APIService. Without it, the server signs a certificate "+
+		"for itself and keeps it in --cert-dir, and the caBundle is left alone.")
+	flags.StringVar(&o.ServiceNamespace, "service-namespace", o.ServiceNamespace,
+		"The namespace of the Service of --service-name.")
 }
 
 func (o *CertificateOptions) validate() []error {

@@ -28,7 +28,8 @@ func (o *Options) config(ctx context.Context, embedded *etcd.Server) (*apiserver
 	if err != nil {
 		return nil, err
 	}
-	if err := o.Certificate.ensure(o.Recommended.SecureServing.SecureServingOptions, o.Recommended.CoreAPI.CoreAPIKubeconfigPath); err != nil {
+	serving := o.Recommended.SecureServing.SecureServingOptions
+	if err := o.Certificate.ensure(serving, o.Recommended.CoreAPI.CoreAPIKubeconfigPath); err != nil {
 		return nil, err
 	}
 	endpoint := ""

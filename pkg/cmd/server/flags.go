@@ -56,9 +56,9 @@ func (o *Options) addEtcdFlags(flags *pflag.FlagSet) {
 
 func (o *Options) addServingFlags(flags *pflag.FlagSet) {
 	o.Recommended.SecureServing.AddFlags(flags)
-	flags.Lookup("cert-dir").Usage = "The directory of the certificate that the server signs for itself if neither --certificate-secret nor " +
-		"--tls-cert-file is given: serving.crt, with its authority, and serving.key. It is valid for a year and used as long as the files exist. " +
-		"Default: pki under --data-dir."
+	flags.Lookup("cert-dir").Usage = "The directory of the certificate that the server signs for itself if neither " +
+		"--certificate-secret nor --tls-cert-file is given: serving.crt, with its authority, and serving.key. It is valid " +
+		"for a year and used as long as the files exist. Default: pki under --data-dir."
 	flags.Lookup("tls-min-version").Usage = "The lowest version of TLS to speak: VersionTLS12 (default) or VersionTLS13."
 	flags.Lookup("tls-cert-file").Usage = "The certificate to serve with, followed by those of intermediate authorities. " +
 		"It is read again when it changes. If empty, the server makes a certificate for itself, see --cert-dir."

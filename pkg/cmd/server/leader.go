@@ -85,7 +85,8 @@ func (u *ownUser) get(ctx context.Context) (string, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, hostRequestTimeout)
 	defer cancel()
-	review, err := u.client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	reviews := u.client.AuthenticationV1().SelfSubjectReviews()
+	review, err := reviews.Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
 		return "", err
 	}

@@ -48,8 +48,10 @@ func TestTheStateOfAParent(t *testing.T) {
 			state: v1alpha1.SyncStateWaiting, message: "it has not been synced yet since the controller started",
 			synced: metav1.ConditionUnknown, waitsFor: "its turn in the queue",
 		},
-		"it is synced":                 {last: synced, state: v1alpha1.SyncStateSynced, synced: metav1.ConditionTrue},
-		"it is synced, with a warning": {health: warning, last: synced, state: v1alpha1.SyncStateSynced, message: "two\nlines", synced: metav1.ConditionTrue},
+		"it is synced": {last: synced, state: v1alpha1.SyncStateSynced, synced: metav1.ConditionTrue},
+		"it is synced, with a warning": {
+			health: warning, last: synced, state: v1alpha1.SyncStateSynced, message: "two\nlines", synced: metav1.ConditionTrue,
+		},
 		"it has changed since": {
 			last: syncSummary{ended: ended, generation: 1}, state: v1alpha1.SyncStateProgressing, message: "generation 2 is to be synced", synced: metav1.ConditionFalse,
 		},
@@ -278,7 +280,12 @@ func TestTransitionsHaveTheirTime(t *testing.T) {
 func TestWhenAllParentsAreSyncedAgain(t *testing.T) {
 	start := time.Unix(1000, 0)
 	every := (*ticksOf([]time.Duration{0, time.Minute}, start))[0]
-	for after, want := range map[time.Duration]time.Duration{0: time.Minute, 59 * time.Second: time.Minute, time.Minute: 2 * time.Minute, 90 * time.Second: 2 * time.Minute} {
+	for after, want := range map[time.Duration]time.Duration{
+		0:                time.Minute,
+		59 * time.Second: time.Minute,
+		time.Minute:      2 * time.Minute,
+		90 * time.Second: 2 * time.Minute,
+	} {
 		if got := every.after(start.Add(after)).Sub(start); got != want {
 			t.Errorf("after %s, the next is at %s, want %s", after, got, want)
 		}

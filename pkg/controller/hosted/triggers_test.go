@@ -99,10 +99,11 @@ func TestAStartSyncsParentsBehindThoseThatChange(t *testing.T) {
 	}
 	const parents = 20
 	syncs := make(chan synced, 2*parents)
-	c.queue = syncqueue.New(t.Name(), 1, nil, func(_ context.Context, parent object.Key, cause syncqueue.Cause) syncqueue.Result {
+	note := func(_ context.Context, parent object.Key, cause syncqueue.Cause) syncqueue.Result {
 		syncs <- synced{parent, cause}
 		return syncqueue.Done(0)
-	})
+	}
+	c.queue = syncqueue.New(t.Name(), 1, nil, note)
 	for i := range parents {
 		c.parentChanged(nil, snapshotOf(fmt.Sprint("p-", i)).Parent, true)
 	}

@@ -44,11 +44,15 @@ func (l *line) Get(ctx context.Context, name string, options metav1.GetOptions) 
 	return l.ask(ctx, func() (*coordinationv1.Lease, error) { return l.LeaseInterface.Get(ctx, name, options) })
 }
 
-func (l *line) Create(ctx context.Context, of *coordinationv1.Lease, options metav1.CreateOptions) (*coordinationv1.Lease, error) {
+func (l *line) Create(
+	ctx context.Context, of *coordinationv1.Lease, options metav1.CreateOptions,
+) (*coordinationv1.Lease, error) {
 	return l.ask(ctx, func() (*coordinationv1.Lease, error) { return l.LeaseInterface.Create(ctx, of, options) })
 }
 
-func (l *line) Update(ctx context.Context, of *coordinationv1.Lease, options metav1.UpdateOptions) (*coordinationv1.Lease, error) {
+func (l *line) Update(
+	ctx context.Context, of *coordinationv1.Lease, options metav1.UpdateOptions,
+) (*coordinationv1.Lease, error) {
 	return l.ask(ctx, func() (*coordinationv1.Lease, error) {
 		stored, err := l.LeaseInterface.Get(ctx, of.Name, metav1.GetOptions{})
 		if err != nil {

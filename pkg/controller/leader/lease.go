@@ -100,5 +100,6 @@ func foreign(found *lease, storage string) error {
 	}
 	return fmt.Errorf("this server runs no controllers: its storage is %s, and the Lease %s/%s belongs to storage %s "+
 		"(held by %s), so that two servers would keep different objects; stop this server if the other storage is the "+
-		"right one (scale a StatefulSet to 1), or stop the other server and delete that Lease", storage, found.Namespace, found.Name, of, holder)
+		"right one (scale a StatefulSet to 1), or stop the other server and delete that Lease",
+		storage, found.Namespace, found.Name, of, holder)
 }

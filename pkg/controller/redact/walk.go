@@ -76,8 +76,8 @@ func ofData(data any, replace func(string) string) any {
 	}
 }
 
-// kindOfContent returns the kind of an object of the core group, or "". An object without an apiVersion counts as one of
-// that group.
+// kindOfContent returns the kind of an object of the core group, or "". An object without an apiVersion counts as one
+// of that group.
 func kindOfContent(content map[string]any) string {
 	if version, there := content["apiVersion"]; there && version != "v1" {
 		return ""

@@ -263,9 +263,9 @@ func (c Config) read(found *unstructured.Unstructured, definitions ...*unstructu
 	for _, of := range definitions {
 		if HidesObjects(found, of) {
 			return state{leadsHere: true, held: fmt.Errorf("the server was installed over Metacontroller's "+
-				"CustomResourceDefinition %s, whose objects are still there: `metacontroller-apiserver migrate switch` moves them, "+
-				"`metacontroller-apiserver migrate back` "+
-				"has Metacontroller's API served again", of.GetName())}
+				"CustomResourceDefinition %s, whose objects are still there: "+
+				"`metacontroller-apiserver migrate switch` moves them, "+
+				"`metacontroller-apiserver migrate back` has Metacontroller's API served again", of.GetName())}
 		}
 	}
 	return state{leadsHere: true}

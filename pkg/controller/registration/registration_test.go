@@ -68,7 +68,9 @@ func at(second int64, of *unstructured.Unstructured) *unstructured.Unstructured 
 
 // aDefinition returns a definition that serves v1alpha1, or not.
 func aDefinition(served bool) *unstructured.Unstructured {
-	of := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"versions": []any{map[string]any{"name": "v1alpha1", "served": served}}}}}
+	of := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"versions": []any{map[string]any{"name": "v1alpha1", "served": served}},
+	}}}
 	of.SetName(Definitions()[0])
 	return of
 }
@@ -79,9 +81,11 @@ func TestDefinitionsWhoseObjectsAreHiddenHoldControllers(t *testing.T) {
 		service, definition *unstructured.Unstructured
 		held                bool
 	}{
-		"the definition was there first":              {at(2, apiService(ours, nil)), at(1, aDefinition(true)), true},
-		"both were made in the same second":           {at(1, apiService(ours, nil)), at(1, aDefinition(true)), true},
-		"its objects were moved":                      {at(2, apiService(ours, map[string]string{"metacontroller.k8s.io/moved": "true"})), at(1, aDefinition(true)), false},
+		"the definition was there first":    {at(2, apiService(ours, nil)), at(1, aDefinition(true)), true},
+		"both were made in the same second": {at(1, apiService(ours, nil)), at(1, aDefinition(true)), true},
+		"its objects were moved": {
+			at(2, apiService(ours, map[string]string{"metacontroller.k8s.io/moved": "true"})), at(1, aDefinition(true)), false,
+		},
 		"it does not serve the version any more":      {at(2, apiService(ours, nil)), at(1, aDefinition(false)), false},
 		"somebody has created it beside a server":     {at(1, apiService(ours, nil)), at(2, aDefinition(true)), false},
 		"the APIService leads to the definition":      {at(2, apiService("", nil)), at(1, aDefinition(true)), true},
@@ -109,7 +113,10 @@ type followed struct {
 
 func follow(t *testing.T, prepare func(*fake.FakeDynamicClient), objects ...runtime.Object) *followed {
 	t.Helper()
-	kinds := map[schema.GroupVersionResource]string{apiServices(): "APIServiceList", definitionResource(): "CustomResourceDefinitionList"}
+	kinds := map[schema.GroupVersionResource]string{
+		apiServices():        "APIServiceList",
+		definitionResource(): "CustomResourceDefinitionList",
+	}
 	f := &followed{client: fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, objects...)}
 	prepare(f.client)
 	f.Registration = newRegistration(f.client, config)

@@ -49,7 +49,8 @@ func (s *syncing) options() hosted.PreviewOptions {
 
 // errOldDigests is the error of an answer that is made of another request.
 var errOldDigests = errors.New("the answer has digests of Secrets that are not in the request: it is the answer to a " +
-	"request of before the controllers were started, or the Secrets have changed; review without it, and answer the request that this shows")
+	"request of before the controllers were started, or the Secrets have changed; review without it, and answer the " +
+	"request that this shows")
 
 // answer returns the answer that the spec gives to a call; nil if it gives none. Where it has digests of
 // Secrets in the request, it gets the values.

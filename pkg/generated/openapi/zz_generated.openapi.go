@@ -562,7 +562,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerChildUpdateStrat
 				Properties: map[string]spec.Schema{
 					"method": {
 						SchemaProps: spec.SchemaProps{
-							Description: "method is how a child that differs from what the hook returned is brought up to date. With the rolling methods, one child is moved at a time, the next only when the one before passes the statusChecks. Recreate is for types of which hardly anything can be changed, such as pods, and InPlace for most others. Default: OnDelete.\n\nPossible enum values:\n - `\"InPlace\"` updates a child that differs.\n - `\"OnDelete\"` does nothing to a child that differs; the new version is made when something else deletes the child.\n - `\"Recreate\"` deletes a child that differs, and makes it anew when it is gone.\n - `\"RollingInPlace\"` does as InPlace, to one child of a parent at a time.\n - `\"RollingRecreate\"` does as Recreate, to one child of a parent at a time.",
+							Description: "method is how a child that differs from what the hook returned is brought up to date. With the rolling methods, one child is moved at a time, the next only when the one before passes the statusChecks. Recreate is for types of which hardly anything can be changed, such as pods, and InPlace for most others. Default: OnDelete.\n\nPossible enum values:\n - `\"InPlace\"` updates a child that differs.\n - `\"OnDelete\"` does nothing to a child that differs; the new version is made when something else deletes the child.\n - `\"Recreate\"` deletes a child that differs, and creates it again when it is gone.\n - `\"RollingInPlace\"` does as InPlace, to one child of a parent at a time.\n - `\"RollingRecreate\"` does as Recreate, to one child of a parent at a time.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"InPlace", "OnDelete", "Recreate", "RollingInPlace", "RollingRecreate"},
@@ -570,7 +570,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerChildUpdateStrat
 					},
 					"apply": {
 						SchemaProps: spec.SchemaProps{
-							Description: "apply is how what the hook returned is put into children. With DynamicApply the server merges it into a child; with ServerSideApply the cluster does, which knows what identifies the items of every list, and shows in \"metadata.managedFields\" which fields the hook owns. Either way fields that the hook leaves out keep the values that others gave them, and fields that the hook no longer returns are removed. An object that has the name of a child and belongs to somebody else is left alone. It can be changed at any time: children are taken over as they are, those with the method OnDelete when they are made anew. Default: absent, what the server's flag --apply-strategy says, which is DynamicApply if it is not set.\n\nPossible enum values:\n - `\"DynamicApply\"` merges three ways - what the hook wants, what it last wanted, and what is there - and keeps what it last wanted in the annotation \"metacontroller.k8s.io/last-applied-configuration\" of the child.\n - `\"ServerSideApply\"` has the cluster merge by server-side apply, taking over fields that others own. The child's \"metadata.managedFields\" keep which fields are the hook's.",
+							Description: "apply is how what the hook returned is put into children. With DynamicApply the server merges it into a child; with ServerSideApply the cluster does, which knows what identifies the items of every list, and shows in \"metadata.managedFields\" which fields the hook owns. Either way fields that the hook leaves out keep the values that others gave them, and fields that the hook no longer returns are removed. An object that has the name of a child and belongs to somebody else is left alone. It can be changed at any time: children are taken over as they are, those with the method OnDelete when they are created again. Default: absent, what the server's flag --apply-strategy says, which is DynamicApply if it is not set.\n\nPossible enum values:\n - `\"DynamicApply\"` merges three ways - what the hook wants, what it last wanted, and what is there - and keeps what it last wanted in the annotation \"metacontroller.k8s.io/last-applied-configuration\" of the child.\n - `\"ServerSideApply\"` has the cluster merge by server-side apply, taking over fields that others own. The child's \"metadata.managedFields\" keep which fields are the hook's.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"DynamicApply", "ServerSideApply"},
@@ -590,7 +590,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerChildUpdateStrat
 					},
 					"partition": {
 						SchemaProps: spec.SchemaProps{
-							Description: "partition is how many children of this type, counted in the order in which the hook returns them, a rolling update leaves at the version of the parent they are at, also when one is deleted and made anew. Children that are new have the latest version all the same. When the partition is lowered, the update goes on. Other methods do not look at it. Default: 0, all children move.",
+							Description: "partition is how many children of this type, counted in the order in which the hook returns them, a rolling update leaves at the version of the parent they are at, also when one is deleted and created again. Children that are new have the latest version all the same. When the partition is lowered, the update goes on. Other methods do not look at it. Default: 0, all children move.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -1302,7 +1302,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerAttachmentUpdate
 				Properties: map[string]spec.Schema{
 					"method": {
 						SchemaProps: spec.SchemaProps{
-							Description: "method is how an attachment that differs from what the hook returned is brought up to date. Decorators do not roll: RollingRecreate and RollingInPlace are accepted, and act exactly as Recreate and InPlace. Default: OnDelete.\n\nPossible enum values:\n - `\"InPlace\"` updates a child that differs.\n - `\"OnDelete\"` does nothing to a child that differs; the new version is made when something else deletes the child.\n - `\"Recreate\"` deletes a child that differs, and makes it anew when it is gone.\n - `\"RollingInPlace\"` does as InPlace, to one child of a parent at a time.\n - `\"RollingRecreate\"` does as Recreate, to one child of a parent at a time.",
+							Description: "method is how an attachment that differs from what the hook returned is brought up to date. Decorators do not roll: RollingRecreate and RollingInPlace are accepted, and act exactly as Recreate and InPlace. Default: OnDelete.\n\nPossible enum values:\n - `\"InPlace\"` updates a child that differs.\n - `\"OnDelete\"` does nothing to a child that differs; the new version is made when something else deletes the child.\n - `\"Recreate\"` deletes a child that differs, and creates it again when it is gone.\n - `\"RollingInPlace\"` does as InPlace, to one child of a parent at a time.\n - `\"RollingRecreate\"` does as Recreate, to one child of a parent at a time.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"InPlace", "OnDelete", "Recreate", "RollingInPlace", "RollingRecreate"},
@@ -2025,7 +2025,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ParentCounts(ref common.ReferenceCa
 					},
 					"failing": {
 						SchemaProps: spec.SchemaProps{
-							Description: "failing is how many of them are not: their last sync failed, their hook does not answer, names of their children belong to others, or writes are slowed down because they would go on for ever. One that has not been synced yet is in neither.",
+							Description: "failing is how many of them are not: their last sync failed, their hook does not answer, names of their children belong to others, or writes are slowed down because they do not end. One that has not been synced yet is in neither.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -2350,7 +2350,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedCall(ref common.ReferenceCa
 					},
 					"source": {
 						SchemaProps: spec.SchemaProps{
-							Description: "source is where the answer comes from.\n\nPossible enum values:\n - `\"Given\"` is an answer that the spec of the review gives.\n - `\"Hook\"` is an answer of the hook, which was called.\n - `\"Missing\"` is no answer: no hook was called, and the spec of the review gives none.\n - `\"NotCalled\"` is no answer, since the review ends before the call.",
+							Description: "source is where the answer comes from.\n\nPossible enum values:\n - `\"Given\"` is an answer that the spec of the review gives.\n - `\"Hook\"` is an answer of the hook, which was called.\n - `\"Missing\"` says that an answer is missing: no hook was called, and the spec of the review gives none.\n - `\"NotCalled\"` says that there was no call, since the review ends before it.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3522,7 +3522,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewSpec(ref common.Reference
 					},
 					"candidate": {
 						SchemaProps: spec.SchemaProps{
-							Description: "candidate is a spec that the controller might have, with the fields of the spec of its kind. It is reviewed instead of the stored spec. Everything is checked that would be if the controller were created with it, or updated to it: the rights of whoever asks, the fields, and what admission says. Default: absent, the stored spec is reviewed.",
+							Description: "candidate is a spec that the controller might have, with the fields of the spec of its kind. It is reviewed instead of the stored spec. Everything is checked that would be if the controller were created with it, or updated to it: the rights of the user who asks, the fields, and what admission says. Default: absent, the stored spec is reviewed.",
 							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
 						},
 					},

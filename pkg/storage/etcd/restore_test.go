@@ -259,9 +259,15 @@ func TestWhatIsNotRestored(t *testing.T) {
 		path, dataDir string
 		words         []string
 	}{
-		"a file that is cut off":             {writeFile(t, "cut", content[:len(content)-4096]), used, []string{"cut", notWhole}},
-		"a compressed file that is cut off":  {writeFile(t, "cut.gz", zipped[:len(zipped)/2]), used, []string{"cut.gz", notWhole}},
-		"a file with another byte":           {writeFile(t, "damaged", damaged), used, []string{"damaged", "checksum is wrong"}},
+		"a file that is cut off": {
+			writeFile(t, "cut", content[:len(content)-4096]), used, []string{"cut", notWhole},
+		},
+		"a compressed file that is cut off": {
+			writeFile(t, "cut.gz", zipped[:len(zipped)/2]), used, []string{"cut.gz", notWhole},
+		},
+		"a file with another byte": {
+			writeFile(t, "damaged", damaged), used, []string{"damaged", "checksum is wrong"},
+		},
 		"no snapshot":                        {writeFile(t, "text", []byte("text")), used, []string{"text", notWhole}},
 		"no file":                            {filepath.Join(t.TempDir(), "none"), used, []string{"none", "no such file"}},
 		"a directory that a server is using": {whole, inUse, []string{"is in use", "lock"}},
@@ -324,12 +330,16 @@ func TestARestoreThatWasKilledAnywhereLosesNothing(t *testing.T) {
 		left   directories
 		former string // the directory that has the old storage after the restore was run again
 	}{
-		"beside the old storage, with a half copy":  {directories{"etcd": old, "etcd.restoring/etcd": half}, "etcd.before-*"},
-		"beside the old storage, with a whole copy": {directories{"etcd": old, "etcd.restoring/etcd": restored}, "etcd.before-*"},
-		"when the old storage was set aside":        {directories{setAside: old, "etcd.restoring/etcd": restored}, setAside},
-		"when the restored one was in its place":    {directories{setAside: old, "etcd": restored, "etcd.restoring": t.TempDir()}, setAside},
-		"in a new directory, with a half copy":      {directories{"etcd.restoring/etcd": half}, ""},
-		"in a new directory, with a whole copy":     {directories{"etcd.restoring/etcd": restored}, ""},
+		"beside the old storage, with a half copy": {directories{"etcd": old, "etcd.restoring/etcd": half}, "etcd.before-*"},
+		"beside the old storage, with a whole copy": {
+			directories{"etcd": old, "etcd.restoring/etcd": restored}, "etcd.before-*",
+		},
+		"when the old storage was set aside": {directories{setAside: old, "etcd.restoring/etcd": restored}, setAside},
+		"when the restored one was in its place": {
+			directories{setAside: old, "etcd": restored, "etcd.restoring": t.TempDir()}, setAside,
+		},
+		"in a new directory, with a half copy":  {directories{"etcd.restoring/etcd": half}, ""},
+		"in a new directory, with a whole copy": {directories{"etcd.restoring/etcd": restored}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := shortTempDir(t)

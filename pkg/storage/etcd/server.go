@@ -121,7 +121,8 @@ func (s *Server) start(ctx context.Context, dataDir string, quotaBytes int64) er
 	}
 	s.watching.Go(func() { s.watchForFailure(dataDir) })
 	s.logger.Info("Storing objects in the embedded etcd", "dataDir", dataDir)
-	s.logger.V(2).Info("Embedded etcd is ready", "endpoint", s.Endpoint(), "took", time.Since(began).Round(time.Millisecond))
+	s.logger.V(2).Info("Embedded etcd is ready",
+		"endpoint", s.Endpoint(), "took", time.Since(began).Round(time.Millisecond))
 	return nil
 }
 

@@ -176,7 +176,9 @@ func ownAPIService(ctx context.Context, client dynamic.Interface) (*unstructured
 	}
 	if apiService.GetLabels()[managedByLabel] != fieldManager {
 		return nil, fmt.Errorf("the cluster serves %s already, by CustomResourceDefinitions or another metacontroller-apiserver "+
-			"(see `kubectl get apiservice %s -o yaml`): move its controllers, by docs/migrate.md, for who removes it deletes them", group, APIServiceName)
+			"(see `kubectl get apiservice %s -o yaml`): move its controllers, by docs/migrate.md, "+
+			"because removing it deletes them",
+			group, APIServiceName)
 	}
 	return apiService, nil
 }
@@ -224,7 +226,8 @@ func RemoveLease(ctx context.Context, config *rest.Config) error {
 	if apiService, err := ownAPIService(ctx, client); err != nil || apiService != nil {
 		return nil // the Lease is that of a server that comes back, or of another one
 	}
-	return client.Resource(leases).Namespace(Namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: leader.StorageLabel})
+	return client.Resource(leases).Namespace(Namespace).DeleteCollection(
+		ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: leader.StorageLabel})
 }
 
 // ensureNamespace makes the namespace of the server, in which it holds its Lease.
@@ -234,7 +237,8 @@ func ensureNamespace(ctx context.Context, config *rest.Config) error {
 		return err
 	}
 	namespace := Registration{}.objects()[0]
-	if _, err := client.Resource(namespaces).Create(ctx, namespace, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+	_, err = client.Resource(namespaces).Create(ctx, namespace, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("create namespace %s: %w", Namespace, err)
 	}
 	return nil

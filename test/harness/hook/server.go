@@ -66,7 +66,7 @@ func Answering[R any](t testing.TB, answer func(R) map[string]any) Handler {
 	return func(_ context.Context, call Call) Answer {
 		var asked R
 		if err := call.Decode(&asked); err != nil {
-			t.Errorf("the hook was sent something unreadable: %v", err)
+			t.Errorf("the hook was sent something that cannot be read: %v", err)
 		}
 		return JSON(answer(asked))
 	}

@@ -44,8 +44,7 @@ func NewAuthority(name string) (*Authority, error) {
 	template := template(pkix.Name{CommonName: name})
 	template.IsCA = true
 	template.BasicConstraintsValid = true
-	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageCRLSign | x509.KeyUsageDigitalSignature
-	template.SubjectKeyId = []byte(name)
+	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature
 	pair, err := sign(template, template, key, key)
 	if err != nil {
 		return nil, fmt.Errorf("make the certificate of %s: %w", name, err)
@@ -71,25 +70,6 @@ func (a *Authority) Serving(serviceIP net.IP, dnsNames ...string) (KeyPair, erro
 	template.DNSNames = append(dnsNames, "localhost")
 	template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1), serviceIP}
 	return a.issue(template)
-}
-
-// Revoke returns a list by which servers refuse these certificates of the authority.
-func (a *Authority) Revoke(pairs ...KeyPair) (list []byte, err error) {
-	template := &x509.RevocationList{Number: big.NewInt(1), ThisUpdate: time.Now().Add(-time.Minute), NextUpdate: time.Now().AddDate(1, 0, 0)}
-	for _, pair := range pairs {
-		block, _ := pem.Decode(pair.Cert)
-		cert, err := x509.ParseCertificate(block.Bytes)
-		if err != nil {
-			return nil, fmt.Errorf("read the certificate to revoke: %w", err)
-		}
-		template.RevokedCertificateEntries = append(template.RevokedCertificateEntries, x509.RevocationListEntry{SerialNumber: cert.SerialNumber, RevocationTime: template.ThisUpdate})
-	}
-	block, _ := pem.Decode(a.Cert)
-	issuer, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		return nil, fmt.Errorf("read the certificate of the authority: %w", err)
-	}
-	return x509.CreateRevocationList(rand.Reader, template, issuer, a.key)
 }
 
 func (a *Authority) issue(template *x509.Certificate) (KeyPair, error) {

@@ -107,7 +107,7 @@ func (s *Scenario) Answers(answers Answers) {
 		}
 		var asked Object
 		if err := call.Decode(&asked); err != nil {
-			s.Errorf("the hook was sent something unreadable: %v", err)
+			s.Errorf("the hook was sent something that cannot be read: %v", err)
 		}
 		return hook.JSON(answer(asked))
 	})

@@ -24,8 +24,11 @@ func columns(line string) []string { return strings.Fields(line) }
 func TestGetShowsATable(t *testing.T) {
 	name := created(t, "  resyncPeriodSeconds: 60")
 	for flags, want := range map[string][]string{
-		"":        {"NAME", "PARENT", "CHILDREN", "READY", "SYNCED", "PARENTS", "FAILING", "WARNED", "OUTDATED", "AGE"},
-		"-o wide": {"NAME", "PARENT", "CHILDREN", "READY", "SYNCED", "PARENTS", "FAILING", "WARNED", "OUTDATED", "AGE", "HOOK", "REASON", "RESYNC"},
+		"": {"NAME", "PARENT", "CHILDREN", "READY", "SYNCED", "PARENTS", "FAILING", "WARNED", "OUTDATED", "AGE"},
+		"-o wide": {
+			"NAME", "PARENT", "CHILDREN", "READY", "SYNCED", "PARENTS", "FAILING", "WARNED", "OUTDATED", "AGE",
+			"HOOK", "REASON", "RESYNC",
+		},
 	} {
 		t.Run("get cc "+flags, func(t *testing.T) {
 			table := strings.Split(env.Kubectl(t, append([]string{"get", "cc", name}, strings.Fields(flags)...)...), "\n")

@@ -27,7 +27,9 @@ func TestTheLogOfAStart(t *testing.T) {
 		return nil
 	})
 	rest := start + last
-	for _, line := range []string{`"Starting"`, `"Storing objects in the embedded etcd"`, `"Extending the cluster"`, `"Serving"`, last} {
+	for _, line := range []string{
+		`"Starting"`, `"Storing objects in the embedded etcd"`, `"Extending the cluster"`, `"Serving"`, last,
+	} {
 		_, after, found := strings.Cut(rest, "] "+line)
 		if !found {
 			t.Fatalf("the log lacks %s, or has it too early:\n%s", line, start)

@@ -59,7 +59,8 @@ func TestAnInformerRecoversWhenTheStorageIsLost(t *testing.T) {
 	}
 
 	env.KillServer(t)
-	env.Kubectl(t, "delete", "lease", "--namespace=metacontroller", "metacontroller") // it belongs to the storage that is lost
+	// The Lease belongs to the storage that is lost.
+	env.Kubectl(t, "delete", "lease", "--namespace=metacontroller", "metacontroller")
 	if err := os.RemoveAll(env.Server.DataDir); err != nil {
 		t.Fatal(err)
 	}

@@ -83,7 +83,8 @@ func start(t *testing.T, kubeconfig string) *server {
 	}
 	started, err := process.Start("metacontroller-apiserver", filepath.Join(dir, "log"), exec.Command(binary,
 		"--data-dir="+filepath.Join(dir, "data"), "--kubeconfig="+kubeconfig, "--bind-address=127.0.0.1",
-		"--secure-port="+strconv.Itoa(port), "--certificate-secret="+secretName, "--leader-election-id="+harness.Name("lease")))
+		"--secure-port="+strconv.Itoa(port), "--certificate-secret="+secretName,
+		"--leader-election-id="+harness.Name("lease")))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -102,7 +102,8 @@ func TestAuthorityThatIsNotKnownIsNotTrusted(t *testing.T) {
 	g := guard(t, "", nil)
 	g.run(func(*v1alpha1.CompositeControllerSpec, *v1alpha1.Webhook) {})
 	g.CreateParent("a", object{"value": "1"})
-	env.WaitForEvent(t, g.Namespace, "a", "SyncError", "certificate signed by unknown authority (put the certificate of the authority")
+	env.WaitForEvent(t, g.Namespace, "a", "SyncError",
+		"certificate signed by unknown authority (put the certificate of the authority")
 }
 
 func TestMutualTLSWithAuthorityFromConfigMap(t *testing.T) {

@@ -43,7 +43,7 @@ func relating(t testing.TB, sync func(request) object) hook.Handler {
 		}
 		var asked request
 		if err := call.Decode(&asked); err != nil {
-			t.Errorf("the customize hook was sent something unreadable: %v", err)
+			t.Errorf("the customize hook was sent something that cannot be read: %v", err)
 		}
 		rules, _, _ := unstructured.NestedSlice(asked.Parent.Object, "spec", "rules")
 		return hook.JSON(object{"relatedResources": rules})

@@ -28,7 +28,7 @@ func scripted(t testing.TB, finalize func(request) object) *script {
 func (s *script) handle(_ context.Context, call hook.Call) hook.Answer {
 	var asked request
 	if err := call.Decode(&asked); err != nil {
-		s.t.Errorf("the hook was sent something unreadable: %v", err)
+		s.t.Errorf("the hook was sent something that cannot be read: %v", err)
 	}
 	if asked.Finalizing != (call.Path == "/finalize") {
 		s.t.Errorf("%s was called with finalizing: %v", call.Path, asked.Finalizing)

@@ -37,7 +37,8 @@ type foreignMessage struct {
 const (
 	database   = "{apiVersion: GROUP/v1, kind: Database, metadata: {name: NAME}, spec: %s}"
 	configMap  = "{apiVersion: v1, kind: ConfigMap, metadata: {name: NAME, labels: {asks: %q}}}"
-	deployment = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: NAME}, spec: {replicas: %s, selector: {matchLabels: {app: %[2]s}}, " +
+	deployment = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: NAME}, spec: {replicas: %s, " +
+		"selector: {matchLabels: {app: %[2]s}}, " +
 		"template: {metadata: {labels: {app: %[2]s}}, spec: {containers: [{name: a, image: b}]}}}}"
 )
 
@@ -70,7 +71,8 @@ var foreignMessages = map[string]foreignMessage{
 	},
 	"policy-must-be": {
 		child: fmt.Sprintf(configMap, "approval"),
-		want:  `denied request: ConfigMap NAME must be approved; missing is the label "approved-by" (https://policies.example/42)`,
+		want: `denied request: ConfigMap NAME must be approved; ` +
+			`missing is the label "approved-by" (https://policies.example/42)`,
 	},
 	"webhook": {
 		child: fmt.Sprintf(configMap, "webhook"),
@@ -79,12 +81,13 @@ var foreignMessages = map[string]foreignMessage{
 	},
 	"quota": {
 		child: "{apiVersion: v1, kind: Secret, metadata: {name: NAME}}",
-		want:  `secrets "NAME" is forbidden: exceeded quota: few, requested: count/secrets=1, used: count/secrets=0, limited: count/secrets=0`,
+		want: `secrets "NAME" is forbidden: exceeded quota: few, ` +
+			`requested: count/secrets=1, used: count/secrets=0, limited: count/secrets=0`,
 	},
 	"decoding": {
 		child: fmt.Sprintf(deployment, `"3"`, "x"),
-		want: `Deployment in version "v1" cannot be handled as a Deployment: json: cannot unmarshal string into Go struct field ` +
-			`DeploymentSpec.spec.replicas of type int32`,
+		want: `Deployment in version "v1" cannot be handled as a Deployment: ` +
+			`json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32`,
 		wantOfApply: `failed to create typed patch object (NAMESPACE/NAME; apps/v1, Kind=Deployment): ` +
 			`.spec.replicas: expected numeric (int or float), got string`,
 	},
@@ -94,8 +97,9 @@ var foreignMessages = map[string]foreignMessage{
 	},
 	"label": {
 		child: fmt.Sprintf(configMap, "a b"),
-		want: `metadata.labels: Invalid value: "a b": a valid label must be an empty string or consist of alphanumeric characters, ` +
-			`'-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', ` +
+		want: `metadata.labels: Invalid value: "a b": a valid label must be an empty string or consist of alphanumeric ` +
+			`characters, '-', '_' or '.', and must start and end with an alphanumeric character ` +
+			`(e.g. 'MyValue',  or 'my_value',  or '12345', ` +
 			`regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')`,
 	},
 }
@@ -115,12 +119,15 @@ func TestMessagesOfOtherProgramsPassUnchanged(t *testing.T) {
 				text = message.before
 			}
 			var child object
-			if err := yaml.Unmarshal([]byte(strings.NewReplacer("NAME", name, "GROUP", databases.Group).Replace(text)), &child); err != nil {
+			text = strings.NewReplacer("NAME", name, "GROUP", databases.Group).Replace(text)
+			if err := yaml.Unmarshal([]byte(text), &child); err != nil {
 				t.Error(err)
 			}
 			return object{"children": []object{child}}
 		}), func(spec *v1alpha1.CompositeControllerSpec) {
-			for _, rule := range [][2]string{{databases.GroupVersion().String(), "databases"}, {"v1", "secrets"}, {"apps/v1", "deployments"}} {
+			for _, rule := range [][2]string{
+				{databases.GroupVersion().String(), "databases"}, {"v1", "secrets"}, {"apps/v1", "deployments"},
+			} {
 				spec.ChildResources = append(spec.ChildResources, harness.ChildRule(rule[0], rule[1], v1alpha1.ChildUpdateInPlace))
 			}
 		}, engine)
@@ -188,7 +195,8 @@ func (f *fixture) findsUnchanged(name string, message foreignMessage) {
 }
 
 func (f *fixture) syncOf(ctx context.Context, parent string) (*v1alpha1.Sync, error) {
-	return env.Metacontroller.MetacontrollerV1alpha1().Syncs(f.Namespace).Get(ctx, "cc:"+f.Controller.Name+":"+parent, metav1.GetOptions{})
+	syncs := env.Metacontroller.MetacontrollerV1alpha1().Syncs(f.Namespace)
+	return syncs.Get(ctx, "cc:"+f.Controller.Name+":"+parent, metav1.GetOptions{})
 }
 
 func (f *fixture) isSynced(parent string) error {
@@ -206,7 +214,8 @@ func (f *fixture) pluginStatus(parent string) string {
 	if err != nil {
 		f.Fatal(err)
 	}
-	command := env.Host.KubectlCommand(f.Context(), "metacontroller", "status", f.Parents.GroupResource().String()+"/"+parent, "-n", f.Namespace)
+	command := env.Host.KubectlCommand(f.Context(),
+		"metacontroller", "status", f.Parents.GroupResource().String()+"/"+parent, "-n", f.Namespace)
 	command.Env = append(command.Env, "PATH="+filepath.Dir(binary)+string(os.PathListSeparator)+os.Getenv("PATH"))
 	out, err := command.CombinedOutput()
 	if err != nil {
@@ -218,7 +227,10 @@ func (f *fixture) pluginStatus(parent string) string {
 // databaseSchema has rules with messages of their author.
 func databaseSchema() object {
 	size := object{"type": "integer", "x-kubernetes-validations": []any{
-		object{"rule": "self % 10 == 0", "messageExpression": `"size must be a multiple of 10 (ask storage@example.com for others)"`},
+		object{
+			"rule":              "self % 10 == 0",
+			"messageExpression": `"size must be a multiple of 10 (ask storage@example.com for others)"`,
+		},
 	}}
 	owner := object{"type": "string", "x-kubernetes-validations": []any{
 		object{"rule": "self != 'nobody'", "message": "a team is required as owner: see https://wiki.example/teams#owners"},
@@ -226,7 +238,8 @@ func databaseSchema() object {
 	return object{"spec": object{
 		"type": "object", "required": []any{"size"}, "properties": object{"size": size, "owner": owner},
 		"x-kubernetes-validations": []any{object{
-			"rule": "self.size == oldSelf.size", "message": "size is immutable while a backup is running; wait for Backup/nightly, or delete it",
+			"rule":    "self.size == oldSelf.size",
+			"message": "size is immutable while a backup is running; wait for Backup/nightly, or delete it",
 		}},
 	}}
 }
@@ -252,10 +265,12 @@ func (f *fixture) allowNoSecrets() {
 func (f *fixture) refuseConfigMaps() {
 	f.Helper()
 	for asks, message := range map[string]string{
-		"tier":     `message: "tier is immutable, updates may not change fields other than data: use the release pipeline"`,
-		"approval": `messageExpression: "'ConfigMap ' + object.metadata.name + ' must be approved; missing is the label \"approved-by\" (https://policies.example/42)'"`,
+		"tier": `message: "tier is immutable, updates may not change fields other than data: use the release pipeline"`,
+		"approval": `messageExpression: "'ConfigMap ' + object.metadata.name + ' must be approved; ` +
+			`missing is the label \"approved-by\" (https://policies.example/42)'"`,
 	} {
-		env.Apply(f, strings.NewReplacer("POLICY", harness.Name(asks), "ASKS", asks, "MESSAGE", message, "NAMESPACE", f.Namespace).Replace(`
+		words := strings.NewReplacer("POLICY", harness.Name(asks), "ASKS", asks, "MESSAGE", message, "NAMESPACE", f.Namespace)
+		env.Apply(f, words.Replace(`
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
 metadata: {name: POLICY}
@@ -280,7 +295,8 @@ spec:
 	for _, asks := range []string{"tier", "approval", "webhook"} {
 		env.Eventually(f, func(ctx context.Context) error {
 			probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "probe", Labels: map[string]string{"asks": asks}}}
-			_, err := env.Kube.CoreV1().ConfigMaps(f.Namespace).Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+			dryRun := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
+			_, err := env.Kube.CoreV1().ConfigMaps(f.Namespace).Create(ctx, probe, dryRun)
 			if err == nil || !strings.Contains(err.Error(), "denied") {
 				return fmt.Errorf("the ConfigMap that asks for %q is not denied: %w", asks, err)
 			}
@@ -310,9 +326,13 @@ func (f *fixture) refuseByWebhook() {
 			ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: ptr.To(server.URL("/")), CABundle: authority},
 			Rules: []admissionregistrationv1.RuleWithOperations{{
 				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
-				Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
+				Rule: admissionregistrationv1.Rule{
+					APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"},
+				},
 			}},
-			NamespaceSelector:       &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: f.Namespace}},
+			NamespaceSelector: &metav1.LabelSelector{
+				MatchLabels: map[string]string{corev1.LabelMetadataName: f.Namespace},
+			},
 			ObjectSelector:          &metav1.LabelSelector{MatchLabels: map[string]string{"asks": "webhook"}},
 			SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNone),
 			AdmissionReviewVersions: []string{"v1"},

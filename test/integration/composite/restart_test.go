@@ -24,7 +24,9 @@ func TestARestartSyncsEveryParentOnce(t *testing.T) {
 		"in place":             updatedBy(v1alpha1.ChildUpdateInPlace),
 		"by server-side apply": byServerSideApply,
 		"by rolling in place":  updatedBy(v1alpha1.ChildUpdateRollingInPlace),
-		"with status ignored":  func(spec *v1alpha1.CompositeControllerSpec) { spec.ParentResource.IgnoreStatusChanges = new(true) },
+		"with status ignored": func(spec *v1alpha1.CompositeControllerSpec) {
+			spec.ParentResource.IgnoreStatusChanges = new(true)
+		},
 	}
 	fixtures, calls := map[string]*fixture{}, map[string]int{} // calls about the parent that stays the same
 	for name, change := range variants {

@@ -175,7 +175,8 @@ func (o *singleChildren) expectUnchanged(before map[string]types.UID) {
 	for _, of := range o.types {
 		for _, event := range env.AuditEvents(o, from, hostcluster.Request{Verbs: hostcluster.Writes(), Group: of.Group, Resource: of.Resource, Namespace: o.Namespace}) {
 			if !strings.Contains(event.RequestURI, "dryRun=All") {
-				o.Errorf("there should be no write of a child that is as wanted, but there was: %s %s", event.Verb, event.RequestURI)
+				o.Errorf("there should be no write of a child that is as wanted, but there was: %s %s",
+					event.Verb, event.RequestURI)
 			}
 		}
 	}

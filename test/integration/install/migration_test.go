@@ -32,7 +32,8 @@ func TestTheHostAcceptsTheJobOfAStep(t *testing.T) {
 	if err := os.WriteFile(file, []byte(job), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out := env.Kubectl(t, "create", "--dry-run=server", "--warnings-as-errors", "-f", file, "-o", "yaml"); !strings.Contains(out, "- switch") {
+	out := env.Kubectl(t, "create", "--dry-run=server", "--warnings-as-errors", "-f", file, "-o", "yaml")
+	if !strings.Contains(out, "- switch") {
 		t.Errorf("the Job is\n%s", out)
 	}
 }
@@ -44,7 +45,8 @@ func TestTheNotesOfAMigration(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, notes, _ := strings.Cut(out, "NOTES:")
-	if !strings.Contains(notes, "metacontroller-apiserver migrate check --service-namespace=metacontroller") || strings.Contains(notes, "delete") {
+	const check = "metacontroller-apiserver migrate check --service-namespace=metacontroller"
+	if !strings.Contains(notes, check) || strings.Contains(notes, "delete") {
 		t.Errorf("the notes are\n%s", notes)
 	}
 }

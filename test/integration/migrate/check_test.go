@@ -76,7 +76,8 @@ metadata: {name: dependent, namespace: %s, ownerReferences: [{apiVersion: metaco
 	w.expectSays([]string{"switch"}, true, "Stands in the way:", "CompositeController odd: the server does not take it",
 		"spec.hooks.sync.webhook.url",
 		"these belong to the objects by UIDs", "/dependent", "3 things stand in the way")
-	w.patchDefinition("decoratorcontrollers.metacontroller.k8s.io", `{"spec":{"conversion":{"strategy":"Webhook","webhook":{"conversionReviewVersions":["v1"],"clientConfig":{"url":"https://127.0.0.1:1/"}}}}}`)
+	w.patchDefinition("decoratorcontrollers.metacontroller.k8s.io", `{"spec":{"conversion":{"strategy":"Webhook",`+
+		`"webhook":{"conversionReviewVersions":["v1"],"clientConfig":{"url":"https://127.0.0.1:1/"}}}}}`)
 	w.expectSays([]string{"check"}, true, "it has a conversion webhook")
 	events, err := env.Host.Audit().Find(from, hostcluster.Request{User: migrator, Verbs: hostcluster.Writes()})
 	if err != nil {

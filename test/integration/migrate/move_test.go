@@ -96,7 +96,8 @@ func TestEditsMove(t *testing.T) {
 	controllers := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers()
 	for _, patch := range []string{
 		`{"spec":{"resyncPeriodSeconds":10}}`, `{"spec":{"resyncPeriodSeconds":20}}`,
-		`{"spec":{"paused":true,"childResources":[{"apiVersion":"v1","resource":"configmaps","updateStrategy":{"method":"RollingInPlace","maxUnavailable":3}}]}}`,
+		`{"spec":{"paused":true,"childResources":[{"apiVersion":"v1","resource":"configmaps",` +
+			`"updateStrategy":{"method":"RollingInPlace","maxUnavailable":3}}]}}`,
 	} {
 		if _, err := controllers.Patch(t.Context(), "a", types.MergePatchType, []byte(patch),
 			metav1.PatchOptions{}); err != nil {
@@ -157,7 +158,8 @@ func TestWritesAreShownAndUndone(t *testing.T) {
 	})
 	// Who names another Service is not led back to the old objects of the definitions.
 	for _, step := range []string{"check", "switch", "back", "finish"} {
-		w.expectSays([]string{step, "--service-name=other"}, true, "leads to the Service metacontroller/metacontroller-apiserver")
+		w.expectSays([]string{step, "--service-name=other"}, true,
+			"leads to the Service metacontroller/metacontroller-apiserver")
 	}
 	// Metacontroller beside the server would run the same controllers.
 	env.Kubectl(t, "-n", "metacontroller", "scale", "statefulset", originalName, "--replicas=1")

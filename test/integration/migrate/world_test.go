@@ -202,8 +202,9 @@ func (w *world) clean() {
 		removing.Go(func() { w.removeDefinition(ctx, kind) })
 	}
 	removing.Wait()
-	err = notFoundIsFine(env.Kube.CoreV1().Secrets(aggregation.Namespace).Delete(ctx, "metacontroller-apiserver-certificates", metav1.DeleteOptions{}))
-	if err != nil {
+	err = env.Kube.CoreV1().Secrets(aggregation.Namespace).Delete(
+		ctx, "metacontroller-apiserver-certificates", metav1.DeleteOptions{})
+	if err := notFoundIsFine(err); err != nil {
 		w.Error(err)
 	}
 }

@@ -61,7 +61,8 @@ func page(before string, mistakes []mistake, goldens map[string]*golden) string 
 func cell(text string) string { return strings.ReplaceAll(strings.TrimSuffix(text, "."), "|", `\|`) }
 
 var (
-	applyError      = regexp.MustCompile(`(?m)^(Error from server|error: |The request is invalid: |The \S+ "\S*" is invalid: )`)
+	applyError = regexp.MustCompile(
+		`(?m)^(Error from server|error: |The request is invalid: |The \S+ "\S*" is invalid: )`)
 	outdated        = regexp.MustCompile(`(?m)^    Outdated:  [1-9]`)
 	applyWarning    = regexp.MustCompile(`(?m)^Warning: `)
 	warningReason   = regexp.MustCompile(`(?m)^ *Warning  (\S+)  `)

@@ -126,7 +126,7 @@ func makeMistake(r *run, variant string, g *golden) {
 	got := ""
 	if *update {
 		var err error
-		if got, err = r.settled(g); err != nil {
+		if got, err = r.shownOnceUnchanged(g); err != nil {
 			r.Fatal(err)
 		}
 		g.set(variant, got)

@@ -294,9 +294,9 @@ func (r *run) shown(g *golden, want string) (string, time.Duration, error) {
 // patience is for a busy machine. Only failing tests use it up.
 const patience = 30 * time.Second
 
-// settled returns what kubectl shows when the mistake must be seen and nothing has changed for a
+// shownOnceUnchanged returns what kubectl shows when the mistake must be seen and nothing has changed for a
 // while.
-func (r *run) settled(g *golden) (string, error) {
+func (r *run) shownOnceUnchanged(g *golden) (string, error) {
 	if r.refused {
 		return r.show(), nil
 	}

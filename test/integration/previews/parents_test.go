@@ -197,7 +197,8 @@ func TestReviewsThatCannotBeAnswered(t *testing.T) {
 			composite(func(s *v1alpha1.SyncReviewSpec) { s.Parent, s.Object = nil, f.thing("Not_A_Name", nil) }), `metadata.name: Invalid value: "Not_A_Name"`,
 		},
 		"a candidate with an unknown field": {
-			composite(func(s *v1alpha1.SyncReviewSpec) { s.Candidate = raw(t, object{"hoks": object{}}) }), `unknown field "spec.candidate.hoks"`,
+			composite(func(s *v1alpha1.SyncReviewSpec) { s.Candidate = raw(t, object{"hoks": object{}}) }),
+			`unknown field "spec.candidate.hoks"`,
 		},
 		"a candidate that is invalid": {
 			composite(func(s *v1alpha1.SyncReviewSpec) {

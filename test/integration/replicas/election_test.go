@@ -155,6 +155,7 @@ func (f *fleet) ready(ctx context.Context, one *replica) error {
 func (f *fleet) write(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	_, err := env.Host.RunKubectl(ctx, "annotate", "--overwrite", "compositecontroller", f.fixtures[0].Controller.Name, "at="+time.Now().Format(time.RFC3339Nano))
+	_, err := env.Host.RunKubectl(ctx, "annotate", "--overwrite", "compositecontroller", f.fixtures[0].Controller.Name,
+		"at="+time.Now().Format(time.RFC3339Nano))
 	return err
 }

@@ -7,7 +7,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -23,10 +22,7 @@ import (
 // etcd is a cluster of three members that take only clients with a certificate.
 type etcd struct {
 	testing.TB
-	dir       string
-	authority *pki.Authority
-	// client is the certificate of clients.
-	client pki.KeyPair
+	dir string
 	// commands start the members, which are the processes that run.
 	commands [][]string
 	members  []*process.Process
@@ -43,12 +39,7 @@ func startEtcd(t testing.TB) *etcd {
 		t.Fatal(err)
 	}
 	e := &etcd{TB: t, dir: t.TempDir(), members: make([]*process.Process, 3)}
-	if e.authority, err = pki.NewAuthority("etcd"); err != nil {
-		t.Fatal(err)
-	}
-	e.write("ca", e.authority.KeyPair)
 	e.issue()
-	e.revoke()
 	var peers, initial []string
 	for i := range 3 {
 		e.clients, peers = append(e.clients, address(t, "https")), append(peers, address(t, "http"))
@@ -59,7 +50,8 @@ func startEtcd(t testing.TB) *etcd {
 		e.commands = append(e.commands, []string{filepath.Join(binaries, "etcd"),
 			"--name=" + name, "--data-dir=" + e.path(name), "--listen-client-urls=" + e.clients[i], "--advertise-client-urls=" + e.clients[i],
 			"--listen-peer-urls=" + peers[i], "--initial-advertise-peer-urls=" + peers[i], "--initial-cluster=" + strings.Join(initial, ","),
-			"--cert-file=" + e.path("server.crt"), "--key-file=" + e.path("server.key"), "--client-cert-auth", "--trusted-ca-file=" + e.path("ca.crt"), "--client-crl-file=" + e.path("revoked"),
+			"--cert-file=" + e.path("server.crt"), "--key-file=" + e.path("server.key"),
+			"--client-cert-auth", "--trusted-ca-file=" + e.path("ca.crt"),
 			"--enable-grpc-gateway=false", "--unsafe-no-fsync", "--log-level=warn"})
 		e.start(i)
 	}
@@ -73,30 +65,24 @@ func startEtcd(t testing.TB) *etcd {
 	return e
 }
 
-// issue writes new certificates, of the members and of clients.
+// issue writes the certificates of an authority, the members and clients.
 func (e *etcd) issue() {
 	e.Helper()
-	serving, err := e.authority.Serving(net.IPv4(127, 0, 0, 1), "etcd")
+	authority, err := pki.NewAuthority("etcd")
 	if err != nil {
 		e.Fatal(err)
 	}
-	if e.client, err = e.authority.Client("metacontroller-apiserver"); err != nil {
+	serving, err := authority.Serving(net.IPv4(127, 0, 0, 1), "etcd")
+	if err != nil {
 		e.Fatal(err)
 	}
+	client, err := authority.Client("metacontroller-apiserver")
+	if err != nil {
+		e.Fatal(err)
+	}
+	e.write("ca", authority.KeyPair)
 	e.write("server", serving)
-	e.write("client", e.client)
-}
-
-// revoke has the members take no new connections with these certificates.
-func (e *etcd) revoke(pairs ...pki.KeyPair) {
-	e.Helper()
-	list, err := e.authority.Revoke(pairs...)
-	if err != nil {
-		e.Fatal(err)
-	}
-	if err := os.WriteFile(e.path("revoked"), list, 0o600); err != nil {
-		e.Fatal(err)
-	}
+	e.write("client", client)
 }
 
 func (e *etcd) write(name string, pair pki.KeyPair) {

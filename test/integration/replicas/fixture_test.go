@@ -78,7 +78,9 @@ func (f *fleet) serve() {
 	env.Register(f, f.replicas[0].port)
 	f.eventually(func(ctx context.Context) error { return aggregation.Served(ctx, env.Config) })
 	f.Cleanup(func() {
-		if _, err := env.Host.RunKubectl(context.WithoutCancel(f.Context()), "delete", "--ignore-not-found", "apiservice", aggregation.APIServiceName); err != nil {
+		ctx := context.WithoutCancel(f.Context())
+		_, err := env.Host.RunKubectl(ctx, "delete", "--ignore-not-found", "apiservice", aggregation.APIServiceName)
+		if err != nil {
 			f.Error(err)
 		}
 	})
@@ -102,12 +104,15 @@ func (f *fleet) startIn(dir string, flags ...string) *replica {
 		f.Fatal(err)
 	}
 	// The group says in the audit log which replica a request is of.
-	kubeconfig, err := env.Host.WriteKubeconfig(r.name, harness.ServerUser, "system:serviceaccounts", "system:authenticated", r.name)
+	kubeconfig, err := env.Host.WriteKubeconfig(
+		r.name, harness.ServerUser, "system:serviceaccounts", "system:authenticated", r.name)
 	if err != nil {
 		f.Fatal(err)
 	}
-	args := []string{"--data-dir=" + filepath.Join(dir, "data"), "--kubeconfig=" + kubeconfig, "--bind-address=127.0.0.1", "--secure-port=" + strconv.Itoa(r.port),
-		"--certificate-secret=metacontroller-apiserver-certificates", "--leader-election-id=" + f.leaseName, "--shutdown-delay-duration=0"}
+	args := []string{"--data-dir=" + filepath.Join(dir, "data"), "--kubeconfig=" + kubeconfig,
+		"--bind-address=127.0.0.1", "--secure-port=" + strconv.Itoa(r.port),
+		"--certificate-secret=metacontroller-apiserver-certificates", "--leader-election-id=" + f.leaseName,
+		"--shutdown-delay-duration=0"}
 	if f.etcd != nil {
 		args = append(args, f.etcd.flags...)
 	}
@@ -128,7 +133,7 @@ func (f *fleet) startIn(dir string, flags ...string) *replica {
 }
 
 // run makes controllers, each with some parents that have a child.
-func (f *fleet) run(t *testing.T, count, parents int, changes ...harness.CompositeChange) {
+func (f *fleet) run(t *testing.T, count, parents int) {
 	f.Helper()
 	f.hook = hook.Serve(f, func(_ context.Context, call hook.Call) hook.Answer {
 		var asked hook.CompositeRequest
@@ -144,7 +149,7 @@ func (f *fleet) run(t *testing.T, count, parents int, changes ...harness.Composi
 	things := env.Install(f, harness.CRD{Kind: "Thing"})
 	for range count {
 		fixture := harness.Fixture{T: t, Env: env, Parents: things, Hook: f.hook, Namespace: env.Namespace(f)}
-		spec := fixture.CompositeSpec(changes...)
+		spec := fixture.CompositeSpec()
 		spec.Namespaces = []string{fixture.Namespace}
 		fixture.RunComposite(spec)
 		for i := range parents {
@@ -257,7 +262,8 @@ func (f *fleet) signal(to *replica, signal syscall.Signal) {
 // last time.
 func (f *fleet) expectWriters(want ...*replica) {
 	f.Helper()
-	events, err := env.Host.Audit().Find(f.from, hostcluster.Request{User: harness.ServerUser, Verbs: hostcluster.Writes()})
+	writes := hostcluster.Request{User: harness.ServerUser, Verbs: hostcluster.Writes()}
+	events, err := env.Host.Audit().Find(f.from, writes)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -267,7 +273,8 @@ func (f *fleet) expectWriters(want ...*replica) {
 	var writers []string
 	for _, event := range events {
 		of := ptr.Deref(event.ObjectRef, auditv1.ObjectReference{})
-		if of.Resource == "events" || !slices.ContainsFunc(f.fixtures, func(one *harness.Fixture) bool { return one.Namespace == of.Namespace }) {
+		isOurs := func(one *harness.Fixture) bool { return one.Namespace == of.Namespace }
+		if of.Resource == "events" || !slices.ContainsFunc(f.fixtures, isOurs) {
 			continue
 		}
 		if writer := f.nameOf(event.User.Groups); len(writers) == 0 || writers[len(writers)-1] != writer {
@@ -287,7 +294,8 @@ func (f *fleet) expectWriters(want ...*replica) {
 func (f *fleet) lists(from hostcluster.Position) map[string]int {
 	f.Helper()
 	events, err := env.Host.Audit().Find(from, hostcluster.Request{
-		User: harness.ServerUser, Verbs: []string{"list", "watch"}, Group: f.fixtures[0].Parents.Group, Resource: f.fixtures[0].Parents.Resource,
+		User: harness.ServerUser, Verbs: []string{"list", "watch"},
+		Group: f.fixtures[0].Parents.Group, Resource: f.fixtures[0].Parents.Resource,
 	})
 	if err != nil {
 		f.Fatal(err)

@@ -44,7 +44,8 @@ func (l *lateTransport) RoundTrip(request *http.Request) (*http.Response, error)
 // lateCluster is the cluster, for a server that it takes for the user of a name. It returns the flag that leads there.
 func (f *fleet) lateCluster(name string) (cluster *lateTransport, flag string) {
 	f.Helper()
-	credentials, err := env.Host.WriteKubeconfig(name, harness.ServerUser, "system:serviceaccounts", "system:authenticated", name)
+	credentials, err := env.Host.WriteKubeconfig(
+		name, harness.ServerUser, "system:serviceaccounts", "system:authenticated", name)
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -80,7 +80,8 @@ func (f *fleet) expectCall(ctx context.Context, client versioned.Interface) erro
 	if err != nil {
 		return err
 	}
-	if whole.Status.Request.Object == nil || !strings.Contains(string(whole.Status.Request.Object.Raw), string(whole.Spec.Parent.UID)) {
+	sent := whole.Status.Request.Object
+	if sent == nil || !strings.Contains(string(sent.Raw), string(whole.Spec.Parent.UID)) {
 		return fmt.Errorf("call %s is %+v", whole.Name, whole.Status)
 	}
 	return nil
@@ -97,7 +98,8 @@ func (f *fleet) expectResync(client versioned.Interface, of *harness.Fixture, pa
 		f.Fatal(err)
 	}
 	var answer v1alpha1.ResyncRequest
-	raw, err := client.MetacontrollerV1alpha1().RESTClient().Post().Resource("compositecontrollers").Name(of.Controller.Name).SubResource("resync").
+	raw, err := client.MetacontrollerV1alpha1().RESTClient().Post().
+		Resource("compositecontrollers").Name(of.Controller.Name).SubResource("resync").
 		SetHeader("Content-Type", "application/json").Body(body).Do(f.Context()).Raw()
 	if err == nil {
 		err = json.Unmarshal(raw, &answer)

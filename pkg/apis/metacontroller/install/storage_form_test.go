@@ -181,7 +181,7 @@ spec:
 
 	object, err := runtime.Decode(codec, stored)
 	if err != nil {
-		t.Fatalf("decoding a stored object with an unreadable timeout: %v", err)
+		t.Fatalf("decoding a stored object with an invalid timeout: %v", err)
 	}
 	timeout := object.(*metacontroller.CompositeController).Spec.Hooks.Sync.Webhook.Timeout
 	if timeout == nil || *timeout != "10 seconds" {

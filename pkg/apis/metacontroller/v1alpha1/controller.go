@@ -24,12 +24,12 @@ const (
 	SkipDrainAnnotation = GroupName + "/skip-drain"
 	// PausedAnnotation has all controllers leave a parent alone if it is "true".
 	PausedAnnotation = GroupName + "/paused"
-	// HoldAnnotation on the APIService of the group has no controller of the server run. Its value says why. "false" counts as
-	// absent.
+	// HoldAnnotation on the APIService of the group has no controller of the server run. Its value says why. "false"
+	// counts as absent.
 	HoldAnnotation = GroupName + "/hold"
 
-	// MovedAnnotation on the APIService of the group is "true" once the objects of Metacontroller's CustomResourceDefinitions
-	// have been moved to the server.
+	// MovedAnnotation on the APIService of the group is "true" once the objects of Metacontroller's
+	// CustomResourceDefinitions have been moved to the server.
 	MovedAnnotation = GroupName + "/moved"
 
 	// CompositeFinalizerPrefix and DecoratorFinalizerPrefix, with the name of the controller after

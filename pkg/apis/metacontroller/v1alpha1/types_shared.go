@@ -20,7 +20,7 @@ type ChildUpdateMethod string
 const (
 	// ChildUpdateOnDelete does nothing to a child that differs; the new version is made when something else deletes the child.
 	ChildUpdateOnDelete ChildUpdateMethod = "OnDelete"
-	// ChildUpdateRecreate deletes a child that differs, and makes it anew when it is gone.
+	// ChildUpdateRecreate deletes a child that differs, and creates it again when it is gone.
 	ChildUpdateRecreate ChildUpdateMethod = "Recreate"
 	// ChildUpdateInPlace updates a child that differs.
 	ChildUpdateInPlace ChildUpdateMethod = "InPlace"

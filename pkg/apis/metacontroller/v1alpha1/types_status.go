@@ -93,7 +93,7 @@ type ParentCounts struct {
 	Synced int32 `json:"synced"`
 
 	// failing is how many of them are not: their last sync failed, their hook does not answer, names of their children belong
-	// to others, or writes are slowed down because they would go on for ever. One that has not been synced yet is in neither.
+	// to others, or writes are slowed down because they do not end. One that has not been synced yet is in neither.
 	Failing int32 `json:"failing"`
 
 	// warned is how many of them are synced although the result is probably not what the author of the hook or of the

@@ -41,8 +41,8 @@ type SyncReviewSpec struct {
 
 	// candidate is a spec that the controller might have, with the fields of the spec of its kind. It is
 	// reviewed instead of the stored spec. Everything is checked that would be if the controller were
-	// created with it, or updated to it: the rights of whoever asks, the fields, and what admission
-	// says.
+	// created with it, or updated to it: the rights of the user who asks, the fields, and what
+	// admission says.
 	// Default: absent, the stored spec is reviewed.
 	// +optional
 	Candidate *runtime.RawExtension `json:"candidate,omitempty"`

@@ -205,9 +205,9 @@ const (
 	ReviewedSourceHook ReviewedSource = "Hook"
 	// ReviewedSourceGiven is an answer that the spec of the review gives.
 	ReviewedSourceGiven ReviewedSource = "Given"
-	// ReviewedSourceMissing is no answer: no hook was called, and the spec of the review gives none.
+	// ReviewedSourceMissing says that an answer is missing: no hook was called, and the spec of the review gives none.
 	ReviewedSourceMissing ReviewedSource = "Missing"
-	// ReviewedSourceNotCalled is no answer, since the review ends before the call.
+	// ReviewedSourceNotCalled says that there was no call, since the review ends before it.
 	ReviewedSourceNotCalled ReviewedSource = "NotCalled"
 )
 

@@ -21,8 +21,10 @@ func TestSuitesThatCannotBeRead(t *testing.T) {
 		files map[string]string
 		want  string
 	}{
-		"no tests":                 {map[string]string{"controller.yaml": composite}, "there are no tests"},
-		"no controller":            {map[string]string{"crd.yaml": crd, "tests/a.yaml": parent}, "there is no CompositeController"},
+		"no tests": {map[string]string{"controller.yaml": composite}, "there are no tests"},
+		"no controller": {
+			map[string]string{"crd.yaml": crd, "tests/a.yaml": parent}, "there is no CompositeController",
+		},
 		"a misspelt setting":       {map[string]string{"controller.yaml": composite, "tests/suite.yaml": "hookComand: a", "tests/a.yaml": parent}, `unknown field "hookComand"`},
 		"a misspelt field":         {map[string]string{"controller.yaml": composite, "tests/a.yaml": parent + "expects: {}"}, `unknown field "expects"`},
 		"a misspelt expectation":   {map[string]string{"controller.yaml": composite, "tests/a.yaml": parent + "expect: {step: []}"}, `unknown field "step"`},

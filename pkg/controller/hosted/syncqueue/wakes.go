@@ -34,8 +34,8 @@ const (
 
 func (c Cause) String() string {
 	return [...]string{
-		"asked for", "parent changed", "controller started", "child changed", "name of a child became free", "related object changed", "schema changed",
-		"resync", "last sync", "retry",
+		"asked for", "parent changed", "controller started", "child changed", "name of a child became free",
+		"related object changed", "schema changed", "resync", "last sync", "retry",
 	}[c]
 }
 

@@ -213,7 +213,8 @@ func describeError(step pipeline.Step, err error) error {
 	case step.Op == pipeline.Finalizer:
 		return fmt.Errorf("can't update the finalizers of %s: %w", step.Key(), err)
 	case apierrors.IsUnsupportedMediaType(err):
-		return fmt.Errorf("can't %s %s: %w (its API server has no server-side apply: set updateStrategy.apply to DynamicApply)",
+		return fmt.Errorf("can't %s %s: %w (its API server has no server-side apply: "+
+			"set updateStrategy.apply to DynamicApply)",
 			step.Op, step.Key(), err)
 	}
 	return fmt.Errorf("can't %s %s: %w", step.Op, step.Key(), err)

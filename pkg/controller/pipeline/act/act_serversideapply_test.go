@@ -64,14 +64,30 @@ func TestApply(t *testing.T) {
 		want   pipeline.Outcome
 		err    string
 	}{
-		"a change":                            {step: changes, code: 200, answer: child("9", "two")},
-		"a creation":                          {step: creates, code: 201, answer: child("9", "two")},
-		"a creation, the name is taken":       {step: creates, code: 409, answer: conflict, want: pipeline.Outcome{NameConflict: true}},
-		"a creation, the namespace is gone":   {step: creates, code: 404, answer: failure(404, metav1.StatusReasonNotFound, "no"), err: "can't apply ConfigMap default/a: no"},
-		"a change, the child has changed":     {step: changes, code: 409, answer: conflict, want: pipeline.Outcome{Conflict: true}},
-		"a change, the child was replaced":    {step: changes, code: 422, answer: string(replaced), want: pipeline.Outcome{Conflict: true}},
-		"a change that is not valid":          {step: changes, code: 422, answer: failure(422, metav1.StatusReasonInvalid, "no"), err: "can't apply ConfigMap default/a: no"},
-		"a server that does not apply itself": {step: changes, code: 415, answer: failure(415, metav1.StatusReasonUnsupportedMediaType, "no"), err: "can't apply ConfigMap default/a: no (its API server has no server-side apply: set updateStrategy.apply to DynamicApply)"},
+		"a change":   {step: changes, code: 200, answer: child("9", "two")},
+		"a creation": {step: creates, code: 201, answer: child("9", "two")},
+		"a creation, the name is taken": {
+			step: creates, code: 409, answer: conflict, want: pipeline.Outcome{NameConflict: true},
+		},
+		"a creation, the namespace is gone": {
+			step: creates, code: 404, answer: failure(404, metav1.StatusReasonNotFound, "no"),
+			err: "can't apply ConfigMap default/a: no",
+		},
+		"a change, the child has changed": {
+			step: changes, code: 409, answer: conflict, want: pipeline.Outcome{Conflict: true},
+		},
+		"a change, the child was replaced": {
+			step: changes, code: 422, answer: string(replaced), want: pipeline.Outcome{Conflict: true},
+		},
+		"a change that is not valid": {
+			step: changes, code: 422, answer: failure(422, metav1.StatusReasonInvalid, "no"),
+			err: "can't apply ConfigMap default/a: no",
+		},
+		"a server that does not apply itself": {
+			step: changes, code: 415, answer: failure(415, metav1.StatusReasonUnsupportedMediaType, "no"),
+			err: "can't apply ConfigMap default/a: no (its API server has no server-side apply: " +
+				"set updateStrategy.apply to DynamicApply)",
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -125,8 +141,10 @@ func TestQ10RecreateAsksTheHostWhatDiffers(t *testing.T) {
 		"we lack the right to ask": {
 			triedCode: 403, tried: failure(403, metav1.StatusReasonForbidden, `configmaps "a" is forbidden: User "u" cannot patch resource "configmaps" in API group "" in the namespace "default"`),
 			requests: []request{try}, op: pipeline.Recreate,
-			err: `can't recreate ConfigMap default/a: configmaps "a" is forbidden: User "u" cannot patch resource "configmaps" in API group "" in the namespace "default" ` +
-				`(missing is the rule {apiGroups: [""], resources: ["configmaps"], verbs: ["patch"]} in a Role of namespace "default")`,
+			err: `can't recreate ConfigMap default/a: configmaps "a" is forbidden: ` +
+				`User "u" cannot patch resource "configmaps" in API group "" in the namespace "default" ` +
+				`(missing is the rule {apiGroups: [""], resources: ["configmaps"], verbs: ["patch"]} ` +
+				`in a Role of namespace "default")`,
 		},
 		"admission denies it": {
 			triedCode: 403, tried: failure(403, metav1.StatusReasonForbidden, denial), requests: []request{try}, op: pipeline.Recreate,

@@ -16,8 +16,8 @@ import (
 
 // lacksRight is the message of an API server about a user who lacks a right. It is a constant of
 // apimachinery. Admission also forbids, in other words: no right would change that.
-var lacksRight = regexp.MustCompile(`^\S+ (?:"[^"]*" )?is forbidden: User "[^"]*" cannot (\S+) resource "([^"/]+)/?([^"]*)" ` +
-	`in API group "([^"]*)"(?: in the namespace "([^"]*)")?`)
+var lacksRight = regexp.MustCompile(`^\S+ (?:"[^"]*" )?is forbidden: User "[^"]*" ` +
+	`cannot (\S+) resource "([^"/]+)/?([^"]*)" in API group "([^"]*)"(?: in the namespace "([^"]*)")?`)
 
 // MissingRightError is the error of a request that was refused for want of a right. Once the right is
 // given, the request succeeds, and no event announces it.

@@ -157,7 +157,7 @@ func (w *Webhook) checkStrict(ctx context.Context, d *protocol.Decoder) error {
 	return nil
 }
 
-// strict reports whether strict errors make an answer unreadable.
+// strict reports whether an answer with strict errors is an error as a whole.
 func (w *Webhook) strict() bool { return w.mode == v1alpha1.ResponseUnmarshallModeStrict }
 
 // whyStrict says what in the spec of a hook has it read strictly.

@@ -35,7 +35,8 @@ func (w *Webhook) connectionHint(err error) string {
 	case at.Scheme == "http" && strings.Contains(err.Error(), tlsAlert):
 		return "it speaks https there: " + w.changeScheme(at, "https")
 	case at.Scheme == "http" && isClosed(err) && (errors.Is(err, syscall.ECONNRESET) || slices.Contains(portsOfHTTPS, at.Port())):
-		return fmt.Sprintf("%s: either it speaks https there, so %s, or it has crashed, so look at its log", closedEarly, w.changeScheme(at, "https"))
+		return fmt.Sprintf("%s: either it speaks https there, so %s, or it has crashed, so look at its log",
+			closedEarly, w.changeScheme(at, "https"))
 	case isClosed(err):
 		return hasCrashed
 	}

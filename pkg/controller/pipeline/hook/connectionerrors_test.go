@@ -47,12 +47,15 @@ func TestAHookThatIsCalledWithTheWrongScheme(t *testing.T) {
 			"unsupported status code: 400 body: Client sent an HTTP request to an HTTPS server. (200 is expected)",
 		},
 		"https, and the refusal is cut": {
-			raw("HTTP/1.1 400 Bad Request\r\nContent-Length: 100\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"), "http",
+			raw("HTTP/1.1 400 Bad Request\r\nContent-Length: 100\r\n\r\n" +
+				"Client sent an HTTP request to an HTTPS server.\n"),
+			"http",
 			"unsupported status code: 400 body: Client sent an HTTP request to an HTTPS server. (200 is expected)",
 		},
 		"https, and it sends an alert": {
 			raw("\x15\x03\x01\x00\x02\x02\x16"), "http",
-			`http error: net/http: HTTP/1.x transport connection broken: malformed HTTP response "\x15\x03\x01\x00\x02\x02\x16"` + writeHTTPS,
+			`http error: net/http: HTTP/1.x transport connection broken: ` +
+				`malformed HTTP response "\x15\x03\x01\x00\x02\x02\x16"` + writeHTTPS,
 		},
 		"http": {answer(200, "{}"), "https", "http error: http: server gave HTTP response to HTTPS client" + writeHTTP},
 	} {
@@ -115,8 +118,10 @@ func TestAHookWhoseCertificateIsNotTrusted(t *testing.T) {
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	_, err := webhook(t, server.URL, "").SyncComposite(t.Context(), snapshot(t))
-	want := "sync hook failed: " + server.URL + ": http error: tls: failed to verify certificate: x509: certificate signed by unknown authority " +
-		`(put the certificate of the authority, "O=Acme Co", that signed the hook's certificate into spec.hooks.sync.webhook.caBundle.inline)`
+	want := "sync hook failed: " + server.URL + ": http error: tls: failed to verify certificate: " +
+		"x509: certificate signed by unknown authority " +
+		`(put the certificate of the authority, "O=Acme Co", that signed the hook's certificate into ` +
+		"spec.hooks.sync.webhook.caBundle.inline)"
 	if err == nil || err.Error() != want || errors.Is(err, ErrUnreadable) {
 		t.Errorf("error is\n%v\nwant\n%s", err, want)
 	}

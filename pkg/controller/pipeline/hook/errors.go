@@ -23,7 +23,7 @@ var ErrUnreadable = protocol.ErrUnreadable
 type SourceError = transport.SourceError
 
 // Answered reports whether a call that ended with this error, or without one, has shown that the
-// hook is there. An unreadable answer shows it, and so does a request to call again later.
+// hook is there. An answer that cannot be read shows it, and so does a request to call again later.
 func Answered(err error) bool {
 	_, throttled := errors.AsType[*ThrottledError](err)
 	return err == nil || throttled || errors.Is(err, ErrUnreadable)

@@ -144,7 +144,8 @@ func TestAHookThatClosesTheConnectionHasProbablyCrashed(t *testing.T) {
 			address := serve(t, handler)
 			_, err := webhook(t, address, "").SyncComposite(t.Context(), snapshot(t))
 			const want = "so look at its log)"
-			if err == nil || !strings.HasPrefix(err.Error(), "sync hook failed: "+address+": http error: ") || !strings.HasSuffix(err.Error(), want) {
+			if err == nil || !strings.HasPrefix(err.Error(), "sync hook failed: "+address+": http error: ") ||
+				!strings.HasSuffix(err.Error(), want) {
 				t.Errorf("error is\n%v\nwant it to end with\n%s", err, want)
 			}
 			if strings.Contains(err.Error(), "->") {
@@ -222,8 +223,8 @@ func TestAHookThatIsNotThere(t *testing.T) {
 	server.Close()
 	_, err := webhook(t, address, "").SyncComposite(t.Context(), snapshot(t))
 	at := strings.TrimPrefix(address, "http://")
-	want := "sync hook failed: " + address + ": http error: dial tcp " + at + ": connect: connection refused (nothing listens at " + at +
-		": correct host and port in spec.hooks.sync.webhook.url, or start the hook)"
+	want := "sync hook failed: " + address + ": http error: dial tcp " + at + ": connect: connection refused " +
+		"(nothing listens at " + at + ": correct host and port in spec.hooks.sync.webhook.url, or start the hook)"
 	if err == nil || err.Error() != want {
 		t.Errorf("error is\n%v\nwant\n%s", err, want)
 	}
@@ -368,10 +369,10 @@ func TestCredentialsInAURLAreSentAndNotTold(t *testing.T) {
 		address string
 		timeout string
 	}{
-		"a refusal":                    {serve(t, answer(403, "no")), ""},
-		"an answer that is unreadable": {serve(t, answer(200, "no")), ""},
-		"an answer that is too large":  {serve(t, answer(200, strings.Repeat("x", limit+1))), ""},
-		"a request to come later":      {serve(t, answer(429, "")), ""},
+		"a refusal":                   {serve(t, answer(403, "no")), ""},
+		"an answer that is malformed": {serve(t, answer(200, "no")), ""},
+		"an answer that is too large": {serve(t, answer(200, strings.Repeat("x", limit+1))), ""},
+		"a request to come later":     {serve(t, answer(429, "")), ""},
 		"a circle of redirects": {serve(t, func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, r.URL.Path, http.StatusTemporaryRedirect)
 		}), ""},

@@ -115,18 +115,22 @@ func (e *Events) CreateError(controller runtime.Object, err error) {
 // CredentialsStale writes that a hook is called with older credentials than the host has, because
 // these are invalid.
 func (e *Events) CredentialsStale(controller runtime.Object, err error) {
-	e.record(controller, corev1.EventTypeWarning, reasonCredentialsStale, "The last good credentials stay in use: %s", Summary(err))
+	e.record(controller, corev1.EventTypeWarning, reasonCredentialsStale,
+		"The last good credentials stay in use: %s", Summary(err))
 }
 
 // NoStatusSubresource writes that the parent type of a controller has no status subresource.
 func (e *Events) NoStatusSubresource(controller runtime.Object, name, parentType string) {
 	e.record(controller, corev1.EventTypeWarning, reasonSyncError,
-		"[%s] The controller does not run: CRD [%s] does not have subresource 'Status' enabled, so the status of parents cannot be written; add `subresources: {status: {}}` to the version in the CustomResourceDefinition", name, parentType)
+		"[%s] The controller does not run: CRD [%s] does not have subresource 'Status' enabled, so the status of parents "+
+			"cannot be written; add `subresources: {status: {}}` to the version in the CustomResourceDefinition",
+		name, parentType)
 }
 
 // DrainError writes that the finalizer of a controller cannot be removed from its parents.
 func (e *Events) DrainError(controller runtime.Object, err error) {
-	e.record(controller, corev1.EventTypeWarning, reasonDrainError, "Cannot take the finalizer off parents: %s (the annotation %s: \"true\" has the controller go without)",
+	e.record(controller, corev1.EventTypeWarning, reasonDrainError,
+		"Cannot take the finalizer off parents: %s (the annotation %s: \"true\" has the controller go without)",
 		Summary(err), v1alpha1.SkipDrainAnnotation)
 }
 

@@ -166,7 +166,8 @@ func TestAnEventSaysWhichObjectItIsAbout(t *testing.T) {
 func TestALongErrorFitsIntoAnEvent(t *testing.T) {
 	writer, sent := events(t, EventOptions{QPS: 1, Burst: 25})
 	writer.SyncError(parent(t, "shop"), errors.New(strings.Repeat("ü", 5000)))
-	if event := <-sent; len(event.Message) > 1024 || !strings.Contains(event.Message, "ü…") || !utf8.ValidString(event.Message) {
+	event := <-sent
+	if len(event.Message) > 1024 || !strings.Contains(event.Message, "ü…") || !utf8.ValidString(event.Message) {
 		t.Errorf("the message has %d bytes: %s", len(event.Message), event.Message)
 	}
 	writer.CreateError(parent(t, "shop"), errors.New(strings.Repeat("ü", 5000)))

@@ -244,7 +244,8 @@ func setHooksReachable(set setCondition, health *Health) {
 		set(v1alpha1.ConditionHooksReachable, metav1.ConditionFalse, ReasonCallFailed, inCondition(health.HookErr))
 	case health.StaleCredentials != nil:
 		set(v1alpha1.ConditionHooksReachable, metav1.ConditionTrue, ReasonCredentialsStale,
-			"the last call of a hook was answered, but the credentials in use are the last good ones: "+inCondition(health.StaleCredentials))
+			"the last call of a hook was answered, but the credentials in use are the last good ones: "+
+				inCondition(health.StaleCredentials))
 	default:
 		set(v1alpha1.ConditionHooksReachable, metav1.ConditionTrue, ReasonAnswered, "the last call of a hook was answered")
 	}

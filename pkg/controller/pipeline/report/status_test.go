@@ -107,7 +107,11 @@ func TestConditions(t *testing.T) {
 		},
 		"a long error is shortened": {
 			problem: &Problem{Reason: ReasonUnknownType, Err: errors.New(strings.Repeat("ü", 5000))},
-			want:    conditions{"False UnknownType: " + strings.Repeat("ü", 2046) + "…", "False UnknownType: " + strings.Repeat("ü", 2046) + "…", uncalled},
+			want: conditions{
+				"False UnknownType: " + strings.Repeat("ü", 2046) + "…",
+				"False UnknownType: " + strings.Repeat("ü", 2046) + "…",
+				uncalled,
+			},
 		},
 	}
 	for name, test := range tests {
@@ -135,7 +139,12 @@ func TestCountsAndTheLastError(t *testing.T) {
 	if diff := cmp.Diff(&v1alpha1.ParentCounts{Total: 5, Synced: 3, Failing: 1}, status.Parents); diff != "" {
 		t.Errorf("parents (-want +got):\n%s", diff)
 	}
-	want := &v1alpha1.LastSyncError{Parent: "default/shop", Kind: "Web", Message: strings.Repeat("x", maxMessage-len("…")) + "…", Time: metav1.NewTime(at.Truncate(time.Second))}
+	want := &v1alpha1.LastSyncError{
+		Parent:  "default/shop",
+		Kind:    "Web",
+		Message: strings.Repeat("x", maxMessage-len("…")) + "…",
+		Time:    metav1.NewTime(at.Truncate(time.Second)),
+	}
 	if diff := cmp.Diff(want, status.LastError); diff != "" {
 		t.Errorf("last error (-want +got):\n%s", diff)
 	}

@@ -33,7 +33,8 @@ func TestErrorsOfHooksCanBeShownWhole(t *testing.T) {
 				v1alpha1.ConditionParentsSynced: meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionParentsSynced).Message,
 			} {
 				isWhole := strings.Contains(message, test.error)
-				if want := test.whole && len(test.error) < maxWholeMessage; len(message) > test.most || isWhole != want || strings.ToValidUTF8(message, "") != message {
+				want := test.whole && len(test.error) < maxWholeMessage
+				if len(message) > test.most || isWhole != want || strings.ToValidUTF8(message, "") != message {
 					t.Errorf("%s has %d bytes", place, len(message))
 				}
 			}

@@ -22,7 +22,8 @@ func TestTable(t *testing.T) {
 		},
 		"a controller that has not been looked at yet": {
 			object: header + `metadata: {name: a}, spec: {parentResource: {apiVersion: v1, resource: nodes}, hooks: {sync: {webhook: {url: "http://hooks/sync"}}}}}`,
-			want:   "a nodes <none> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | http://hooks/sync <none> <none>",
+			want: "a nodes <none> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> " +
+				"| http://hooks/sync <none> <none>",
 		},
 		"a running controller whose hook is down": {
 			object: header + `
@@ -36,7 +37,8 @@ status: {
   conditions: [{type: HooksReachable, status: "False", reason: Down}, {type: Ready, status: "True", reason: Started},
     {type: ParentsSynced, status: "False", reason: ParentsFailing}],
   parents: {total: 12, synced: 11, failing: 1, warned: 2}, children: {outdated: 4}}}`,
-			want: "catset catsets.ctl.example.com pods,deployments.apps True False 12 1 2 4 <unknown> | http://hooks.ns:80/sync Down 30s",
+			want: "catset catsets.ctl.example.com pods,deployments.apps True False 12 1 2 4 <unknown> " +
+				"| http://hooks.ns:80/sync Down 30s",
 		},
 		"of several warnings, the reason is the gravest": {
 			object: header + `
@@ -76,15 +78,18 @@ spec: {
   childResources: [{apiVersion: v1, resource: a}, {apiVersion: v1, resource: b}, {apiVersion: v1, resource: c}, {apiVersion: v1, resource: d}, {apiVersion: v1, resource: e}],
   hooks: {sync: {webhook: {service: {name: hooks, namespace: ns, port: 443, protocol: https}}}},
   resyncPeriodSeconds: 0}}`,
-			want: "a nodes a,b,c,+2 <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | https://hooks.ns:443 <none> 1s",
+			want: "a nodes a,b,c,+2 <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> " +
+				"| https://hooks.ns:443 <none> 1s",
 		},
 		"what may be secret in a URL is not shown": {
 			object: header + `metadata: {name: a}, spec: {hooks: {sync: {webhook: {url: "https://user:password@hooks/sync?token=secret#secret"}}}}}`,
-			want:   "a  <none> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | https://hooks/sync <none> <none>",
+			want: "a  <none> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> " +
+				"| https://hooks/sync <none> <none>",
 		},
 		"an empty url is none, and an empty protocol is http": {
 			object: header + `metadata: {name: a}, spec: {hooks: {sync: {webhook: {url: "", service: {name: hooks, namespace: ns, protocol: ""}, path: "/sync#secret"}}}}}`,
-			want:   "a  <none> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | http://hooks.ns:80/sync <none> <none>",
+			want: "a  <none> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> " +
+				"| http://hooks.ns:80/sync <none> <none>",
 		},
 		"an empty url without a service": {
 			object: header + `metadata: {name: a}, spec: {hooks: {sync: {webhook: {url: ""}}}}}`,

@@ -18,7 +18,8 @@ func TestTable(t *testing.T) {
 	tests := map[string]struct{ object, want string }{
 		"an object without anything": {
 			object: header + "metadata: {name: a}}",
-			want:   "a <none> <none> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | <none> <none> <none>",
+			want: "a <none> <none> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> " +
+				"| <none> <none> <none>",
 		},
 		"a running controller": {
 			object: header + `
@@ -31,7 +32,8 @@ spec: {
 status: {
   conditions: [{type: Ready, status: "False", reason: ResourceNotFound}],
   parents: {total: 3, synced: 3, failing: 0}}}`,
-			want: "service-per-pod statefulsets.apps,pods services False <unknown> 3 0 0 <unknown> <unknown> | http://hooks/sync ResourceNotFound 60s",
+			want: "service-per-pod statefulsets.apps,pods services False <unknown> 3 0 0 <unknown> <unknown> " +
+				"| http://hooks/sync ResourceNotFound 60s",
 		},
 	}
 	for name, test := range tests {

@@ -57,14 +57,15 @@ func read(t *testing.T, as user.Info, source func() (*v1alpha1.HookCall, error),
 	var running sync.WaitGroup
 	running.Go(func() { rows.Run(ctx) })
 	defer func() { cancel(); running.Wait() }()
-	storage := NewREST(rows, func(_ context.Context, name types.NamespacedName) (*v1alpha1.HookCall, []rights.Required, error) {
+	bodies := func(_ context.Context, name types.NamespacedName) (*v1alpha1.HookCall, []rights.Required, error) {
 		if name.String() != "ns/call" {
 			t.Errorf("asked for is %s", name)
 		}
 		call, err := source()
 		pods := rights.Object{GroupResource: schema.GroupResource{Resource: "pods"}, Namespace: "ns"}
 		return call, []rights.Required{{Right: rights.Right{Object: pods, Verb: "get"}, For: "its children"}}, err
-	}, host).(rest.Getter)
+	}
+	storage := NewREST(rows, bodies, host).(rest.Getter)
 	for {
 		found, err := storage.Get(request.WithUser(request.WithNamespace(ctx, "ns"), as), "call", &metav1.GetOptions{})
 		if err == nil || !strings.Contains(err.Error(), "about to start") {
@@ -82,12 +83,22 @@ func TestOnlyWhoMayGetTheObjectsOfACallMayReadIt(t *testing.T) {
 		is     func(error) bool
 		says   string
 	}{
-		"who may get all of the objects":      {as: &user.DefaultInfo{Name: "jane"}},
-		"who may get them in the namespace":   {as: &user.DefaultInfo{Name: "joe"}},
-		"the administrator":                   {as: &user.DefaultInfo{Name: "root", Groups: []string{user.SystemPrivilegedGroup}}},
-		"who may not":                         {as: &user.DefaultInfo{Name: "eve"}, is: apierrors.IsForbidden, says: `resources: ["pods"]`},
-		"if the cluster cannot be asked":      {as: &user.DefaultInfo{Name: "jane"}, host: reviews{errors.New("no")}, is: apierrors.IsServiceUnavailable, says: "may see"},
-		"if the controllers do not run":       {as: &user.DefaultInfo{Name: "jane"}, source: func() (*v1alpha1.HookCall, error) { return nil, errors.New("down") }, is: apierrors.IsServiceUnavailable, says: "down"},
+		"who may get all of the objects":    {as: &user.DefaultInfo{Name: "jane"}},
+		"who may get them in the namespace": {as: &user.DefaultInfo{Name: "joe"}},
+		"the administrator": {
+			as: &user.DefaultInfo{Name: "root", Groups: []string{user.SystemPrivilegedGroup}},
+		},
+		"who may not": {
+			as: &user.DefaultInfo{Name: "eve"}, is: apierrors.IsForbidden, says: `resources: ["pods"]`,
+		},
+		"if the cluster cannot be asked": {
+			as: &user.DefaultInfo{Name: "jane"}, host: reviews{errors.New("no")}, is: apierrors.IsServiceUnavailable,
+			says: "may see",
+		},
+		"if the controllers do not run": {
+			as: &user.DefaultInfo{Name: "jane"}, source: func() (*v1alpha1.HookCall, error) { return nil, errors.New("down") },
+			is: apierrors.IsServiceUnavailable, says: "down",
+		},
 		"if the call has just been displaced": {as: &user.DefaultInfo{Name: "jane"}, source: func() (*v1alpha1.HookCall, error) { return nil, nil }, is: apierrors.IsNotFound, says: "call"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -121,11 +132,15 @@ func TestTable(t *testing.T) {
 		},
 	}
 	const header = "NAME CONTROLLER HOOK PARENT CODE TOOK RESULT AGE MESSAGE | SENT RECEIVED URL\n"
-	if got, want := registrytest.Table(t, newTable(), call), header+"n cc/webs sync Web/shop 200 2ms Succeeded 90s  | 7 8 http://h"; got != want {
+	want := header + "n cc/webs sync Web/shop 200 2ms Succeeded 90s  | 7 8 http://h"
+	if got := registrytest.Table(t, newTable(), call); got != want {
 		t.Errorf("the table is\n%s\nwant\n%s", got, want)
 	}
-	call.Status = v1alpha1.HookCallStatus{StartTime: began, Result: v1alpha1.HookCallFailed, Message: "connection\nrefused"}
-	if got, want := registrytest.Table(t, newTable(), call), header+"n cc/webs sync Web/shop <none> 0s Failed 90s connection refused | 0 <none> http://h"; got != want {
+	call.Status = v1alpha1.HookCallStatus{
+		StartTime: began, Result: v1alpha1.HookCallFailed, Message: "connection\nrefused",
+	}
+	want = header + "n cc/webs sync Web/shop <none> 0s Failed 90s connection refused | 0 <none> http://h"
+	if got := registrytest.Table(t, newTable(), call); got != want {
 		t.Errorf("the table is\n%s\nwant\n%s", got, want)
 	}
 }

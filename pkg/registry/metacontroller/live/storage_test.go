@@ -70,7 +70,10 @@ func serveFrom(t *testing.T, follow Follow[*corev1.Pod]) *REST[*corev1.Pod] {
 var podResource = schema.GroupResource{Resource: "pods"}
 
 func newRows(follow Follow[*corev1.Pod]) *Rows[*corev1.Pod] {
-	return NewRows(memory.New(memory.Kind[*corev1.Pod]{Resource: podResource, Copy: (*corev1.Pod).DeepCopy, New: func() *corev1.Pod { return &corev1.Pod{} }}, time.Now()), follow)
+	kind := memory.Kind[*corev1.Pod]{
+		Resource: podResource, Copy: (*corev1.Pod).DeepCopy, New: func() *corev1.Pod { return &corev1.Pod{} },
+	}
+	return NewRows(memory.New(kind, time.Now()), follow)
 }
 
 func inNamespace(t *testing.T, namespace string) context.Context {

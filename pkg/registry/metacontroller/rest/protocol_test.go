@@ -142,7 +142,8 @@ func TestTablesAreServed(t *testing.T) {
 		if err := json.Unmarshal([]byte(response.body), &table); err != nil {
 			t.Fatalf("%s: reading the table: %v", path, err)
 		}
-		if table.Kind != "Table" || len(table.Rows) != 1 || table.Rows[0].Cells[0] != "a" || len(table.ColumnDefinitions) != 13 {
+		if table.Kind != "Table" || len(table.Rows) != 1 || table.Rows[0].Cells[0] != "a" ||
+			len(table.ColumnDefinitions) != 13 {
 			t.Errorf("%s: table = %s, want one row for the object, with thirteen columns", path, response.body)
 		}
 	}

@@ -105,9 +105,11 @@ func (l *Log) all() (all []*Controller) {
 	return all
 }
 
-// Follow tells all calls without their bodies, then those that come and those that are dropped, until ctx ends or tell returns an
-// error. It returns that error, or that of ctx.
-func (l *Log) Follow(ctx context.Context, tell func(changed []*v1alpha1.HookCall, gone []types.NamespacedName) error) error {
+// Follow tells all calls without their bodies, then those that come and those that are dropped, until ctx ends or tell
+// returns an error. It returns that error, or that of ctx.
+func (l *Log) Follow(
+	ctx context.Context, tell func(changed []*v1alpha1.HookCall, gone []types.NamespacedName) error,
+) error {
 	return l.changes.Follow(ctx,
 		func() error {
 			var rows []*v1alpha1.HookCall

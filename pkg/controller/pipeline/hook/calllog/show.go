@@ -83,7 +83,9 @@ func (c *Controller) get(name types.NamespacedName) (found *v1alpha1.HookCall, r
 	if found == nil {
 		return nil, nil
 	}
-	redactor := &redact.Redactor{Credentials: one.credentials, Request: request, Answer: answer, Controller: one.controllerJSON}
+	redactor := &redact.Redactor{
+		Credentials: one.credentials, Request: request, Answer: answer, Controller: one.controllerJSON,
+	}
 	show(found.Status.Request, request, one.isWithheld, redactor)
 	if one.answered {
 		show(found.Status.Response, answer, one.isWithheld, redactor)

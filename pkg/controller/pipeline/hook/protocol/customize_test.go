@@ -141,8 +141,16 @@ func TestRelatedRulesThatAreRefused(t *testing.T) {
 		"a namespace and labels of namespaces": {
 			inRule(`"namespace":"n","namespaceSelector":{}`), `relatedResources[1]: namespace cannot be combined with namespaceSelector`,
 		},
-		"an operator there is not":       {inRule(`"labelSelector":{"matchExpressions":[{"key":"a","operator":"Like"}]}`), `relatedResources[1]: labelSelector: "Like" is not a valid label selector operator`},
-		"no namespace has such a label":  {inRule(`"namespaceSelector":{"matchLabels":{"a b":"c"}}`), `relatedResources[1]: namespaceSelector: key: Invalid value: "a b": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`},
+		"an operator there is not": {
+			inRule(`"labelSelector":{"matchExpressions":[{"key":"a","operator":"Like"}]}`),
+			`relatedResources[1]: labelSelector: "Like" is not a valid label selector operator`,
+		},
+		"no namespace has such a label": {
+			inRule(`"namespaceSelector":{"matchLabels":{"a b":"c"}}`),
+			`relatedResources[1]: namespaceSelector: key: Invalid value: "a b": name part must consist of alphanumeric ` +
+				`characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or ` +
+				`'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`,
+		},
 		"names that are no list":         {inRule(`"names":"a"`), `relatedResources[1]: names: a JSON string is not allowed here`},
 		"a name that is a number":        {inRule(`"names":[1]`), `relatedResources[1]: names: a JSON number is not allowed here`},
 		"labels that are no strings":     {inRule(`"labelSelector":{"matchLabels":{"a":1}}`), `relatedResources[1]: labelSelector.matchLabels: a JSON number is not allowed here`},

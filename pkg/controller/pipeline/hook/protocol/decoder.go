@@ -20,8 +20,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/redact"
 )
 
-// ErrUnreadable begins every error about the content of an answer. An unreadable answer changes
-// nothing in the host.
+// ErrUnreadable begins every error about the content of an answer. An answer that cannot be read
+// changes nothing in the host.
 var ErrUnreadable = errors.New("the hook's answer cannot be read")
 
 // Decoder reads one answer.

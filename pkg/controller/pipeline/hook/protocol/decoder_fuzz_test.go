@@ -11,7 +11,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/redact"
 )
 
-// FuzzDecodeResponse holds for any answer, to either kind of controller, that it is read or refused as unreadable,
+// FuzzDecodeResponse holds for any answer, to either kind of controller, that it is read or refused as malformed,
 // and that what is read is fit for what comes after.
 func FuzzDecodeResponse(f *testing.F) {
 	for _, seed := range []string{
@@ -52,13 +52,14 @@ func FuzzDecodeResponse(f *testing.F) {
 		if !json.Valid(body) {
 			t.Errorf("%q was read, but is no JSON", body)
 		}
-		if _, err := (&Decoder{FindDuplicates: true, Redactor: redact.Redactor{Answer: body}}).Response(format, body); err != nil {
+		strict := &Decoder{FindDuplicates: true, Redactor: redact.Redactor{Answer: body}}
+		if _, err := strict.Response(format, body); err != nil {
 			t.Errorf("%q is read, but not closely: %v", body, err)
 		}
 	})
 }
 
-// FuzzDecodeCustomize holds for any answer that it is read or refused as unreadable, and
+// FuzzDecodeCustomize holds for any answer that it is read or refused as malformed, and
 // that rules ask for what can be looked for.
 func FuzzDecodeCustomize(f *testing.F) {
 	for _, seed := range []string{

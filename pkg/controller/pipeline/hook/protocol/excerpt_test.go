@@ -35,7 +35,9 @@ func TestExcerpt(t *testing.T) {
 func TestOfALongAnswerTheBeginningIsRead(t *testing.T) {
 	long := strings.Repeat("x", maxReadBytes-4)
 	for name, test := range map[string]struct{ answer, want string }{
-		"without secrets":                         {long + strings.Repeat("y", 100), strings.Repeat("x", maxShownBytes-3) + "…"},
+		"without secrets": {
+			long + strings.Repeat("y", 100), strings.Repeat("x", maxShownBytes-3) + "…",
+		},
 		"that mentions a Secret":                  {long + "Secret", redact.NotShown},
 		"with a credential where the rest is cut": {strings.Repeat(" ", maxReadBytes-3) + "t0ken and more", ""},
 	} {

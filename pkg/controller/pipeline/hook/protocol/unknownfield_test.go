@@ -18,17 +18,30 @@ func TestWhatWasMeantByAnUnknownField(t *testing.T) {
 		answer               string
 		composite, decorator want // what was meant by each field
 	}{
-		"another case":                   {`{"Children":[]}`, want{"Children": "children"}, want{"Children": "attachments"}},
-		"letters exchanged":              {`{"childern":[]}`, want{"childern": "children"}, want{"childern": "attachments"}},
-		"the name of the other kind":     {`{"attachments":[]}`, want{"attachments": "children"}, want{}},
-		"a letter is missing":            {`{"resyncAfterSecond":5}`, want{"resyncAfterSecond": "resyncAfterSeconds"}, want{"resyncAfterSecond": "resyncAfterSeconds"}},
-		"words are missing":              {`{"resyncAfter":5}`, want{"resyncAfter": "resyncAfterSeconds"}, want{"resyncAfter": "resyncAfterSeconds"}},
-		"it only begins alike":           {`{"childResources":[]}`, want{"childResources": "children"}, want{"childResources": "attachments"}},
-		"another spelling":               {`{"finalised":true}`, want{"finalised": "finalized"}, want{"finalised": "finalized"}},
-		"a field of one kind alone":      {`{"label":{}}`, want{"label": ""}, want{"label": "labels"}},
-		"a word of its own":              {`{"comment":"hello"}`, want{"comment": ""}, want{"comment": ""}},
-		"too long to be a mistake":       {`{"` + strings.Repeat("children", 6) + `":1}`, want{strings.Repeat("children", 6): ""}, want{strings.Repeat("children", 6): ""}},
-		"a long name is cut":             {`{"` + strings.Repeat("x", 1000) + `":1}`, want{strings.Repeat("x", 117) + "…": ""}, want{strings.Repeat("x", 117) + "…": ""}},
+		"another case":               {`{"Children":[]}`, want{"Children": "children"}, want{"Children": "attachments"}},
+		"letters exchanged":          {`{"childern":[]}`, want{"childern": "children"}, want{"childern": "attachments"}},
+		"the name of the other kind": {`{"attachments":[]}`, want{"attachments": "children"}, want{}},
+		"a letter is missing": {
+			`{"resyncAfterSecond":5}`, want{"resyncAfterSecond": "resyncAfterSeconds"},
+			want{"resyncAfterSecond": "resyncAfterSeconds"},
+		},
+		"words are missing": {
+			`{"resyncAfter":5}`, want{"resyncAfter": "resyncAfterSeconds"}, want{"resyncAfter": "resyncAfterSeconds"},
+		},
+		"it only begins alike": {
+			`{"childResources":[]}`, want{"childResources": "children"}, want{"childResources": "attachments"},
+		},
+		"another spelling":          {`{"finalised":true}`, want{"finalised": "finalized"}, want{"finalised": "finalized"}},
+		"a field of one kind alone": {`{"label":{}}`, want{"label": ""}, want{"label": "labels"}},
+		"a word of its own":         {`{"comment":"hello"}`, want{"comment": ""}, want{"comment": ""}},
+		"too long to be a mistake": {
+			`{"` + strings.Repeat("children", 6) + `":1}`, want{strings.Repeat("children", 6): ""},
+			want{strings.Repeat("children", 6): ""},
+		},
+		"a long name is cut": {
+			`{"` + strings.Repeat("x", 1000) + `":1}`, want{strings.Repeat("x", 117) + "…": ""},
+			want{strings.Repeat("x", 117) + "…": ""},
+		},
 		"two":                            {`{"Children":[],"Status":{}}`, want{"Children": "children", "Status": "status"}, want{"Children": "attachments", "Status": "status"}},
 		"what a status holds is its":     {`{"status":{"Children":[]}}`, want{}, want{}},
 		"what a child holds is its":      {`{"children":[{"apiVersion":"v1","kind":"Pod","Status":{}}]}`, want{}, want{"children": "attachments"}},

@@ -18,7 +18,8 @@ func (t *Transport) TLSHint(err error) string {
 	if unknown, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
 		return t.authorityHint(unknown.Cert)
 	}
-	if alert, ok := errors.AsType[*net.OpError](err); ok && alert.Op == "remote error" && strings.Contains(alert.Err.Error(), "certificate") {
+	alert, ok := errors.AsType[*net.OpError](err)
+	if ok && alert.Op == "remote error" && strings.Contains(alert.Err.Error(), "certificate") {
 		return t.clientCertificateHint()
 	}
 	return ""
@@ -41,7 +42,8 @@ func (t *Transport) clientCertificateHint() string {
 	if t.settings.clientTLS == nil {
 		return "the hook wants a client certificate: set " + field
 	}
-	return fmt.Sprintf("the hook refuses the client certificate of %s: have one issued by an authority that the hook trusts", field)
+	return fmt.Sprintf("the hook refuses the client certificate of %s: "+
+		"have one issued by an authority that the hook trusts", field)
 }
 
 // WithoutTime returns the error that a certificate has expired, or is not valid yet, without the present time.

@@ -29,17 +29,23 @@ func TestHintsAboutAFailedHandshake(t *testing.T) {
 	}{
 		"an authority that is not known": {
 			settings{path: path}, verifying(x509.UnknownAuthorityError{Cert: ofHooks}),
-			`put the certificate of the authority, "CN=hooks", that signed the hook's certificate into spec.hooks.sync.webhook.caBundle.inline`,
+			`put the certificate of the authority, "CN=hooks", that signed the hook's certificate into ` +
+				"spec.hooks.sync.webhook.caBundle.inline",
 		},
 		"the system's authorities do not know it": {
 			settings{path: path, caBundle: &v1alpha1.CABundle{Inline: ptr.To("")}}, verifying(x509.UnknownAuthorityError{}),
-			"put the certificate of the authority that signed the hook's certificate into spec.hooks.sync.webhook.caBundle.inline",
+			"put the certificate of the authority that signed the hook's certificate into " +
+				"spec.hooks.sync.webhook.caBundle.inline",
 		},
 		"an authority that is not that of the endpoint": {
-			settings{path: "spec.endpointConfigs[1]", caBundle: caInSecret("ca.crt")}, verifying(x509.UnknownAuthorityError{Cert: ofHooks}),
-			`put the certificate of the authority, "CN=hooks", that signed the hook's certificate into spec.endpointConfigs[1].caBundle`,
+			settings{path: "spec.endpointConfigs[1]", caBundle: caInSecret("ca.crt")},
+			verifying(x509.UnknownAuthorityError{Cert: ofHooks}),
+			`put the certificate of the authority, "CN=hooks", that signed the hook's certificate into ` +
+				"spec.endpointConfigs[1].caBundle",
 		},
-		"another name, which Go tells": {settings{path: path}, verifying(x509.HostnameError{Certificate: ofHooks, Host: "hooks.example"}), ""},
+		"another name, which Go tells": {
+			settings{path: path}, verifying(x509.HostnameError{Certificate: ofHooks, Host: "hooks.example"}), "",
+		},
 		"it has expired, as Go says": {
 			settings{path: path}, verifying(x509.CertificateInvalidError{Cert: ofHooks, Reason: x509.Expired}), "",
 		},
@@ -66,9 +72,12 @@ func TestHintsAboutAFailedHandshake(t *testing.T) {
 func TestAnExpiredCertificateIsNamedWithoutTheTime(t *testing.T) {
 	from, until := time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC), time.Date(2021, 1, 2, 3, 4, 5, 0, time.UTC)
 	expired := x509.CertificateInvalidError{
-		Cert: &x509.Certificate{NotBefore: from, NotAfter: until}, Reason: x509.Expired, Detail: "current time 2026-01-01T00:00:00Z is after 2021-01-02T03:04:05Z",
+		Cert:   &x509.Certificate{NotBefore: from, NotAfter: until},
+		Reason: x509.Expired,
+		Detail: "current time 2026-01-01T00:00:00Z is after 2021-01-02T03:04:05Z",
 	}
-	const want = "x509: certificate has expired or is not yet valid: it is valid from 2020-01-02T03:04:05Z until 2021-01-02T03:04:05Z"
+	const want = "x509: certificate has expired or is not yet valid: " +
+		"it is valid from 2020-01-02T03:04:05Z until 2021-01-02T03:04:05Z"
 	if got := WithoutTime(expired).Error(); got != want {
 		t.Errorf("the error is %q, want %q", got, want)
 	}

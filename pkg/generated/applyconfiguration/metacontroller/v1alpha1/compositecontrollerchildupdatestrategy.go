@@ -25,7 +25,7 @@ type CompositeControllerChildUpdateStrategyApplyConfiguration struct {
 	// "metadata.managedFields" which fields the hook owns. Either way fields that the hook leaves out keep the
 	// values that others gave them, and fields that the hook no longer returns are removed. An object that has the name of a
 	// child and belongs to somebody else is left alone. It can be changed at any time: children are taken over as they
-	// are, those with the method OnDelete when they are made anew.
+	// are, those with the method OnDelete when they are created again.
 	// Default: absent, what the server's flag --apply-strategy says, which is DynamicApply if it is not set.
 	Apply *metacontrollerv1alpha1.ChildApplyStrategy `json:"apply,omitempty"`
 	// statusChecks are what a child must show before a rolling update goes on to the next one, for instance
@@ -39,8 +39,8 @@ type CompositeControllerChildUpdateStrategyApplyConfiguration struct {
 	// Default: 1.
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 	// partition is how many children of this type, counted in the order in which the hook returns them, a rolling update leaves
-	// at the version of the parent they are at, also when one is deleted and made anew. Children that are new have the
-	// latest version all the same. When the partition is lowered, the update goes on. Other methods do not look at it.
+	// at the version of the parent they are at, also when one is deleted and created again. Children that are new have
+	// the latest version all the same. When the partition is lowered, the update goes on. Other methods do not look at it.
 	// Default: 0, all children move.
 	Partition *int32 `json:"partition,omitempty"`
 }

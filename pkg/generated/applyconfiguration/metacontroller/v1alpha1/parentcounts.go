@@ -15,7 +15,7 @@ type ParentCountsApplyConfiguration struct {
 	// synced is how many of them are as their hook wants since they were synced the last time.
 	Synced *int32 `json:"synced,omitempty"`
 	// failing is how many of them are not: their last sync failed, their hook does not answer, names of their children belong
-	// to others, or writes are slowed down because they would go on for ever. One that has not been synced yet is in neither.
+	// to others, or writes are slowed down because they do not end. One that has not been synced yet is in neither.
 	Failing *int32 `json:"failing,omitempty"`
 	// warned is how many of them are synced although the result is probably not what the author of the hook or of the
 	// controller means: the cluster does not know a field, a child is out of date or listed twice, a rollout waits for long,
