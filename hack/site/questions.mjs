@@ -22,7 +22,7 @@ const questions = [
   ["what does a null field in a child do", "/faq.html#what-does-a-null-field-in-a-child-mean"],
   ["adopt existing resources by label selector", "/faq.html#a-child-already-exists-how-do-i-take-over-existing-objects"],
   ["create children in another namespace", "/faq.html#can-a-parent-have-children-in-another-namespace"],
-  ["parent with finalizer is stuck in deletion", "/troubleshooting.html#something-is-not-deleted"],
+  ["parent with finalizer is stuck in deletion", "/faq.html#why-does-my-parent-hang-in-its-deletion"],
   ["in which order are children deleted", "/faq.html#in-which-order-are-children-deleted"],
   ["finalizer stays on objects after the controller was deleted", "/operations.html#controllers-with-a-finalize-hook"],
   ["how to trigger an immediate sync", "/faq.html#how-do-i-trigger-a-sync-right-now"],
