@@ -81,10 +81,6 @@ func (r *Reconciler) state(name string) *controllerState {
 	}
 	state = &controllerState{name: name, accountRequired: r.RequireServiceAccount}
 	r.states[name] = state
-	select {
-	case r.stateAdded <- struct{}{}:
-	default:
-	}
 	return state
 }
 

@@ -42,8 +42,6 @@ type Reconciler struct {
 	mu sync.Mutex
 	// states are the states of the controller objects, by their names.
 	states map[string]*controllerState
-	// stateAdded has an element if a state may have been added since it was read last.
-	stateAdded chan struct{}
 }
 
 // A controller that cannot be started is tried again after firstBackoff. The time doubles with each
@@ -81,11 +79,10 @@ func newReconciler(name string, kind hosted.Kind, api apiClient, dependencies ho
 		drainer:      drainer,
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstBackoff, maxBackoff),
-			workqueue.TypedRateLimitingQueueConfig[string]{Name: name, MetricsProvider: queueMetrics, Clock: queueClock{}}),
+			workqueue.TypedRateLimitingQueueConfig[string]{Name: name, MetricsProvider: queueMetrics}),
 		queueMetrics:     queueMetrics,
 		reconcileMetrics: metrics.NewReconciles(name, workers),
 		states:           map[string]*controllerState{},
-		stateAdded:       make(chan struct{}, 1),
 	}
 	r.scanner = drainer.NewScanner(kind.FinalizerPrefix, r.existing)
 	return r

@@ -8,8 +8,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
 )
 
-// RequestSyncs has the selected parents of a controller synced soon, as far as it runs here, unless they are only to be counted.
-// It returns how many there are, and how many more stay paused.
+// RequestSyncs enqueues the selected parents of a controller, unless they are only to be counted. It returns how many
+// there are, and how many more stay paused.
 func (r *Reconciler) RequestSyncs(name string, selection hosted.Selection, onlyCount bool) (found v1alpha1.ResyncRequestStatus) {
 	if running := r.runningNamed(name); running != nil {
 		parents, paused := running.controller.RequestSyncs(selection, onlyCount)

@@ -59,16 +59,6 @@ func (r *Reconciler) writeStatuses(ctx context.Context) {
 			return
 		}
 		all := r.byStatusAge()
-		if len(all) == 0 { // nothing wakes an idle process
-			ticker.Stop()
-			select {
-			case <-r.stateAdded:
-				ticker.Reset(statusTick)
-			case <-ctx.Done():
-				return
-			}
-			continue
-		}
 		budget := newStatusBudget()
 		// The status of one controller must not wait for hundreds of others.
 		workqueue.ParallelizeUntil(ctx, statusWriters, len(all), func(i int) {

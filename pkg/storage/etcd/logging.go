@@ -21,22 +21,6 @@ const (
 	debugVerbosity = 8
 )
 
-// harmless reports whether a warning or error of etcd means nothing here.
-func harmless(message string) bool {
-	switch message {
-	case "serving client traffic insecurely; this is strongly discouraged!",
-		"Running http and grpc server on single port. This is not recommended for production.":
-		// Only this process can open the socket.
-		return true
-	case "Failed to detect schema version",
-		"Failed to detect storage schema version. Please wait till wal snapshot before upgrading cluster.",
-		"failed to update storage version":
-		// This happens in the first seconds of a new database. etcd tries again.
-		return true
-	}
-	return false
-}
-
 // logBridge is a zap core that writes to klog.
 type logBridge struct {
 	logger klog.Logger
@@ -71,9 +55,6 @@ func (b *logBridge) With(fields []zapcore.Field) zapcore.Core {
 
 // Check adds the core to an entry that is to be written.
 func (b *logBridge) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
-	if entry.Level >= zapcore.WarnLevel && harmless(entry.Message) {
-		entry.Level = zapcore.InfoLevel
-	}
 	if b.Enabled(entry.Level) {
 		return checked.AddCore(entry, b)
 	}

@@ -49,9 +49,6 @@ func TestTheLogOfEtcdBecomesOurs(t *testing.T) {
 			log:       func(l *zap.Logger) { l.Error("serving failed", zap.Error(errors.New("closed"))) },
 			want:      []string{`"level"=4 "msg"="serving failed" "err"="closed"`},
 		},
-		"a private socket without TLS is no warning": {
-			log: func(l *zap.Logger) { l.Warn("serving client traffic insecurely; this is strongly discouraged!") },
-		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

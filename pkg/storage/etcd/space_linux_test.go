@@ -67,7 +67,7 @@ func TestADatabaseThatReachedItsQuotaTakesWritesAgainAfterARestart(t *testing.T)
 		"when objects have been deleted":        {keys: 100_000, deletes: true, quota: 16 * mebi, says: "takes writes again"},
 		"with a larger quota":                   {keys: 100_000, quota: 32 * mebi, says: "Storage takes writes again"},
 		"unless its objects need all of it": {keys: 100_000, quota: 12 * mebi, refuses: true,
-			says: "of the quota of 12 MiB: delete objects"},
+			says: "of the quota of 12 MiB: raise --etcd-quota-backend-bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			config := Config{DataDir: t.TempDir(), QuotaBytes: 16 * mebi}

@@ -26,8 +26,8 @@ const Subresource = "resync"
 // kind is the kind of a request.
 const kind = "ResyncRequest"
 
-// Requester has parents of a controller synced soon, unless they are only to be counted. Its answer has how many there are, and
-// why there may be more. The spec is valid.
+// Requester enqueues the parents of a controller that the spec selects, unless they are only to be counted, and returns
+// how many there are. The spec is valid.
 type Requester func(ctx context.Context, of v1alpha1.ControllerReference, spec *v1alpha1.ResyncRequestSpec, onlyCount bool) (v1alpha1.ResyncRequestStatus, error)
 
 // REST serves the subresource of one kind of controllers.
@@ -86,7 +86,7 @@ func (r *REST) Create(ctx context.Context, name string, obj runtime.Object, vali
 		return nil, live.Unavailable(err)
 	}
 	answered := &metacontroller.ResyncRequest{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: request.Spec}
-	answered.Status = metacontroller.ResyncRequestStatus{Parents: found.Parents, Paused: found.Paused, Notes: append(found.Notes, notes(&found)...)}
+	answered.Status = metacontroller.ResyncRequestStatus{Parents: found.Parents, Paused: found.Paused, Notes: notes(&found)}
 	return answered, nil
 }
 

@@ -47,12 +47,12 @@ func TestRequests(t *testing.T) {
 	}{
 		"have parents synced":     {spec: all, parents: 3, asked: true},
 		"count them in a dry run": {spec: all, parents: 3, options: &metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}, asked: true, onlyCount: true},
-		"say when there are none": {spec: all, asked: true, notes: []string{"a note", "no such parent is known to the controller as it runs"}},
+		"say when there are none": {spec: all, asked: true, notes: []string{"no such parent is known to the controller as it runs"}},
 		"say that one is paused": {spec: all, parents: 2, paused: 1, asked: true, notes: []string{
-			"a note", "1 parent is paused, by its annotation metacontroller.k8s.io/paused or by the controller's spec.paused, and stays so until that is removed",
+			"1 parent is paused, by its annotation metacontroller.k8s.io/paused or by the controller's spec.paused, and stays so until that is removed",
 		}},
 		"say that some are paused": {spec: all, paused: 2, asked: true, notes: []string{
-			"a note", "2 parents are paused, by their annotation metacontroller.k8s.io/paused or by the controller's spec.paused, and stay so until that is removed",
+			"2 parents are paused, by their annotation metacontroller.k8s.io/paused or by the controller's spec.paused, and stay so until that is removed",
 		}},
 		"that say nothing":         {is: apierrors.IsInvalid},
 		"about another controller": {spec: all, name: "other", is: apierrors.IsNotFound},
@@ -67,7 +67,7 @@ func TestRequests(t *testing.T) {
 				if want := (v1alpha1.ControllerReference{Kind: "CompositeController", Name: "web"}); of != want || spec.Parents == nil {
 					t.Errorf("asked for %v of %v", spec, of)
 				}
-				return v1alpha1.ResyncRequestStatus{Parents: test.parents, Paused: test.paused, Notes: []string{"a note"}}, test.fails
+				return v1alpha1.ResyncRequestStatus{Parents: test.parents, Paused: test.paused}, test.fails
 			}
 			of := test.name
 			if of == "" {
@@ -87,12 +87,8 @@ func TestRequests(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			notes := test.notes
-			if notes == nil {
-				notes = []string{"a note"}
-			}
 			status := answered.(*metacontroller.ResyncRequest).Status
-			if status.Parents != test.parents || status.Paused != test.paused || !slices.Equal(status.Notes, notes) {
+			if status.Parents != test.parents || status.Paused != test.paused || !slices.Equal(status.Notes, test.notes) {
 				t.Errorf("answered %+v", status)
 			}
 		})
