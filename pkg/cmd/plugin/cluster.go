@@ -6,6 +6,8 @@ package plugin
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,8 +19,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/client-go/rest"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
-	"k8s.io/kubectl/pkg/util/completion"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/lookup"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
@@ -53,18 +55,49 @@ func newCluster(streams genericiooptions.IOStreams) *cluster {
 // addFlags adds the flags that kubectl has for the cluster, with their completions.
 func (c *cluster) addFlags(command *cobra.Command) {
 	c.configFlags.AddFlags(command.PersistentFlags())
-	completion.SetFactoryForCompletion(c)
-	for flag, names := range map[string]func(toComplete string) []string{
-		"namespace": func(toComplete string) []string { return completion.CompGetResource(c, "namespace", toComplete) },
-		"context":   completion.ListContextsInConfig,
-		"cluster":   completion.ListClustersInConfig,
-		"user":      completion.ListUsersInConfig,
+	for flag, names := range map[string]func() []string{
+		"namespace": func() []string { return c.objectNames("namespaces") },
+		"context":   func() []string { return slices.Sorted(maps.Keys(c.rawConfig().Contexts)) },
+		"cluster":   func() []string { return slices.Sorted(maps.Keys(c.rawConfig().Clusters)) },
+		"user":      func() []string { return slices.Sorted(maps.Keys(c.rawConfig().AuthInfos)) },
 	} {
 		complete := func(_ *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
-			return names(toComplete), cobra.ShellCompDirectiveNoFileComp
+			return startingWith(toComplete, names()), cobra.ShellCompDirectiveNoFileComp
 		}
 		completeFlag(command, flag, complete)
 	}
+}
+
+// rawConfig returns the kubeconfig, for completions; it is empty if it cannot be read.
+func (c *cluster) rawConfig() clientcmdapi.Config {
+	config, err := c.ToRawKubeConfigLoader().RawConfig()
+	if err != nil {
+		cobra.CompErrorln(err.Error())
+	}
+	return config
+}
+
+// objectNames returns the names of the objects of a type, for completions. kubectl's own completions keep their
+// factory in a package variable.
+func (c *cluster) objectNames(resource string) (names []string) {
+	namespace, _, err := c.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		cobra.CompErrorln(err.Error())
+		return nil
+	}
+	found, err := c.NewBuilder().Unstructured().NamespaceParam(namespace).DefaultNamespace().
+		ResourceTypeOrNameArgs(true, resource).ContinueOnError().Flatten().Do().Infos()
+	if err != nil {
+		cobra.CompErrorln(err.Error())
+	}
+	for _, one := range found {
+		names = append(names, one.Name)
+	}
+	return names
+}
+
+func startingWith(prefix string, names []string) []string {
+	return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, prefix) })
 }
 
 // addAllNamespaces adds -A to a command whose default it is.
@@ -146,7 +179,7 @@ func (c *cluster) completeSubjects(
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	for _, rule := range controller.ParentTypes() {
-		names = append(names, completion.CompGetResource(c, rule.GroupResource().String(), toComplete)...)
+		names = append(names, startingWith(toComplete, c.objectNames(rule.GroupResource().String()))...)
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
@@ -156,7 +189,7 @@ func (c *cluster) completeObjects(
 	command *cobra.Command, _ []string, toComplete string,
 ) (names []string, _ cobra.ShellCompDirective) {
 	if of, name, typed := strings.Cut(toComplete, "/"); typed {
-		for _, found := range completion.CompGetResource(c, of, name) {
+		for _, found := range startingWith(name, c.objectNames(of)) {
 			names = append(names, of+"/"+found)
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp
