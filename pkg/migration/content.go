@@ -79,7 +79,8 @@ func keepFields(written *unstructured.Unstructured, full map[string]any) (missin
 	return true, nil
 }
 
-// differingPaths returns the paths of the fields in which two objects differ, in order.
+// differingPaths returns the paths of the fields in which two objects differ, in order. An empty list or map is like
+// none, since the server does not keep it.
 func differingPaths(a, b map[string]any) []string {
 	var paths []string
 	keys := maps.Clone(a)
@@ -92,9 +93,22 @@ func differingPaths(a, b map[string]any) []string {
 			for _, path := range differingPaths(inA, inB) {
 				paths = append(paths, key+"."+path)
 			}
+		case isEmpty(a[key]) && isEmpty(b[key]):
 		case !reflect.DeepEqual(a[key], b[key]):
 			paths = append(paths, key)
 		}
 	}
 	return paths
+}
+
+func isEmpty(value any) bool {
+	switch value := value.(type) {
+	case nil:
+		return true
+	case []any:
+		return len(value) == 0
+	case map[string]any:
+		return len(value) == 0
+	}
+	return false
 }

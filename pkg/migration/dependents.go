@@ -45,7 +45,10 @@ func (m *Migration) dependents(ctx context.Context, all objects) (found []string
 			return nil
 		})
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsMethodNotSupported(err) {
-			return nil, fmt.Errorf("look for %s that belong to controllers: %w", resource.GroupResource(), err)
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			m.say("cannot look for %s that belong to controllers: %s", resource.GroupResource(), err)
 		}
 	}
 	slices.Sort(found)

@@ -6,6 +6,7 @@ package migration
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -77,5 +78,25 @@ func TestFieldsThatADefinitionLacks(t *testing.T) {
 	stored.Object["spec"] = map[string]any{"size": int64(2)}
 	if now := body(content(of)); !reflect.DeepEqual(now, map[string]any{"spec": map[string]any{"size": int64(2)}}) {
 		t.Errorf("after an edit, it comes back as %v", now)
+	}
+}
+
+func TestInWhichFieldsTwoObjectsDiffer(t *testing.T) {
+	for name, test := range map[string]struct {
+		a, b map[string]any
+		want []string
+	}{
+		"the same":              {map[string]any{"spec": map[string]any{"a": "1"}}, map[string]any{"spec": map[string]any{"a": "1"}}, nil},
+		"another value":         {map[string]any{"spec": map[string]any{"a": "1"}}, map[string]any{"spec": map[string]any{"a": "2"}}, []string{"spec.a"}},
+		"one lacks a value":     {map[string]any{"spec": map[string]any{"a": "1"}}, map[string]any{"spec": map[string]any{}}, []string{"spec.a"}},
+		"one has an empty list": {map[string]any{"list": []any{}, "a": "1"}, map[string]any{"a": "1"}, nil},
+		"one has an empty map":  {map[string]any{"a": "1"}, map[string]any{"map": map[string]any{}, "a": "1"}, nil},
+		"a list is empty":       {map[string]any{"list": []any{}}, map[string]any{"list": []any{"a"}}, []string{"list"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := differingPaths(test.a, test.b); !slices.Equal(got, test.want) {
+				t.Errorf("they differ in %v, want %v", got, test.want)
+			}
+		})
 	}
 }
