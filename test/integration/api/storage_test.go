@@ -60,7 +60,7 @@ func TestAnInformerRecoversWhenTheStorageIsLost(t *testing.T) {
 
 	env.KillServer(t)
 	// The Lease belongs to the storage that is lost.
-	env.Kubectl(t, "delete", "lease", "--namespace=metacontroller", "metacontroller")
+	env.Kubectl(t, "delete", "lease", "--namespace=metacontroller", "metacontroller-apiserver")
 	if err := os.RemoveAll(env.Server.DataDir); err != nil {
 		t.Fatal(err)
 	}

@@ -111,7 +111,7 @@ func TestQ21AnotherTypeIsTheHostsToRefuse(t *testing.T) {
 	f.CreateParent("a", object{})
 	f.WaitForConfigMap("a", harness.HasData("value", "1"))
 	f.PatchParent("a", object{"spec": object{"data": []any{"a", "list"}}})
-	env.WaitForEvent(t, f.Namespace, "a", "SyncError", "ConfigMap "+f.Namespace+"/a: data must be an object, not a list")
+	env.WaitForEvent(t, f.Namespace, "a", "SyncError", "cannot unmarshal array into Go struct field ConfigMap.data")
 	f.WaitForConfigMap("a", harness.HasData("value", "1"))
 	f.PatchParent("a", object{"spec": object{"data": object{"value": "2"}}})
 	f.WaitForConfigMap("a", harness.HasData("value", "2"))

@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/leader"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/aggregation"
@@ -151,7 +152,13 @@ func (f *fleet) run(t *testing.T, count, parents int) {
 		fixture := harness.Fixture{T: t, Env: env, Parents: things, Hook: f.hook, Namespace: env.Namespace(f)}
 		spec := fixture.CompositeSpec()
 		spec.Namespaces = []string{fixture.Namespace}
-		fixture.RunComposite(spec)
+		// It goes with the storage of the fleet: when the test ends, no server may be there to delete it.
+		created, err := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers().Create(f.Context(),
+			&v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: harness.Name("test")}, Spec: spec}, metav1.CreateOptions{})
+		if err != nil {
+			f.Fatal(err)
+		}
+		fixture.Controller = harness.Composite(created.Name)
 		for i := range parents {
 			fixture.CreateParent(parentName(i), harness.Object{"value": "0"})
 		}

@@ -83,8 +83,9 @@ func (a *Actor) canBeCreatedAgain(ctx context.Context, step pipeline.Step, inval
 	case err == nil || apierrors.IsAlreadyExists(err):
 		return nil
 	case apierrors.IsInvalid(err):
-		// invalid is not wrapped, so that what the cluster says of both stays one error of the creation.
-		return fmt.Errorf("%s; it was not deleted, since it could not be created again: %w", invalid.Error(), err)
+		// invalid is not wrapped, so that the error is the one about the creation.
+		return fmt.Errorf("it was not deleted, since it could not be created again: %w (nor can it be changed: %s)",
+			err, invalid.Error())
 	default:
 		// err is not wrapped: its reason would be taken for that of the child's own dry run.
 		return fmt.Errorf("%w; whether it could be created again is not known: %s", invalid, err.Error())

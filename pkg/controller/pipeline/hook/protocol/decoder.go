@@ -158,7 +158,7 @@ func (d *Decoder) quote(value []byte) string { return excerpt(d.Redactor.Body(va
 func (d *Decoder) quoteAll(answer []byte) string { return strconv.Quote(d.Show(answer)) }
 
 // Show returns an answer of any form as errors show it. The exception of a traceback comes first,
-// because it tells what happened.
+// because it tells what happened, and then the last calls, because they tell where.
 //
 // Of a long answer, only the beginning is read, unless a secret could be cut there.
 func (d *Decoder) Show(answer []byte) string {
@@ -173,6 +173,9 @@ func (d *Decoder) Show(answer []byte) string {
 	}
 	before, exception := cutException(text)
 	shown := beginning(before, maxShownBytes)
+	if exception != "" {
+		shown = lastCalls(before)
+	}
 	if d.Whole && len(text) <= maxWholeBytes {
 		shown = strings.TrimSpace(text)
 	}

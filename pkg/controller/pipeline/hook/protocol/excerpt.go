@@ -17,6 +17,8 @@ const (
 	// in it.
 	maxShownBytes     = 2048
 	maxExceptionBytes = 1024
+	// maxCallsBytes is the length of what errors quote of the calls of a long traceback, so that an event has room for it.
+	maxCallsBytes = 550
 	// maxWholeBytes is the length up to which errors can quote all of an answer.
 	maxWholeBytes = 16384
 	// maxReadBytes is the length of the part of an answer that is read to show some of it.

@@ -8,6 +8,15 @@ import "strings"
 // tracebackTitle is the line with which Python begins a traceback.
 const tracebackTitle = "Traceback (most recent call last):"
 
+// lastCalls returns a traceback on one line. Of a long one, it returns the end: the most recent calls.
+func lastCalls(traceback string) string {
+	line := fold(traceback)
+	if len(line) <= maxCallsBytes {
+		return line
+	}
+	return "… " + strings.ToValidUTF8(line[len(line)-maxCallsBytes:], "")
+}
+
 // cutException cuts a text with a traceback of Python before the exception, which is at its end. With
 // several tracebacks, the last one counts. The exception is empty if the text has no traceback.
 func cutException(text string) (before, exception string) {
