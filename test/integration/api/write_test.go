@@ -171,7 +171,7 @@ func TestFieldValidation(t *testing.T) {
 		if err := os.WriteFile(file, []byte(manifest(harness.Name("test"), "  nonsense: true")), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		contains(t, env.KubectlError(t, "apply", "--validate=strict", "-f", file), `spec.nonsense: unknown field`)
+		contains(t, env.KubectlError(t, "apply", "--validate=strict", "-f", file), `strict decoding error: unknown field "spec.nonsense"`)
 	})
 	t.Run("warn warns", func(t *testing.T) {
 		out := env.Apply(t, manifest(harness.Name("test"), "  nonsense: true"), "--validate=warn")

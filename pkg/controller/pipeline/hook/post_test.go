@@ -101,7 +101,7 @@ json.decoder.JSONDecodeError: Unterminated string starting at: line 1 column 24 
 
 // The exception tells what happened, and the lines before it tell where.
 func TestTheErrorOfAFailingAnswerBeginsWithItsException(t *testing.T) {
-	const head = `json.decoder.JSONDecodeError: Unterminated string starting at: line 1 column 24 (char 23); … `
+	const head = `json.decoder.JSONDecodeError: Unterminated string starting at: line 1 column 24 (char 23); Traceback (most recent call last): … `
 	const tail = `self.template = json.loads(observed["metadata"]["annotations"][TEMPLATE]) File "/usr/local/lib/python3.11/json/__init__.py", line 346, in loads ` +
 		`return _default_decoder.decode(s) File "/usr/local/lib/python3.11/json/decoder.py", line 337, in decode obj, end = self.raw_decode(s, idx=_w(s, 0).end()) ` +
 		`File "/usr/local/lib/python3.11/json/decoder.py", line 353, in raw_decode obj, end = self.scan_once(s, idx)`

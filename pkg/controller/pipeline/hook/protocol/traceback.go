@@ -14,7 +14,7 @@ func lastCalls(traceback string) string {
 	if len(line) <= maxCallsBytes {
 		return line
 	}
-	return "… " + strings.ToValidUTF8(line[len(line)-maxCallsBytes:], "")
+	return tracebackTitle + " … " + strings.ToValidUTF8(line[len(line)-maxCallsBytes:], "")
 }
 
 // cutException cuts a text with a traceback of Python before the exception, which is at its end. With
