@@ -45,8 +45,7 @@ type ExtraConfig struct {
 	// Live are the kinds whose objects the controllers have in memory.
 	Live metacontrollerrest.Live
 
-	// LeaderProxy passes on what only the process that runs the controllers can answer; nil if there is no other
-	// process.
+	// LeaderProxy forwards the requests that only the leader can answer; nil if this process is the only one.
 	LeaderProxy *LeaderProxy
 
 	// Reviews answers SyncReviews; nil if there is no controller loop.

@@ -155,7 +155,7 @@ func (p *LeaderProxy) pass(w http.ResponseWriter, r *http.Request, address strin
 			return nil
 		},
 		FlushInterval: -1,
-		ErrorLog:      log.New(io.Discard, "", 0), // a leader that ends is no error
+		ErrorLog:      log.New(io.Discard, "", 0), // ErrorHandler reports errors to the client
 		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, why error) {
 			if cause := context.Cause(ctx); cause != nil {
 				why = cause

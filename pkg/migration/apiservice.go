@@ -109,7 +109,7 @@ func (m *Migration) changeAPIService(ctx context.Context, change func(*unstructu
 	return nil
 }
 
-// leadBack has kube-apiserver make the APIService anew, so that the discovery of the group is new, too.
+// leadBack deletes the APIService. kube-apiserver then creates its own, and rebuilds the discovery of the group.
 func (m *Migration) leadBack(ctx context.Context, from apiService) error {
 	if from.exists() && from.GetLabels()[automanagedLabel] != "true" {
 		uid := from.GetUID()

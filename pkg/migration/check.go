@@ -160,7 +160,7 @@ func decisiveFlags() []string {
 	return []string{"apply-strategy", "apply-strategy-ssa-field-manager", "target-label-selector"}
 }
 
-// findServer checks that the server is there. Before that is needed, its absence stands in nobody's way.
+// findServer checks that the server is installed. Unless it is needed, its absence is only a warning.
 func (m *Migration) findServer(ctx context.Context, found *findings, isNeeded bool) error {
 	severity := warns
 	if isNeeded {

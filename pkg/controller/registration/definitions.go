@@ -21,8 +21,8 @@ func definitionResource() schema.GroupVersionResource {
 }
 
 // HidesObjects reports whether an APIService that leads to a server hides the objects of a definition: the definition
-// was there first and serves the same version, and its objects were not moved. A definition that somebody creates
-// later has no say, so that nobody stops the controllers by it.
+// was there first and serves the same version, and its objects were not moved. A definition that is created
+// later does not stop the controllers.
 func HidesObjects(service, definition *unstructured.Unstructured) bool {
 	if service.GetAnnotations()[v1alpha1.MovedAnnotation] == "true" {
 		return false
