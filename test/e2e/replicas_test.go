@@ -32,7 +32,7 @@ func replicas(t *testing.T) {
 
 	run(t, "kubectl apply -k %s", example("immortalcontainer"))
 	until(t, "True", "kubectl get cc immortalcontainer -o jsonpath='{.status.conditions[?(@.type==\"Ready\")].status}'")
-	const holder = "kubectl -n metacontroller get lease metacontroller -o jsonpath={.spec.holderIdentity}"
+	const holder = "kubectl -n metacontroller get lease metacontroller-apiserver -o jsonpath={.spec.holderIdentity}"
 	leader := run(t, holder)
 	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("E2E_KUBECONFIG"))
 	if err != nil {
