@@ -26,11 +26,14 @@ type CompositeRequest struct {
 	Children   map[string]map[string]Object `json:"children"`
 	Related    map[string]map[string]Object `json:"related"`
 	Finalizing bool                         `json:"finalizing"`
-	Trigger    string                       `json:"trigger"`
+	// Trigger is that of the header.
+	Trigger string `json:"-"`
 }
 
 // About implements Request.
 func (r CompositeRequest) About() string { return r.Parent.GetName() }
+
+func (r *CompositeRequest) setTrigger(trigger string) { r.Trigger = trigger }
 
 // DecoratorRequest is what the hooks of a DecoratorController are sent.
 type DecoratorRequest struct {
@@ -41,11 +44,14 @@ type DecoratorRequest struct {
 	// Parent is the target in requests to a customize hook.
 	Parent     unstructured.Unstructured `json:"parent"`
 	Finalizing bool                      `json:"finalizing"`
-	Trigger    string                    `json:"trigger"`
+	// Trigger is that of the header.
+	Trigger string `json:"-"`
 }
 
 // About implements Request.
 func (r DecoratorRequest) About() string { return cmp.Or(r.Object.GetName(), r.Parent.GetName()) }
+
+func (r *DecoratorRequest) setTrigger(trigger string) { r.Trigger = trigger }
 
 // Requests returns the requests about a parent that were sent to a path of a server, oldest first.
 func Requests[R Request](t testing.TB, server *Server, path, about string) []R {

@@ -28,8 +28,14 @@ type Call struct {
 	Peer   string    // address of the caller, another for each connection
 }
 
-// Decode reads the request body into a value.
+// Trigger returns what woke the sync that the call is for.
+func (c Call) Trigger() string { return c.Header.Get("X-Metacontroller-Trigger") }
+
+// Decode reads the request body into a value, and the trigger if it has a place for it.
 func (c Call) Decode(into any) error {
+	if request, ok := into.(interface{ setTrigger(string) }); ok {
+		request.setTrigger(c.Trigger())
+	}
 	if err := json.Unmarshal(c.Body, into); err != nil {
 		return fmt.Errorf("decode the hook request %q: %w", c.Body, err)
 	}

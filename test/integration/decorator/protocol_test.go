@@ -128,9 +128,9 @@ func TestFieldsOfRequests(t *testing.T) {
 	f.DeleteParent("a")
 	f.WaitUntilParentIsGone("a")
 	want := map[string][]string{
-		harness.SyncPath:      {"attachments", "controller", "finalizing", "object", "related", "trigger"},
-		harness.FinalizePath:  {"attachments", "controller", "finalizing", "object", "related", "trigger"},
-		harness.CustomizePath: {"controller", "parent", "trigger"},
+		harness.SyncPath:      {"attachments", "controller", "finalizing", "object", "related"},
+		harness.FinalizePath:  {"attachments", "controller", "finalizing", "object", "related"},
+		harness.CustomizePath: {"controller", "parent"},
 	}
 	seen := map[string]bool{}
 	for _, call := range f.Hook.Calls() {

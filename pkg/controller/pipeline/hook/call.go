@@ -60,7 +60,7 @@ func (w *Webhook) call(ctx context.Context, snapshot *pipeline.Snapshot, q quest
 	etags := w.etagCacheFor(snapshot)
 	began := time.Now()
 	cached := etags.get(parent.UID, began)
-	reply, err := w.post(ctx, posted, cached.etag)
+	reply, err := w.post(ctx, posted, snapshot.Trigger, cached.etag)
 	took := time.Since(began)
 	if err != nil {
 		w.record(ctx, snapshot, began, took, posted.bytes, &reply, nil, err)

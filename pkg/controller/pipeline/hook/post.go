@@ -18,6 +18,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/transport"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/tracing"
 )
@@ -35,10 +36,20 @@ type reply struct {
 	sent        bool
 }
 
+// The headers with what Metacontroller's requests do not say. Fields of the body would be refused by
+// hooks that know no others than those of Metacontroller.
+const (
+	// PreviewHeader marks the calls for previews. Hooks may have effects of their own, which they can
+	// leave out then.
+	PreviewHeader = "X-Metacontroller-Preview"
+	// TriggerHeader says what woke the sync.
+	TriggerHeader = "X-Metacontroller-Trigger"
+)
+
 // post sends the content of the buffer and returns what the hook replies, whatever its status. The
 // deadline covers connecting, sending and reading. The etag is the one of the cached answer; empty
 // if there is none.
-func (w *Webhook) post(ctx context.Context, posted *buffer, etag string) (reply, error) {
+func (w *Webhook) post(ctx context.Context, posted *buffer, trigger pipeline.Trigger, etag string) (reply, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, w.timeout, w.timeoutError)
 	defer cancel()
 	request, err := http.NewRequestWithContext(context.WithValue(ctx, bufferKey{}, posted), http.MethodPost, w.endpoint.String(), posted.reader())
@@ -52,6 +63,9 @@ func (w *Webhook) post(ctx context.Context, posted *buffer, etag string) (reply,
 	credentials := w.transport.Authorize(request)
 	if etag != "" {
 		request.Header.Set("If-None-Match", etag)
+	}
+	if trigger != "" {
+		request.Header.Set(TriggerHeader, string(trigger))
 	}
 	if w.preview != nil {
 		request.Header.Set(PreviewHeader, "true")

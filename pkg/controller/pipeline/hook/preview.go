@@ -10,10 +10,6 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// PreviewHeader marks the calls for previews. Hooks may have effects of their own, which they can leave out
-// then.
-const PreviewHeader = "X-Metacontroller-Preview"
-
 // Preview is how hooks are asked for previews. Its functions may be called concurrently.
 type Preview struct {
 	// Answer returns the answer that is taken for that of the hook. If it returns neither an answer nor
@@ -75,7 +71,7 @@ func (w *Webhook) callForPreview(ctx context.Context, snapshot *pipeline.Snapsho
 	} else {
 		w.logRequest(ctx, call.Request)
 		call.Made = true
-		if reply, err = w.postForPreview(ctx, call.Request); err != nil {
+		if reply, err = w.postForPreview(ctx, call.Request, snapshot.Trigger); err != nil {
 			return w.explain(err)
 		}
 		call.Answer, call.Credentials = reply.body.Bytes(), reply.credentials
@@ -87,9 +83,9 @@ func (w *Webhook) callForPreview(ctx context.Context, snapshot *pipeline.Snapsho
 }
 
 // postForPreview is post with a request that the caller keeps.
-func (w *Webhook) postForPreview(ctx context.Context, request []byte) (reply, error) {
+func (w *Webhook) postForPreview(ctx context.Context, request []byte, trigger pipeline.Trigger) (reply, error) {
 	posted := w.spare.requests.get()
 	defer posted.release()
 	posted.bytes = append(posted.bytes, request...)
-	return w.post(ctx, posted, "")
+	return w.post(ctx, posted, trigger, "")
 }

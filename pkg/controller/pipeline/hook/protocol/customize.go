@@ -25,7 +25,7 @@ func AppendCustomizeRequest(to []byte, snapshot *pipeline.Snapshot) []byte {
 	body = append(body, snapshot.Controller...)
 	body = append(body, `,"parent":`...)
 	body = snapshot.Parent.AppendJSON(body)
-	return appendTrigger(body, snapshot.Trigger)
+	return append(body, '}')
 }
 
 // RelatedRules reads the answer to a customize request.

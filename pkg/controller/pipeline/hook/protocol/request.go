@@ -15,7 +15,8 @@ import (
 )
 
 // AppendRequest appends the body of a sync or finalize request. It copies the bytes of the objects
-// and decodes none.
+// and decodes none. The body has the fields of Metacontroller's requests and no others, because hooks
+// may refuse fields that they do not know.
 func (f Format) AppendRequest(to []byte, version v1alpha1.HookVersion, snapshot *pipeline.Snapshot) []byte {
 	w := requestWriter{
 		body:   slices.Grow(to, requestSize(snapshot)),
@@ -40,17 +41,7 @@ func (f Format) AppendRequest(to []byte, version v1alpha1.HookVersion, snapshot 
 	}
 	w.raw(`},"finalizing":`)
 	w.body = strconv.AppendBool(w.body, snapshot.Finalizing)
-	return appendTrigger(w.body, snapshot.Trigger)
-}
-
-// appendTrigger ends a request with what woke its sync.
-func appendTrigger(body []byte, trigger pipeline.Trigger) []byte {
-	if trigger != "" {
-		body = append(body, `,"trigger":"`...)
-		body = append(body, trigger...)
-		body = append(body, '"')
-	}
-	return append(body, '}')
+	return append(w.body, '}')
 }
 
 // requestSize returns the maximal size of a request in bytes. Only names with characters that JSON

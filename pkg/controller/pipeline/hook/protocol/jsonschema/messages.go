@@ -40,7 +40,6 @@ func Request(kind Kind, version v1alpha1.HookVersion) *Schema {
 		kind.children: reference("groups", "The "+kind.children+" that exist, with a group for each type of the spec. "+keys),
 		"related":     reference("groups", "The objects that the customize hook asked for, with a group for each type. "+keys),
 		"finalizing":  {Type: "boolean", Description: "Whether this is a call of the finalize hook."},
-		"trigger":     trigger(),
 	}, "controller", kind.parent, kind.children, "related", "finalizing")
 	s.Title = fmt.Sprintf("Request to the sync or finalize hook of a %scontroller, version %s", kind.Name, version)
 	return document(s, map[string]*Schema{"object": observed(), "groups": groups()})
@@ -51,14 +50,9 @@ func CustomizeRequest() *Schema {
 	s := object("", map[string]*Schema{
 		"controller": reference("object", "The controller as it is stored."),
 		"parent":     reference("object", "The object whose related objects are asked for."),
-		"trigger":    trigger(),
 	}, "controller", "parent")
 	s.Title = "Request to a customize hook, all versions"
 	return document(s, map[string]*Schema{"object": observed()})
-}
-
-func trigger() *Schema {
-	return &Schema{Type: "string", Description: "What woke the sync, for information: request, parent, child, related, schema, resync or retry."}
 }
 
 // Answer returns the schema of the answers of sync and finalize hooks.
