@@ -10,13 +10,18 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
 // validateResourceRule checks that a rule can name a resource. It does not check whether the host
 // serves it.
 func validateResourceRule(rule *metacontroller.ResourceRule, path *field.Path) field.ErrorList {
 	errs := validateAPIVersion(rule.APIVersion, path.Child("apiVersion"))
-	return append(errs, validateResource(rule.Resource, path.Child("resource"))...)
+	errs = append(errs, validateResource(rule.Resource, path.Child("resource"))...)
+	if len(errs) == 0 && v1alpha1.InMemory(rule.GroupResource()) {
+		errs = append(errs, field.Invalid(path.Child("resource"), rule.Resource, v1alpha1.NotForSyncs))
+	}
+	return errs
 }
 
 func validateAPIVersion(apiVersion string, path *field.Path) field.ErrorList {

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
@@ -97,11 +98,15 @@ func New(client *host.Client, onChange func(group string)) *Discovery {
 }
 
 // Resolve returns the type of a resource, which is named in the plural. If the host does not serve
-// the resource, the error is an *UnknownTypeError. If the host could not be asked, it is an *Error.
+// the resource, the error is an *UnknownTypeError. If the host could not be asked, it is an *Error. Types that are
+// InMemory are refused.
 func (d *Discovery) Resolve(ctx context.Context, apiVersion, resource string) (object.Type, error) {
 	version, err := schema.ParseGroupVersion(apiVersion)
 	if err != nil {
 		return object.Type{}, fmt.Errorf("apiVersion %q: %w", apiVersion, err)
+	}
+	if v1alpha1.InMemory(version.WithResource(resource).GroupResource()) {
+		return object.Type{}, fmt.Errorf("resource %q in apiVersion %q %s", resource, apiVersion, v1alpha1.NotForSyncs)
 	}
 	types := d.cached(version)
 	if types == nil {

@@ -7,12 +7,31 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"k8s.io/client-go/rest"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 )
+
+func TestTypesThatAreServedFromMemoryAreRefused(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("%s is requested", r.URL)
+	}))
+	t.Cleanup(server.Close)
+	client, err := host.NewClient(&rest.Config{Host: server.URL}, "applier")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, resource := range []string{"syncs", "hookcalls", "syncreviews"} {
+		_, err := New(client, func(string) {}).Resolve(t.Context(), "metacontroller.k8s.io/v1alpha1", resource)
+		if err == nil || !strings.Contains(err.Error(), resource) || !strings.Contains(err.Error(), v1alpha1.NotForSyncs) {
+			t.Errorf("the error of %s is %v", resource, err)
+		}
+	}
+}
 
 // Customize hooks choose the versions of related types.
 func TestAVersionDoesNotLeadToAnotherPath(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -202,9 +203,19 @@ func (e *Events) WriteLoop(parent *object.Object, loops []pipeline.WriteLoop, no
 // may be combined with others.
 const maxEvent = 1024 - len(combined)
 
-// record writes an event about an object.
+// record writes an event about an object. About an Event, it writes none: that would be a parent of the
+// controllers that are for Events, too.
 func (e *Events) record(about runtime.Object, of, reason, format string, args ...any) {
+	if parent, ok := about.(*object.Object); ok && isEvent(parent) {
+		return
+	}
 	e.recorder.Event(about, of, reason, text.Shorten(fmt.Sprintf(format, args...), maxEvent))
+}
+
+// isEvent reports whether an object is an Event, of either API group that serves Events.
+func isEvent(of *object.Object) bool {
+	kind := of.GroupVersionKind()
+	return kind.Kind == "Event" && (kind.Group == corev1.GroupName || kind.Group == eventsv1.GroupName)
 }
 
 // OfHook writes an event that a hook has answered, about a parent or a child.

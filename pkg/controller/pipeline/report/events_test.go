@@ -66,6 +66,29 @@ func parent(t *testing.T, name string) *object.Object {
 	return o
 }
 
+// An event about an Event is an Event in turn, about which a controller for Events would have to write the next one.
+func TestNoEventIsWrittenAboutAnEvent(t *testing.T) {
+	e, sent := events(t, EventOptions{QPS: 100, Burst: 100})
+	event := func(apiVersion, name string) *object.Object {
+		const manifest = `{"apiVersion":%q,"kind":"Event","metadata":{"name":%q}}`
+		about, err := object.Parse(fmt.Appendf(nil, manifest, apiVersion, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return about
+	}
+	for _, version := range []string{"v1", "events.k8s.io/v1"} {
+		about := event(version, "first")
+		e.SyncError(about, errors.New("the chat is down"))
+		e.OfHook(about, pipeline.HookEvent{Reason: "Sent", Message: "it was sent"})
+	}
+	e.SyncError(event("calendar.example/v1", "party"), errors.New("the chat is down"))
+	// Events are sent in their order.
+	if first := (<-sent).InvolvedObject; first.Name != "party" {
+		t.Errorf("the first event is about %s %s", first.APIVersion, first.Name)
+	}
+}
+
 func TestEvents(t *testing.T) {
 	// As a lister hands it out: without its kind.
 	controller := &v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: "webs", UID: "c"}}
