@@ -71,6 +71,11 @@ func conferringTypes() []conferring {
 		// Who writes a controller must have the rights that it uses.
 		{metacontroller.Resource("compositecontrollers"), objectOrMetadata, whereItIs, rightsTo(metacontroller.Resource("compositecontrollers"), escalate)},
 		{metacontroller.Resource("decoratorcontrollers"), objectOrMetadata, whereItIs, rightsTo(metacontroller.Resource("decoratorcontrollers"), escalate)},
+		// Who writes a ControllerRevision decides what hooks are shown of a parent.
+		{
+			metacontroller.Resource("controllerrevisions"), objectOrMetadata, whereItIs,
+			rightsTo(metacontroller.Resource("controllerrevisions"), restore),
+		},
 		// The host writes the creator into a request, and who approves requests decides by that. An author
 		// who may approve any request gains nothing by the name of the server.
 		{

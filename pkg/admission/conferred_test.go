@@ -44,6 +44,10 @@ func TestTypesThatConferRights(t *testing.T) {
 			children: []string{"escalate decoratorcontrollers.metacontroller.k8s.io"},
 			targets:  []string{"escalate decoratorcontrollers.metacontroller.k8s.io"},
 		},
+		"controllerrevisions.v1alpha1.metacontroller.k8s.io": {
+			children: []string{"restore controllerrevisions.metacontroller.k8s.io"},
+			targets:  []string{"restore controllerrevisions.metacontroller.k8s.io"},
+		},
 		"certificatesigningrequests.v1.certificates.k8s.io": {
 			children: []string{"update certificatesigningrequests.certificates.k8s.io/approval", "approve signers.certificates.k8s.io"},
 			targets:  []string{"sign signers.certificates.k8s.io"},

@@ -196,6 +196,7 @@ func TestTheRightsToSeeACall(t *testing.T) {
 		many = append(many, fmt.Sprint("n", i))
 	}
 	const controller = "get compositecontrollers.metacontroller.k8s.io  webs"
+	const revisions = "get controllerrevisions.metacontroller.k8s.io ns"
 	for name, test := range map[string]struct {
 		change func(*Call)
 		want   []string
@@ -205,6 +206,14 @@ func TestTheRightsToSeeACall(t *testing.T) {
 		"with related objects": {func(call *Call) {
 			call.Snapshot.Related = []pipeline.Related{related(typeOf("secrets", "Secret", true), "a", "a", "b"), related(typeOf("nodes", "Node", false), "")}
 		}, []string{controller, "get webs ns a", "get pods ns", "get nodes", "get secrets a", "get secrets b", "get nodes"}},
+		"about an earlier revision": {
+			func(call *Call) { call.Snapshot.Revision = "a-1" },
+			[]string{controller, "get webs ns a", revisions, "get pods ns", "get nodes"},
+		},
+		"of a customize hook about an earlier revision": {
+			func(call *Call) { call.Hook, call.Snapshot.Revision = "customize", "a-1" },
+			[]string{controller, "get webs ns a", revisions},
+		},
 		"about a cluster-scoped parent": {func(call *Call) { call.Snapshot.Parent.Namespace = "" }, []string{controller, "get webs  a", "get pods", "get nodes"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -142,6 +142,10 @@ func (c *Controller) required(of *call) []rights.Required {
 		get(rights.Object{GroupResource: controllers, Name: c.of.Name}, "its controller"),
 		get(rights.Object{GroupResource: of.parentType.GroupResource(), Namespace: of.parent.Namespace, Name: of.parent.Name}, "its parent"),
 	}
+	if of.revision != "" {
+		revisions := rights.Object{GroupResource: v1alpha1.Resource("controllerrevisions"), Namespace: c.nameOf(of).Namespace}
+		required = append(required, get(revisions, "its parent as of an earlier revision"))
+	}
 	if of.hook == customizeHook {
 		return required
 	}
