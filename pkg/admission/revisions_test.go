@@ -92,7 +92,8 @@ func TestARefusedRevisionIsExplained(t *testing.T) {
 
 func TestARevisionIsNotWrittenIfTheHostCannotBeAsked(t *testing.T) {
 	err := revisionsPlugin(t, &fakeHost{err: errGone}).Validate(t.Context(), writeOf(jane(), "", revision(), nil), nil)
-	if !apierrors.IsServiceUnavailable(err) || apierrors.ReasonForError(err) == "" || !strings.Contains(err.Error(), errGone.Error()) {
+	_, triesAgain := apierrors.SuggestsClientDelay(err)
+	if !apierrors.IsServiceUnavailable(err) || !triesAgain || !strings.Contains(err.Error(), errGone.Error()) {
 		t.Errorf("error is %v, want status %d", err, http.StatusServiceUnavailable)
 	}
 }

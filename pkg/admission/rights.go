@@ -11,6 +11,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/warning"
@@ -24,6 +25,9 @@ const RightsPlugin = "ControllerRights"
 // rightsTimeout bounds how long the host may take for all reviews. It is shorter than the deadline
 // of a request, so that the user gets an error that names the reason.
 const rightsTimeout = 10 * time.Second
+
+// retryAfterSeconds is when a client tries a request again about which the host could not be asked.
+const retryAfterSeconds = 1
 
 // Rights refuses to create a controller that may do what its author may not. Who changes the spec of a
 // controller is its author from then on, whatever the change is.
@@ -89,8 +93,11 @@ func askHost[T any](ctx context.Context, request admission.Attributes, what stri
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
-	return answer, apierrors.NewServiceUnavailable(fmt.Sprintf("%s %q: the cluster cannot be asked whether user %q %s: %v; try again",
+	unavailable := apierrors.NewServiceUnavailable(fmt.Sprintf(
+		"%s %q: the cluster cannot be asked whether user %q %s: %v; try again",
 		request.GetResource().GroupResource(), request.GetName(), request.GetUserInfo().GetName(), what, err))
+	unavailable.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: retryAfterSeconds}
+	return answer, unavailable
 }
 
 // missing returns the rights that a controller requires and its author does not have. It returns none

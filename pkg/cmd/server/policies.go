@@ -162,7 +162,9 @@ func (a *awaitedAPI) isServed(ctx context.Context) (bool, error) {
 	served, err := a.look(ctx)
 	switch {
 	case err != nil && !a.isKnown:
-		return false, apierrors.NewServiceUnavailable(err.Error())
+		unavailable := apierrors.NewServiceUnavailable(err.Error())
+		unavailable.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: 1}
+		return false, unavailable
 	case err != nil:
 		klog.FromContext(ctx).Error(err, "Failed to look for an API of the cluster again")
 		return false, nil

@@ -101,7 +101,8 @@ func TestRequestsAreRefusedUntilItIsKnownWhichRulesTheHostHas(t *testing.T) {
 	if err := api.ValidateInitialization(); err != nil {
 		t.Fatal(err)
 	}
-	if served, err := api.isServed(t.Context()); served || !apierrors.IsServiceUnavailable(err) {
+	served, err := api.isServed(t.Context())
+	if _, triesAgain := apierrors.SuggestsClientDelay(err); served || !apierrors.IsServiceUnavailable(err) || !triesAgain {
 		t.Errorf("served is %t, error %v, want one that the client tries again after", served, err)
 	}
 	host.err, host.upgraded = nil, true

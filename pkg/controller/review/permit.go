@@ -123,6 +123,6 @@ func (p *permit) refusal(missing []rights.Required) error {
 }
 
 func (p *permit) unavailable(err error) error {
-	return apierrors.NewServiceUnavailable(fmt.Sprintf("the cluster cannot be asked whether user %q may see the review of %s %s: %v; try again",
-		p.author.Name, p.controller.Kind, p.controller.Name, err))
+	return unavailable(fmt.Sprintf("the cluster cannot be asked whether user %q may see the review of %s %s: %v; "+
+		"try again", p.author.Name, p.controller.Kind, p.controller.Name, err))
 }

@@ -4,6 +4,7 @@
 package review
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -73,6 +74,15 @@ func TestWhatTheClusterIsAsked(t *testing.T) {
 				t.Errorf("asked (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestAReviewIsTriedAgainIfTheClusterCannotBeAsked(t *testing.T) {
+	of := v1alpha1.SyncReviewController{Kind: "CompositeController", Name: "webs"}
+	p := newPermit(&cluster{err: errors.New("gone")}, rights.User{Name: "jane"}, of)
+	err := p.check(t.Context(), []rights.Required{get("pods", "shop")})
+	if _, triesAgain := apierrors.SuggestsClientDelay(err); !apierrors.IsServiceUnavailable(err) || !triesAgain {
+		t.Errorf("error is %v, want one that the client tries again after", err)
 	}
 }
 

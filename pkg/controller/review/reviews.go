@@ -11,6 +11,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
@@ -125,6 +126,13 @@ func (r *Reviews) enter(user string) error {
 		return nil
 	}
 	return apierrors.NewTooManyRequests(whose+" being answered, try again later", int(retryAfter.Seconds()))
+}
+
+// unavailable returns the error of a review that the cluster keeps from being answered. It says when to try again.
+func unavailable(text string) error {
+	err := apierrors.NewServiceUnavailable(text)
+	err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: int32(retryAfter.Seconds())}
+	return err
 }
 
 func (r *Reviews) leave(user string) {

@@ -25,6 +25,8 @@ import (
 // notes what it was asked, which may be several things at once.
 type cluster struct {
 	rules []string
+	// err is why it cannot be asked.
+	err error
 
 	mu    sync.Mutex
 	asked []string
@@ -45,7 +47,7 @@ func (c *cluster) Create(_ context.Context, review *authorizationv1.SubjectAcces
 			answered.Status.Allowed = true
 		}
 	}
-	return answered, nil
+	return answered, c.err
 }
 
 func TestReviewsAreBoundedInNumber(t *testing.T) {

@@ -84,7 +84,7 @@ func (s *subject) filled(ctx context.Context, running *hosted.Controller) error 
 // cannotRun returns why a controller cannot preview anything as an error of the API.
 func cannotRun(ctx context.Context, of hosted.ControllerObject, kind string, err error) error {
 	if _, ok := errors.AsType[*discovery.Error](err); ok {
-		return apierrors.NewServiceUnavailable(err.Error())
+		return unavailable(err.Error())
 	}
 	if ctx.Err() != nil {
 		return apierrors.NewTimeoutError(err.Error(), int(retryAfter.Seconds()))
