@@ -21,7 +21,7 @@ type UnknownField struct {
 
 // UnknownFields returns the fields of a JSON value that its type does not have, so that the host drops
 // them. Of a field that is unknown as a whole, it does not return the fields below. Of a field that is
-// unknown in several items of a list, it returns the first.
+// unknown in several items of a list, it returns the first. Of very many, it returns the first ones.
 func (t *Type) UnknownFields(value []byte) []UnknownField {
 	if t == nil || t.hasAllFields(value) {
 		return nil
@@ -29,11 +29,17 @@ func (t *Type) UnknownFields(value []byte) []UnknownField {
 	return t.searchUnknown(value)
 }
 
+// maxUnknown is how many unknown fields of one value are found. They are kept as long as the value is.
+const maxUnknown = 20
+
 func (t *Type) searchUnknown(value []byte) (unknown []UnknownField) {
 	found := map[string]bool{}
 	// What was found before the value turns out to be no JSON is right all the same.
 	_ = object.Walk(value, t, func(of *Type, name []byte, path func() string) (*Type, bool) {
 		if of.lacks(name) {
+			if len(unknown) >= maxUnknown {
+				return nil, false
+			}
 			at := path()
 			if place := WithoutIndexes(at); !found[place] {
 				found[place] = true

@@ -16,7 +16,7 @@ import (
 const minQueryValueBytes = 8
 
 // addAddresses adds what is secret in the addresses of the hooks of a controller.
-func (v secretValues) addAddresses(controller []byte) {
+func (v *secretValues) addAddresses(controller []byte) {
 	hooks := object.Lookup(controller, "spec", "hooks")
 	if len(hooks) == 0 || hooks[0] != '{' {
 		return
@@ -33,7 +33,7 @@ func (v secretValues) addAddresses(controller []byte) {
 
 // addAddress adds the user name with the password, as they are written and as they are sent, the query,
 // and by itself each password and each key in the query.
-func (v secretValues) addAddress(address string) {
+func (v *secretValues) addAddress(address string) {
 	parsed, err := url.Parse(address)
 	if err != nil {
 		return // such a hook is never called
@@ -41,19 +41,19 @@ func (v secretValues) addAddress(address string) {
 	if user := parsed.User; user != nil {
 		if _, rest, found := strings.Cut(address, "://"); found {
 			if at := strings.LastIndex(rest[:len(rest)-len(afterAuthority(rest))], "@"); at >= 0 {
-				v.addForms(rest[:at+1])
+				v.add(rest[:at+1])
 			}
 		}
 		if password, set := user.Password(); set {
-			v.addForms(password)
-			v.addForms(base64.StdEncoding.EncodeToString([]byte(user.Username() + ":" + password)))
+			v.add(password)
+			v.add(base64.StdEncoding.EncodeToString([]byte(user.Username() + ":" + password)))
 		}
 	}
-	v.addForms(parsed.RawQuery)
+	v.add(parsed.RawQuery)
 	for _, values := range parsed.Query() {
 		for _, value := range values {
 			if len(value) >= minQueryValueBytes {
-				v.addForms(value)
+				v.add(value)
 			}
 		}
 	}

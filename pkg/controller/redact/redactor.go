@@ -6,6 +6,7 @@ package redact
 import (
 	"bytes"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -32,69 +33,117 @@ type Redactor struct {
 	// Controller is the controller in the request, for a request that is not whole; nil for one that is.
 	Controller []byte
 
-	values *strings.Replacer // nil before a text was to be shown
-	forms  []string          // what values replaces
-	// tooMuch is true if not all values were collected.
-	tooMuch bool
+	// secret is nil before a text was to be shown.
+	secret *secretValues
+	// blanks blanks the secret values that are in the texts to show now.
+	blanks *strings.Replacer
 }
 
-// maxForms is the maximum number of forms of secret values that are searched for. A text takes seconds with
-// more, and a hook decides how many Secrets there are.
-const maxForms = 50_000
+const (
+	// maxSearchedBytes limits the request and the answer in which values of Secrets are searched for, because a hook
+	// decides how many Secrets there are, and the search must not cost much more than the call.
+	maxSearchedBytes = 8 << 20
+	// maxTextBytes and maxBodyBytes limit a text and a body of which more than the beginning is shown.
+	maxTextBytes = 32 << 10
+	maxBodyBytes = 1 << 20
+	// maxDepth limits how deep in a body values are searched for and shown. Each level is read once more.
+	maxDepth = 48
+)
 
 // Body returns a request or an answer as it may be shown. JSON stays JSON: the values of Secrets in
 // it are blanked wherever they are. In other texts that mention Secrets, the values of all quoted
 // keys are blanked, too, because one of them may be of a Secret that cannot be read.
 func (r *Redactor) Body(body []byte) string {
-	switch body = bytes.TrimSpace(body); {
-	case r.MayShowSecrets() && r.isTooMuch():
+	body = bytes.TrimSpace(body)
+	if r.isTooMuch() || len(body) > maxBodyBytes && r.MayShowSecrets() || !r.search(appendTexts(nil, body, r.secret)) {
 		return strconv.Quote(NotShown)
-	case isJSON(body):
-		return string(r.appendValue(nil, body, false))
 	}
-	return r.text(string(body))
+	if isJSON(body) {
+		return string(r.appendValue(nil, body, false, 0))
+	}
+	return r.text(string(body), 0)
 }
 
 // Values returns a text in which the secret values are blanked. It returns NotShown if there are too many of
-// them to search for.
-func (r *Redactor) Values(text string) string {
-	switch {
-	case text == "":
-		return ""
-	case r.isTooMuch():
-		return NotShown
+// them to search for, and the beginning of a text that is very long.
+func (r *Redactor) Values(text string) string { return r.Each([]string{text})[0] }
+
+// Each returns texts as Values does. One search for all of them costs less than one for each.
+func (r *Redactor) Each(texts []string) []string {
+	shown := slices.Clone(texts)
+	var searched []string
+	for i, text := range texts {
+		switch {
+		case text == "":
+		case r.isTooMuch() || len(text) > maxTextBytes && r.MayShowSecrets():
+			shown[i] = NotShown
+		case len(text) > maxTextBytes:
+			shown[i] = r.Beginning([]byte(text[:maxTextBytes]))
+		default:
+			searched = append(searched, text)
+		}
 	}
-	return r.values.Replace(text)
+	if len(searched) == 0 {
+		return shown
+	}
+	found := r.search([]byte(strings.Join(searched, "\n")))
+	for i, text := range texts {
+		switch {
+		case shown[i] != text || text == "":
+		case found:
+			shown[i] = r.blanks.Replace(text)
+		default:
+			shown[i] = NotShown
+		}
+	}
+	return shown
 }
 
 // isTooMuch reports whether there are too many values to search for. It collects them first.
 func (r *Redactor) isTooMuch() bool {
-	if r.values == nil {
-		found := secretValues{}
-		found.addBody(r.Request)
-		found.addBody(r.Answer)
+	if r.secret == nil {
+		r.secret = &secretValues{}
+		if r.MayShowSecrets() {
+			r.secret.tooMuch = len(r.Request)+len(r.Answer) > maxSearchedBytes
+			r.secret.addBody(r.Request, 0)
+			r.secret.addBody(r.Answer, 0)
+		}
 		if r.Controller == nil {
 			r.Controller = object.Lookup(r.Request, "controller")
 		}
-		found.addAddresses(r.Controller)
+		r.secret.addAddresses(r.Controller)
 		for _, credential := range r.Credentials {
-			found.addForms(credential)
+			r.secret.add(credential)
 		}
-		r.tooMuch = len(found) >= maxForms
-		r.forms = found.all(r.Credentials)
-		r.values = replacer(r.forms)
 	}
-	return r.tooMuch
+	return r.secret.tooMuch
+}
+
+// search finds the secret values that are in the texts to show now. It returns false if there may be too many.
+func (r *Redactor) search(texts []byte) bool {
+	forms, complete := r.secret.formsIn(texts)
+	r.blanks = replacer(append(forms, r.Credentials...))
+	return complete
+}
+
+// HidesNothing reports whether nothing in a text can be secret.
+func (r *Redactor) HidesNothing() bool {
+	return !r.isTooMuch() && len(r.secret.values)+len(r.Credentials) == 0
 }
 
 // Beginning returns the beginning of a body, of which the rest is not known, as it may be shown. There must
 // be no Secrets in the whole body. What may be the beginning of a credential is left out at the end.
 func (r *Redactor) Beginning(body []byte) string {
-	text := r.Values(string(body))
-	for _, form := range r.forms {
-		for length := min(len(form)-1, len(text)); length > 0; length-- {
-			if strings.HasSuffix(text, form[:length]) {
-				return text[:len(text)-length]
+	if r.isTooMuch() || !r.search(body) {
+		return NotShown
+	}
+	text := r.blanks.Replace(string(body))
+	for _, value := range append(slices.Clone(r.secret.values), r.Credentials...) {
+		for form := range formsOf(value) {
+			for length := min(len(form)-1, len(text)); length > 0; length-- {
+				if strings.HasSuffix(text, form[:length]) {
+					return text[:len(text)-length]
+				}
 			}
 		}
 	}
@@ -118,32 +167,35 @@ func isJSON(body []byte) bool {
 
 // appendValue appends a JSON value as it may be shown. Inside a list of Secrets, the items are
 // Secrets whatever their kind.
-func (r *Redactor) appendValue(to, raw []byte, isSecret bool) []byte {
+func (r *Redactor) appendValue(to, raw []byte, isSecret bool, depth int) []byte {
+	if depth > maxDepth {
+		return appendQuote(to, NotShown)
+	}
 	switch raw[0] {
 	case '{':
-		return r.appendObject(to, raw, isSecret)
+		return r.appendObject(to, raw, isSecret, depth)
 	case '[':
 		to = append(to, '[')
 		_ = object.Elements(raw, func(index int, element []byte) error {
 			if index > 0 {
 				to = append(to, ',')
 			}
-			to = r.appendValue(to, element, isSecret)
+			to = r.appendValue(to, element, isSecret, depth+1)
 			return nil
 		})
 		return append(to, ']')
 	case '"':
 		text := unquote(raw)
-		if shown := r.text(text); shown != text {
+		if shown := r.text(text, depth+1); shown != text {
 			return appendQuote(to, shown)
 		}
 		return append(to, raw...)
 	default:
-		return append(to, r.Values(string(raw))...)
+		return append(to, r.blanks.Replace(string(raw))...)
 	}
 }
 
-func (r *Redactor) appendObject(to, raw []byte, isSecret bool) []byte {
+func (r *Redactor) appendObject(to, raw []byte, isSecret bool, depth int) []byte {
 	kind := kindOf(raw)
 	isSecret = isSecret || kind == secretKind
 	to = append(to, '{')
@@ -152,11 +204,11 @@ func (r *Redactor) appendObject(to, raw []byte, isSecret bool) []byte {
 		if len(to) > start {
 			to = append(to, ',')
 		}
-		to = append(appendQuote(to, r.Values(name)), ':')
+		to = append(appendQuote(to, r.blanks.Replace(name)), ':')
 		if isSecret && isSecretField(name) {
 			to = appendBlanked(to, value)
 		} else {
-			to = r.appendValue(to, value, kind == secretListKind && name == "items")
+			to = r.appendValue(to, value, kind == secretListKind && name == "items", depth+1)
 		}
 		return nil
 	})
@@ -192,18 +244,18 @@ var (
 )
 
 // text returns a text as it may be shown.
-func (r *Redactor) text(text string) string {
+func (r *Redactor) text(text string, depth int) string {
 	if MentionsSecret([]byte(text)) {
 		switch trimmed := []byte(strings.TrimSpace(text)); {
 		case isComposite(trimmed) && isJSON(trimmed):
-			text = string(r.appendValue(nil, trimmed, false))
+			text = string(r.appendValue(nil, trimmed, false, depth))
 		case manifest.MatchString(text) && manifestData.MatchString(text):
 			return NotShown
 		default:
 			text = quotedKeys.ReplaceAllString(text, "${1}${2}${3}"+blank)
 		}
 	}
-	return r.Values(text)
+	return r.blanks.Replace(text)
 }
 
 // isComposite reports whether a text begins like a JSON object or list.

@@ -6,6 +6,9 @@ package redact
 import (
 	"encoding/json"
 	"fmt"
+	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -66,23 +69,78 @@ func TestWhatIsShownOfABody(t *testing.T) {
 }
 
 // The hook decides how many Secrets there are, and each line of one is secret.
-func TestNothingIsShownIfThereAreTooManySecrets(t *testing.T) {
-	lines := &strings.Builder{}
-	for i := range maxForms {
-		fmt.Fprintf(lines, "line %d\n", i)
+func TestTheSearchForSecretsIsBounded(t *testing.T) {
+	lines := func(format string, count int) []byte {
+		text := &strings.Builder{}
+		for i := range count {
+			fmt.Fprintf(text, format+"\n", i)
+		}
+		answer, err := json.Marshal(map[string]any{"kind": "Secret", "stringData": map[string]string{"a": text.String()}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer
 	}
-	answer, err := json.Marshal(map[string]any{"kind": "Secret", "stringData": map[string]string{"a": lines.String()}})
+	long := append(lines("line%d", 1), strings.Repeat(" ", maxSearchedBytes)...)
+	tooLong := strings.Repeat("no ", maxBodyBytes)
+	deep := strings.Repeat(`{"a":`, 5000) + `"Secret"` + strings.Repeat(`}`, 5000)
+	for name, test := range map[string]struct {
+		request      []byte
+		text, want   string
+		maxAllocated uint64
+	}{
+		"many lines":                              {lines("line%d", 50_000), "no line49999 here", "no xxxxx here", 10 << 20},
+		"many lines, of which the text has none":  {lines("line%d", 50_000), "it failed", "it failed", 10 << 20},
+		"many lines with something to escape":     {lines(`"%d"`, 5_000), `no "4999" here`, "no xxxxx here", 20 << 20},
+		"too many lines with something to escape": {lines(`"%d"`, 50_000), "it failed", NotShown, 30 << 20},
+		"too many lines":                          {lines("line%d", 150_000), "it failed", NotShown, 20 << 20},
+		"too many bytes":                          {long, "it failed", NotShown, 1 << 20},
+		"too deep a request":                      {[]byte(deep), "it failed", NotShown, 1 << 20},
+		"a long text":                             {lines("line%d", 20), tooLong, NotShown, 8 << 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			r := Redactor{Request: test.request}
+			got := r.Values(test.text)
+			runtime.ReadMemStats(&after)
+			if got != test.want {
+				t.Errorf("shown is %.80q, want %q", got, test.want)
+			}
+			if allocated := after.TotalAlloc - before.TotalAlloc; allocated > test.maxAllocated {
+				t.Errorf("it has allocated %d bytes, want %d at most", allocated, test.maxAllocated)
+			}
+			wantBody := test.want
+			if body := r.Body([]byte(test.text)); body != wantBody && body != strconv.Quote(wantBody) {
+				t.Errorf("of a body is shown %q", body)
+			}
+		})
+	}
+}
+
+func TestDeepValuesAreNotShown(t *testing.T) {
+	deep := strings.Repeat(`[`, maxDepth+2) + `"hunter2"` + strings.Repeat(`]`, maxDepth+2)
+	if got := (&Redactor{}).Body([]byte(deep)); strings.Contains(got, "hunter2") || !json.Valid([]byte(got)) {
+		t.Errorf("shown is %q", got)
+	}
+}
+
+func TestManyValuesAreBlankedWhereverABodyQuotesThem(t *testing.T) {
+	values := map[string]string{}
+	for i := range 100 {
+		values[fmt.Sprint("key", i)] = fmt.Sprintf("pass\"wörd<%d>", i)
+	}
+	request, err := json.Marshal(map[string]any{"kind": "Secret", "stringData": values})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := Redactor{Answer: answer}
-	if got := r.Values("line 49999"); got != NotShown {
-		t.Errorf("of a text is shown %q", got)
+	inner, _ := json.Marshal(map[string]string{"a": values["key7"]})
+	answer, _ := json.Marshal(map[string]any{"b": string(inner), values["key8"]: []string{"x " + values["key9"]}})
+	r := Redactor{Request: request, Answer: answer}
+	if got, want := r.Body(answer), `{"b":"{\"a\":\"xxxxx\"}","xxxxx":["x xxxxx"]}`; got != want {
+		t.Errorf("shown is %s, want %s", got, want)
 	}
-	if got := r.Body(answer); got != `"`+NotShown+`"` {
-		t.Errorf("of the answer is shown %q", got)
-	}
-	if len(r.forms) > maxForms+20 {
-		t.Errorf("it searches for %d forms", len(r.forms))
+	if got := r.Each([]string{"", values["key1"], "fine"}); !slices.Equal(got, []string{"", "xxxxx", "fine"}) {
+		t.Errorf("shown is %q", got)
 	}
 }

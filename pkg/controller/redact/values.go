@@ -5,15 +5,10 @@ package redact
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/base64"
-	stdjson "encoding/json"
-	"html"
-	"maps"
-	"net/url"
-	"slices"
-	"strconv"
+	"iter"
 	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -24,37 +19,46 @@ import (
 // found everywhere.
 const minSecretBytes = 4
 
-// secretValues are the values of the Secrets in bodies, as they may occur in a text.
-type secretValues map[string]struct{}
+// maxValues limits how many values are searched for in a text.
+const maxValues = 100_000
+
+// secretValues are the values of the Secrets in bodies, whole and in parts.
+type secretValues struct {
+	values []string
+	// tooMuch is true if not all values were collected.
+	tooMuch bool
+}
 
 // addBody adds the values of the Secrets in a body. In a body that is no JSON, it reads as far as
 // there is some, and takes all data for that of Secrets.
-func (v secretValues) addBody(body []byte) {
+func (v *secretValues) addBody(body []byte, depth int) {
 	switch body = bytes.TrimSpace(body); {
-	case !MentionsSecret(body):
+	case v.tooMuch || !MentionsSecret(body):
 	case isJSON(body):
-		v.addValue(body, false)
+		v.addValue(body, false, depth)
 	default:
 		v.addBroken(body)
 	}
 }
 
-func (v secretValues) addValue(raw []byte, isSecret bool) {
+func (v *secretValues) addValue(raw []byte, isSecret bool, depth int) {
+	if v.tooMuch = v.tooMuch || depth > maxDepth; v.tooMuch {
+		return
+	}
 	switch raw[0] {
 	case '{':
-		kind := kindOf(raw)
-		isSecret = isSecret || kind == secretKind
+		kind := sync.OnceValue(func() string { return kindOf(raw) })
 		_ = object.Members(raw, func(name string, value []byte) error {
-			if isSecret && isSecretField(name) {
+			if isSecretField(name) && (isSecret || kind() == secretKind) {
 				v.addData(value, name == "data")
 			} else {
-				v.addValue(value, kind == secretListKind && name == "items")
+				v.addValue(value, name == "items" && kind() == secretListKind, depth+1)
 			}
 			return nil
 		})
 	case '[':
 		_ = object.Elements(raw, func(_ int, element []byte) error {
-			v.addValue(element, isSecret)
+			v.addValue(element, isSecret, depth+1)
 			return nil
 		})
 	case '"': // such as the last applied configuration in an annotation
@@ -62,31 +66,22 @@ func (v secretValues) addValue(raw []byte, isSecret bool) {
 			return
 		}
 		if text := bytes.TrimSpace([]byte(unquote(raw))); isComposite(text) {
-			v.addBody(text)
+			v.addBody(text, depth+1)
 		}
 	}
 }
 
 // addData adds the values of the data of a Secret.
-func (v secretValues) addData(data []byte, encoded bool) {
-	switch data[0] {
-	case '"':
-		v.add(unquote(data), encoded)
-	case '[':
-		_ = object.Elements(data, func(_ int, element []byte) error {
-			v.addData(element, encoded)
-			return nil
-		})
-	case '{':
-		_ = object.Members(data, func(_ string, value []byte) error {
-			v.addData(value, encoded)
-			return nil
-		})
+func (v *secretValues) addData(data []byte, encoded bool) {
+	for text, isName := range textsIn(data) {
+		if !isName {
+			v.addText(text, encoded)
+		}
 	}
 }
 
-func (v secretValues) addBroken(body []byte) {
-	decoder := jsontext.NewDecoder(bytes.NewReader(body), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+func (v *secretValues) addBroken(body []byte) {
+	decoder := tokensOf(body)
 	for {
 		token, err := decoder.ReadToken()
 		if err != nil {
@@ -96,14 +91,14 @@ func (v secretValues) addBroken(body []byte) {
 			continue // it is no text, or it is a name
 		}
 		if field := decoder.StackPointer().Parent().LastToken(); isSecretField(field) {
-			v.add(token.String(), field == "data")
+			v.addText(token.String(), field == "data")
 		}
 	}
 }
 
-// add adds a value. Of a value of several lines, each line is secret, and of a line that is a
+// addText adds a value. Of a value of several lines, each line is secret, and of a line that is a
 // setting, what is set.
-func (v secretValues) add(value string, encoded bool) {
+func (v *secretValues) addText(value string, encoded bool) {
 	v.addPlain(value)
 	if !encoded {
 		return
@@ -113,77 +108,61 @@ func (v secretValues) add(value string, encoded bool) {
 	}
 }
 
-func (v secretValues) addPlain(value string) {
-	v.addForms(value)
+func (v *secretValues) addPlain(value string) {
+	v.add(value)
 	trimmed := strings.TrimSpace(value)
-	v.addForms(trimmed)
+	v.add(trimmed)
 	if isComposite([]byte(trimmed)) && isJSON([]byte(trimmed)) {
 		v.addTexts([]byte(trimmed))
 		return
 	}
 	for line := range strings.Lines(trimmed) {
 		line = strings.TrimSpace(line)
-		v.addForms(line)
+		v.add(line)
 		if _, setting, found := strings.Cut(line, "="); found {
-			v.addForms(strings.Trim(setting, ` "'`))
+			v.add(strings.Trim(setting, ` "'`))
 		}
 		if _, setting, found := strings.Cut(line, ": "); found {
-			v.addForms(strings.Trim(setting, ` "'`))
+			v.add(strings.Trim(setting, ` "'`))
 		}
 	}
 }
 
 // addTexts adds the texts in a value that is JSON itself, such as the credentials of a registry.
-func (v secretValues) addTexts(raw []byte) {
-	switch raw[0] {
-	case '{':
-		_ = object.Members(raw, func(_ string, value []byte) error { v.addTexts(value); return nil })
-	case '[':
-		_ = object.Elements(raw, func(_ int, element []byte) error { v.addTexts(element); return nil })
-	case '"':
-		v.addForms(unquote(raw))
+func (v *secretValues) addTexts(raw []byte) {
+	for text, isName := range textsIn(raw) {
+		if !isName {
+			v.add(text)
+		}
 	}
 }
 
-// addForms adds the forms in which a text may quote a value.
-func (v secretValues) addForms(value string) {
-	if len(value) < minSecretBytes || len(v) >= maxForms {
+func tokensOf(raw []byte) *jsontext.Decoder {
+	return jsontext.NewDecoder(bytes.NewReader(raw), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+}
+
+// textsIn returns the texts in a JSON value, and for each whether it is the name of a field.
+func textsIn(raw []byte) iter.Seq2[string, bool] {
+	return func(yield func(string, bool) bool) {
+		decoder := tokensOf(raw)
+		for {
+			token, err := decoder.ReadToken()
+			if err != nil {
+				return
+			}
+			kind, length := decoder.StackIndex(decoder.StackDepth())
+			if token.Kind() == '"' && !yield(token.String(), kind == '{' && length%2 == 1) {
+				return
+			}
+		}
+	}
+}
+
+// add adds a value that is secret as it is.
+func (v *secretValues) add(value string) {
+	if len(value) < minSecretBytes || v.tooMuch || len(v.values) > 0 && v.values[len(v.values)-1] == value {
 		return
 	}
-	quoted, _ := stdjson.Marshal(value) // a string can always be marshaled
-	raw := []byte(value)
-	for _, form := range []string{
-		value,
-		withoutQuotes(string(quoted)),
-		withoutQuotes(string(appendQuote(nil, value))),
-		withoutQuotes(strconv.Quote(value)),
-		withoutQuotes(strconv.QuoteToASCII(value)),
-		strings.ReplaceAll(withoutQuotes(strconv.Quote(value)), `\"`, `"`),
-		html.EscapeString(value),
-		url.QueryEscape(value),
-		url.PathEscape(value),
-		base64.RawStdEncoding.EncodeToString(raw),
-		base64.RawURLEncoding.EncodeToString(raw),
-	} {
-		v[form] = struct{}{}
-	}
-}
-
-func withoutQuotes(text string) string { return text[1 : len(text)-1] }
-
-// all returns the values, and the credentials of whatever length, the longest ones first.
-func (v secretValues) all(credentials []string) []string {
-	all := slices.Collect(maps.Keys(v))
-	all = append(all, credentials...)
-	slices.SortFunc(all, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b)) }) // a long value may contain a short one
-	return all
-}
-
-// replacer returns what blanks texts.
-func replacer(all []string) *strings.Replacer {
-	pairs := make([]string, 0, 2*len(all))
-	for _, value := range all {
-		pairs = append(pairs, value, blank)
-	}
-	return strings.NewReplacer(pairs...)
+	v.values = append(v.values, value)
+	v.tooMuch = len(v.values) >= maxValues
 }

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -21,6 +22,8 @@ import (
 type fieldWarnings struct {
 	fields []*warnedField
 	byName map[fieldOfKind]*warnedField
+	// isCut is true if there are more fields.
+	isCut bool
 }
 
 type fieldOfKind struct {
@@ -85,6 +88,10 @@ func (w *fieldWarnings) add(of object.Key, fields []openapi.UnknownField, conseq
 			known.objects.more++
 			continue
 		}
+		if len(w.fields) >= maxKeptFields {
+			w.isCut = true
+			continue
+		}
 		if w.byName == nil {
 			w.byName = map[fieldOfKind]*warnedField{}
 		}
@@ -93,8 +100,12 @@ func (w *fieldWarnings) add(of object.Key, fields []openapi.UnknownField, conseq
 	}
 }
 
-// maxUnknownFields is the maximum number of unknown fields of one plan that have a warning each.
-const maxUnknownFields = 10
+const (
+	// maxUnknownFields is the maximum number of unknown fields of one plan that have a warning each.
+	maxUnknownFields = 10
+	// maxKeptFields is how many are counted.
+	maxKeptFields = 1000
+)
 
 // warnings returns the warnings in the order of kinds and paths.
 func (w *fieldWarnings) warnings() []pipeline.Warning {
@@ -114,8 +125,12 @@ func (w *fieldWarnings) warnings() []pipeline.Warning {
 		warned.Insert(warning.About)
 	}
 	if more := len(warned) - maxUnknownFields; more > 0 {
+		count := strconv.Itoa(more)
+		if w.isCut {
+			count = "over " + count
+		}
 		warnings = append(warnings, pipeline.Warning{Reason: pipeline.UnknownField, About: "more fields",
-			Message: fmt.Sprintf("the cluster does not know %d more fields", more)})
+			Message: fmt.Sprintf("the cluster does not know %s more fields", count)})
 	}
 	return warnings
 }

@@ -48,6 +48,9 @@ func (d *Decoder) rules(value []byte) ([]pipeline.RelatedRule, error) {
 	}
 	var rules []pipeline.RelatedRule
 	err := object.Elements(value, func(index int, element []byte) error {
+		if index >= maxRules {
+			return fmt.Errorf("relatedResources has more than %d rules, which is how many there may be", maxRules)
+		}
 		path := fmt.Sprintf("relatedResources[%d]", index)
 		if element[0] != '{' {
 			return fmt.Errorf("%s must be a rule, which is a JSON object, not %s", path, d.quote(element))

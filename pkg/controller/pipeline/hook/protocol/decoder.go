@@ -37,8 +37,8 @@ type Decoder struct {
 	strictErrors strictErrors
 }
 
-// StrictErrors returns the strict errors that the decoder has found.
-func (d *Decoder) StrictErrors() []error { return d.strictErrors }
+// StrictErrors returns the first of the strict errors that the decoder has found, and how many more there are.
+func (d *Decoder) StrictErrors() []error { return d.strictErrors.all() }
 
 // fields are the fields that an answer can have. Each has a function that reads its value, and whose
 // errors name the field.
@@ -112,16 +112,24 @@ func (d *Decoder) readObject(answer []byte, fields fields) error {
 		if seen.Has(name) {
 			d.strictErrors.duplicateField(name)
 		}
-		seen.Insert(name)
 		read, known := fields[name]
-		if !known {
+		switch {
+		case known:
+			seen.Insert(name)
+		case d.strictErrors.isFull():
+			d.strictErrors.more++
+			return nil
+		default:
+			seen.Insert(name)
 			d.addUnknownField(name, fields.meantBy(name), fields.in(value))
 			return nil
 		}
 		invalid = read(value)
 		return invalid
 	})
-	for _, unknown := range d.UnknownFields() {
+	unknownFields := d.UnknownFields()
+	redactPaths(&d.Redactor, unknownFields)
+	for _, unknown := range unknownFields {
 		unknown.MeantIsAbsent = unknown.Meant != "" && !seen.Has(unknown.Meant)
 		if unknown.Meant != "" || fields.anyIn(seen) {
 			unknown.Wraps = nil
@@ -152,25 +160,28 @@ func (d *Decoder) redacted(err error) error {
 }
 
 // quote returns a JSON value as errors show it.
-func (d *Decoder) quote(value []byte) string { return excerpt(d.Redactor.Body(value)) }
+func (d *Decoder) quote(value []byte) string { return excerpt(d.readable(value)) }
+
+// readable returns a part of an answer as it may be shown. Of a long one, only the beginning is read, unless a secret
+// could be cut there.
+func (d *Decoder) readable(part []byte) string {
+	switch {
+	case len(part) <= maxReadBytes:
+		return d.Redactor.Body(part)
+	case d.Redactor.MayShowSecrets():
+		return redact.NotShown
+	default:
+		return d.Redactor.Beginning(part[:maxReadBytes])
+	}
+}
 
 // quoteAll returns an answer, which may not be JSON, as errors show it.
 func (d *Decoder) quoteAll(answer []byte) string { return strconv.Quote(d.Show(answer)) }
 
 // Show returns an answer of any form as errors show it. The exception of a traceback comes first,
 // because it tells what happened, and then the last calls, because they tell where.
-//
-// Of a long answer, only the beginning is read, unless a secret could be cut there.
 func (d *Decoder) Show(answer []byte) string {
-	text := ""
-	switch {
-	case len(answer) <= maxReadBytes:
-		text = d.Redactor.Body(answer)
-	case d.Redactor.MayShowSecrets():
-		text = redact.NotShown
-	default:
-		text = d.Redactor.Beginning(answer[:maxReadBytes])
-	}
+	text := d.readable(answer)
 	before, exception := cutException(text)
 	shown := beginning(before, maxShownBytes)
 	if exception != "" {

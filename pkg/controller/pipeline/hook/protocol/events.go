@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
@@ -39,29 +40,51 @@ type answeredEvent struct {
 // that were written before there were events may have a field of that name. Values of Secrets are blanked in
 // messages.
 func (d *Decoder) events(name string, value []byte) []pipeline.HookEvent {
-	var answered []answeredEvent
-	if err := json.Unmarshal(value, &answered); err != nil {
-		d.strictErrors = append(d.strictErrors, fmt.Errorf("%s must be a list of objects with type, reason, message and child, not %s", name, d.quote(value)))
+	answered, count, err := readEvents(value)
+	if err != nil {
+		d.strictErrors.add(fmt.Errorf("%s must be a list of objects with type, reason, message and child, not %s",
+			name, d.quote(value)))
 		return nil
 	}
-	if len(answered) > maxEvents {
-		d.strictErrors = append(d.strictErrors, fmt.Errorf("%s has %d entries; there may be %d", name, len(answered), maxEvents))
-		answered = answered[:maxEvents]
+	if count > maxEvents {
+		d.strictErrors.add(fmt.Errorf("%s has %d entries; there may be %d", name, count, maxEvents))
 	}
 	var events []pipeline.HookEvent
+	var messages []string
 	for i := range answered {
 		event, err := d.event(&answered[i])
 		if err != nil {
-			d.strictErrors = append(d.strictErrors, fmt.Errorf("%s[%d].%w", name, i, err))
+			d.strictErrors.add(fmt.Errorf("%s[%d].%w", name, i, err))
 			continue
 		}
-		events = append(events, event)
+		events, messages = append(events, event), append(messages, event.Message)
+	}
+	for i, message := range d.Redactor.Each(messages) {
+		events[i].Message = message
 	}
 	return events
 }
 
+// readEvents returns the first events of a list, and how many there are in all.
+func readEvents(list []byte) (events []answeredEvent, count int, err error) {
+	if list[0] != '[' {
+		return nil, 0, json.Unmarshal(list, &events)
+	}
+	err = object.Elements(list, func(_ int, element []byte) error {
+		if count++; count > maxEvents {
+			return nil
+		}
+		var event answeredEvent
+		err := json.Unmarshal(element, &event)
+		events = append(events, event)
+		return err
+	})
+	return events, count, err
+}
+
+// event returns an event whose message may have secrets in it.
 func (d *Decoder) event(answered *answeredEvent) (pipeline.HookEvent, error) {
-	event := pipeline.HookEvent{Reason: answered.Reason, Message: d.Redactor.Values(answered.Message)}
+	event := pipeline.HookEvent{Reason: answered.Reason, Message: answered.Message}
 	switch answered.Type {
 	case "", corev1.EventTypeNormal:
 	case corev1.EventTypeWarning:

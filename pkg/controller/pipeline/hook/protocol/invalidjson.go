@@ -33,16 +33,21 @@ func (d *Decoder) invalidJSON(answer []byte, err error) error {
 	}
 	// Where something is blanked, the offset is no longer right, and a part of what is secret could be
 	// cut off and not be recognised.
-	if d.Whole || d.Redactor.MayShowSecrets() || d.Redactor.Body(answer) != string(answer) {
+	if d.Whole || d.Redactor.MayShowSecrets() || d.hides(answer) {
 		return fmt.Errorf("it is no valid JSON: %s; the answer is %s", problem, d.quoteAll(answer))
 	}
-	return fmt.Errorf("it is no valid JSON: %s, near %s", problem, near(string(answer), offset))
+	return fmt.Errorf("it is no valid JSON: %s, near %s", problem, near(answer, offset))
+}
+
+// hides reports whether something in an answer is blanked. It may be if the answer is long.
+func (d *Decoder) hides(answer []byte) bool {
+	return !d.Redactor.HidesNothing() && (len(answer) > maxReadBytes || d.Redactor.Body(answer) != string(answer))
 }
 
 // near returns what is around an offset in a text, on one line.
-func near(text string, offset int) string {
+func near(text []byte, offset int) string {
 	from, to := max(0, offset-maxNearBytes), min(len(text), offset+maxNearBytes)
-	around := fold(strings.ToValidUTF8(text[from:to], ""))
+	around := fold(strings.ToValidUTF8(string(text[from:to]), ""))
 	if from > 0 {
 		around = "…" + around
 	}

@@ -55,11 +55,23 @@ func (d *Decoder) Response(f Format, answer []byte) (*pipeline.Response, error) 
 	return response, nil
 }
 
+const (
+	// maxChangesBytes is how long the labels or the annotations of an answer may be. Clusters allow 256 KiB.
+	maxChangesBytes = 1 << 20
+	// maxChildren is how many children an answer may have. The smallest ones take 50 times the memory of their JSON.
+	maxChildren = 20_000
+	// maxRules is how many rules the answer of a customize hook may have.
+	maxRules = 4096
+)
+
 // changes reads the labels or annotations that the hook changes. A null removes one.
 func (d *Decoder) changes(name string, value []byte) (map[string]*string, error) {
 	value, err := d.object(name, value)
 	if value == nil || err != nil {
 		return nil, err
+	}
+	if len(value) > maxChangesBytes {
+		return nil, fmt.Errorf("%s has %d bytes; there may be %d", name, len(value), maxChangesBytes)
 	}
 	changes := map[string]*string{}
 	err = object.Members(value, func(key string, value []byte) error {
@@ -100,6 +112,8 @@ func (d *Decoder) children(name string, value []byte) ([]*object.Object, error) 
 		switch index := len(children); {
 		case err != nil:
 			return nil, fmt.Errorf("%s[%d]: %w", name, index, d.redacted(err))
+		case index >= maxChildren:
+			return nil, fmt.Errorf("%s has more than %d entries, which is how many there may be", name, maxChildren)
 		case child == nil:
 			return nil, fmt.Errorf("%s[%d] is null; it must be an object", name, index)
 		case child.Kind == "":
