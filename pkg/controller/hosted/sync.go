@@ -325,6 +325,9 @@ func (c *Controller) report(ctx context.Context, key object.Key, state *parentSt
 		if _, ok := errors.AsType[*act.MissingRightError](result.err); ok {
 			retry = retry.Within(missingRightPeriod)
 		}
+		if after := hook.RetryAfter(result.err); after > 0 {
+			retry = retry.Within(after)
+		}
 		return retry
 	}
 	state.syncErrorEvents = eventDeduplicator{}

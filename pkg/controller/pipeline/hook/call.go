@@ -50,7 +50,11 @@ func (w *Webhook) call(ctx context.Context, snapshot *pipeline.Snapshot, q quest
 	if err := w.breaker.allow(parent, snapshot.Trigger == pipeline.TriggerRequest, time.Now()); err != nil {
 		return w.explain(err)
 	}
-	defer func() { w.breaker.done(parent, err, time.Now()) }()
+	defer func() {
+		if after := w.breaker.done(parent, err, time.Now()); after > 0 {
+			err = &downError{err, after}
+		}
+	}()
 	ctx, span := tracing.Start(ctx, "hook")
 	defer func() { span.Fail(err); span.End() }()
 	posted := w.spare.requests.get()

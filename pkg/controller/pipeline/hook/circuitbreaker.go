@@ -45,10 +45,11 @@ type circuitBreaker struct {
 	// counts as changed until the next call about it.
 	failures int
 	failed   map[types.UID]uint64
-	// pause is the pause before the next probe, which may be made at the time next. While probing,
-	// probe is the parent of the probe.
+	// pause is the pause between two probes, from the begin of one to that of the next, which may be made at the time
+	// next. While probing, probe is the parent of the probe, and began is when it began.
 	pause time.Duration
 	next  time.Time
+	began time.Time
 	// last is the error of the last call; nil if it was answered.
 	last    error
 	probing bool
@@ -81,26 +82,34 @@ func (b *circuitBreaker) allow(parent *object.Object, asked bool, now time.Time)
 		b.nextChange, b.first = now.Add(changeInterval), ""
 		return nil
 	case !b.probing && !now.Before(b.next):
-		b.probing, b.probe = true, parent.UID
+		b.probing, b.probe, b.began = true, parent.UID, now
 		return nil
 	case changed && (b.first == "" || b.first == parent.UID):
 		b.first = parent.UID
 		return &CircuitOpenError{After: b.nextChange.Sub(now)}
-	case b.probing:
-		return &CircuitOpenError{After: b.pause}
 	default:
-		return &CircuitOpenError{After: b.next.Sub(now)}
+		return &CircuitOpenError{After: b.untilProbe(now)}
 	}
 }
 
-// done records how a call ended that allow has admitted.
-func (b *circuitBreaker) done(parent *object.Object, err error, now time.Time) {
+// untilProbe returns the time after which a parent that waits for the hook is synced again.
+func (b *circuitBreaker) untilProbe(now time.Time) time.Duration {
+	if b.probing {
+		return b.pause
+	}
+	return max(b.next.Sub(now), 1)
+}
+
+// done records how a call ended that allow has admitted. If it failed and the circuit is open, done returns the time
+// after which the parent is synced again; else zero. The backoff of the parent does not count then: if each parent that
+// was a probe waited longer than the pause, no parent would be left for the probes.
+func (b *circuitBreaker) done(parent *object.Object, err error, now time.Time) (retryAfter time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if Answered(err) {
 		b.last = nil
 		b.failures, b.failed, b.pause, b.probing, b.first = 0, nil, 0, false, ""
-		return
+		return 0
 	}
 	if b.failed == nil {
 		b.failed = map[types.UID]uint64{}
@@ -108,11 +117,25 @@ func (b *circuitBreaker) done(parent *object.Object, err error, now time.Time) {
 	b.failed[parent.UID] = parent.Hash
 	b.failures++
 	b.last = err
-	if b.failures == failuresToOpen || b.probing && b.probe == parent.UID {
+	if isProbe := b.probing && b.probe == parent.UID; isProbe || b.failures == failuresToOpen {
 		b.pause = min(max(2*b.pause, minPause), maxPause)
 		b.next = now.Add(b.pause)
+		if isProbe { // it may have taken long to fail
+			b.next = latest(b.began.Add(b.pause), now.Add(minPause))
+		}
 		b.probing = false
 	}
+	if b.failures < failuresToOpen {
+		return 0
+	}
+	return b.untilProbe(now)
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
 }
 
 // cause returns why the hook counts as down, or nil if it does not. A hook that answers with an

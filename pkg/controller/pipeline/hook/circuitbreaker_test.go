@@ -119,8 +119,33 @@ func TestOneProbeAtATime(t *testing.T) {
 		t.Errorf("during a probe, another parent has to wait %s, want %s", wait, minPause)
 	}
 	c.breaker.done(parentOf("a", 1), errRefused, c.now)
-	if wait := c.call(parentOf("b", 1), errRefused); wait != 2*minPause {
-		t.Errorf("after the probe, another parent has to wait %s, want %s", wait, 2*minPause)
+	if wait := c.call(parentOf("b", 1), errRefused); wait != minPause {
+		t.Errorf("after a probe that took long, another parent has to wait %s, want %s", wait, minPause)
+	}
+}
+
+func TestAParentWhoseCallFailsComesBackForTheNextProbe(t *testing.T) {
+	c := &calling{T: t, now: time.Now()}
+	fail := func(parent string) time.Duration {
+		t.Helper()
+		if err := c.breaker.allow(parentOf(parent, 1), false, c.now); err != nil {
+			t.Fatal(err)
+		}
+		return c.breaker.done(parentOf(parent, 1), errRefused, c.now)
+	}
+	for i := range failuresToOpen - 1 {
+		if after := fail("a"); after != 0 {
+			t.Errorf("after failure %d the pause is %s, want the backoff of the parent", i+1, after)
+		}
+	}
+	for _, want := range []time.Duration{1, 2, 4, 8, 15, 15} {
+		if after := fail("a"); after != want*time.Second {
+			t.Errorf("the parent is synced again after %s, want %s", after, want*time.Second)
+		}
+		c.now = c.now.Add(want * time.Second)
+	}
+	if after := fail("b"); after <= 0 || after > maxPause {
+		t.Errorf("another parent is synced again after %s, want the pause at most", after)
 	}
 }
 

@@ -29,6 +29,23 @@ func Answered(err error) bool {
 	return err == nil || throttled || errors.Is(err, ErrUnreadable)
 }
 
+// downError is the error of a call that failed while the hook counts as down.
+type downError struct {
+	error
+	retryAfter time.Duration
+}
+
+func (e *downError) Unwrap() error { return e.error }
+
+// RetryAfter returns the time after which a parent is synced again at the latest if a call about it ended with this
+// error. It is zero if the hook does not count as down.
+func RetryAfter(err error) time.Duration {
+	if down, ok := errors.AsType[*downError](err); ok {
+		return down.retryAfter
+	}
+	return 0
+}
+
 // statusError is the error of a call that was answered with an HTTP status other than 200.
 type statusError struct {
 	status int
