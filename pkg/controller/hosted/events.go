@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/cespare/xxhash/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/enumerate"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
@@ -43,6 +45,21 @@ func (c *Controller) isDue(events *eventDeduplicator, message string) bool {
 func (c *Controller) reportNameConflicts(state *parentState, parent *object.Object, err error) {
 	if err != nil && c.isDue(&state.nameConflictEvents, err.Error()) {
 		c.Events.NameConflict(parent, err)
+	}
+}
+
+// reportAdoptions writes one event about all objects that a sync has adopted. It is not about children that a reference
+// of another version already made the parent's.
+func (c *Controller) reportAdoptions(parent *object.Object, outcomes []pipeline.Outcome) {
+	var adopted []string
+	for i := range outcomes {
+		outcome := &outcomes[i]
+		if outcome.Op == pipeline.Adopt && outcome.Result != nil && metav1.GetControllerOfNoCopy(outcome.Observed) == nil {
+			adopted = append(adopted, outcome.Key().String())
+		}
+	}
+	if len(adopted) > 0 {
+		c.Events.Adopted(parent, enumerate.First(maxListed, adopted))
 	}
 }
 

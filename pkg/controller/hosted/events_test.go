@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/scheme"
@@ -38,6 +39,39 @@ func TestAnErrorIsToldAgainOnlyAfterAWhile(t *testing.T) {
 		if got := last.markIfDue(step.err, start.Add(step.after)); got != step.want {
 			t.Errorf("%s is due: %v, want %v", step.what, got, step.want)
 		}
+	}
+}
+
+// One event tells what a sync has adopted. It does not name children whose reference to the parent was of another
+// version.
+func TestAdoptionsAreToldInOneEvent(t *testing.T) {
+	config, sent := hostOf(t)
+	ctx := context.WithoutCancel(t.Context())
+	events, err := report.NewEvents(ctx, config, scheme.Scheme, report.EventOptions{QPS: 1, Burst: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(events.Shutdown)
+	c := &Controller{Dependencies: Dependencies{Events: events}}
+	parent := configMap(t, "parent", `"uid":"u"`)
+	adoption := func(name, more string) pipeline.Outcome {
+		observed := configMap(t, name, more)
+		return pipeline.Outcome{Result: observed, Step: pipeline.Step{
+			Op: pipeline.Adopt, Type: object.Type{Kind: "ConfigMap"}, Observed: observed, Namespace: "default", Name: name,
+		}}
+	}
+	failed := adoption("failed", `"uid":"f"`)
+	failed.Result = nil
+	c.reportAdoptions(parent, []pipeline.Outcome{failed})
+	c.reportAdoptions(parent, []pipeline.Outcome{
+		adoption("a", `"uid":"a"`), failed, adoption("b", `"uid":"b"`),
+		adoption("c", `"uid":"c","ownerReferences":[`+
+			`{"apiVersion":"ctl.example/v1alpha1","kind":"Web","name":"parent","uid":"u","controller":true}]`),
+	})
+	event := <-sent
+	const want = "Adopted ConfigMap default/a, ConfigMap default/b: "
+	if event.Reason != "Adopted" || !strings.HasPrefix(event.Message, want) {
+		t.Errorf("the event is %s: %s", event.Reason, event.Message)
 	}
 }
 

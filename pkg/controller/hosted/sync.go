@@ -225,6 +225,7 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 	state.noOp = knownNoOp{}
 	outcomes, kept, after := c.act(ctx, started, state, snapshot, planned)
 	result.outcomes = outcomes
+	c.reportAdoptions(snapshot.Parent, outcomes)
 	if state.children = (childCounts{}); snapshot.Managed {
 		state.children = countChildren(planned, outcomes, kept, len(decision.Behind))
 	}

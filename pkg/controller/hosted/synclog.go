@@ -6,6 +6,7 @@ package hosted
 import (
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
@@ -57,6 +58,9 @@ func verbOf(outcome *pipeline.Outcome) string {
 	}
 	switch outcome.Op {
 	case pipeline.Adopt:
+		if metav1.GetControllerOfNoCopy(outcome.Observed) != nil {
+			return "updated"
+		}
 		return "adopted"
 	case pipeline.Release:
 		return "released"

@@ -99,6 +99,9 @@ func (o *Object) Annotation(name string) (value string, there bool) {
 	return value, there
 }
 
+// HasLastApplied reports whether the object has LastAppliedAnnotation, even if that says nothing.
+func (o *Object) HasLastApplied() bool { return o.hasLastApplied }
+
 // repeatsObject reports whether an annotation of that name repeats a whole object.
 func repeatsObject(name string) bool {
 	return name == LastAppliedAnnotation || name == kubectlLastAppliedAnnotation

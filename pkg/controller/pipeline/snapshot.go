@@ -93,7 +93,8 @@ type Group struct {
 	// Claimed are the children that the hook is shown, including those of Adopt, sorted
 	// by namespace and name.
 	Claimed []*object.Object
-	// Adopt are those of Claimed that have no controller yet.
+	// Adopt are those of Claimed that have no controller yet, or whose reference to the parent is of another version
+	// of its type, which the host's garbage collector may not find any more.
 	Adopt []*object.Object
 	// Release are objects that the parent controls and that its selector no longer
 	// matches. The hook is not shown them.

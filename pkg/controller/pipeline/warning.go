@@ -53,10 +53,14 @@ const (
 	ChildrenDeleted WarningReason = "ChildrenDeleted"
 	// ChildOutdated: children differ from what is desired, and their update method leaves them alone.
 	ChildOutdated WarningReason = "ChildOutdated"
+	// ChildKept: a parent controls objects that its controller neither created nor ever named in an answer.
+	ChildKept WarningReason = "ChildKept"
 	// RolloutWaiting: a rollout has waited for the same child for long.
 	RolloutWaiting WarningReason = "RolloutWaiting"
 	// DuplicateChild: an answer lists a child more than once, and the last one counts.
 	DuplicateChild WarningReason = "DuplicateChild"
+	// OwnerIgnored: an answer lists an owner of a child that cannot own it, or denies that the parent controls it.
+	OwnerIgnored WarningReason = "OwnerIgnored"
 	// ClusterWarning: the cluster has accepted a write with a warning.
 	ClusterWarning WarningReason = "ClusterWarning"
 	// RevisionIgnored: a ControllerRevision, or a part of one, does not count.
@@ -65,7 +69,8 @@ const (
 
 // reasonsByWeight are the reasons of warnings, the gravest one first.
 var reasonsByWeight = []WarningReason{
-	ChildrenDeleted, RolloutWaiting, ChildOutdated, DuplicateChild, ClusterWarning, RevisionIgnored, UnknownAnswerField, UnknownField,
+	ChildrenDeleted, RolloutWaiting, ChildKept, ChildOutdated, DuplicateChild, OwnerIgnored, ClusterWarning,
+	RevisionIgnored, UnknownAnswerField, UnknownField,
 }
 
 // CompareWeight orders warnings of graver reasons first.

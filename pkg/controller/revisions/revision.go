@@ -41,7 +41,8 @@ type Write struct {
 	// Revision is the revision to create, the new content of the one to update, or the one
 	// to delete.
 	Revision *v1alpha1.ControllerRevision
-	// Adopts is true if the stored revision has no controller. Before the first such write of
+	// Adopts is true if the stored revision has no controller, or names it in another version.
+	// Before the first such write of
 	// a sync, the caller must ask the host whether the parent still exists and is not being
 	// deleted.
 	Adopts bool

@@ -802,7 +802,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerSpec(ref common.
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "childResources lists every type of object the sync hook may return. Objects of these types that match the parent's selector are adopted, sent to the hook in \"children\", and deleted when the hook no longer returns them. Changes of a child lead to a sync of its parent. The order has no meaning; name each type once. For instance [{apiVersion: v1, resource: pods, updateStrategy: {method: Recreate}}]. Default: empty, which is for a controller that only keeps the parent's status.",
+							Description: "childResources lists every type of object the sync hook may return. Objects of these types that match the parent's selector are adopted, sent to the hook in \"children\", and deleted when the hook has returned them and no longer does. Changes of a child lead to a sync of its parent. The order has no meaning; name each type once. For instance [{apiVersion: v1, resource: pods, updateStrategy: {method: Recreate}}]. Default: empty, which is for a controller that only keeps the parent's status.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{

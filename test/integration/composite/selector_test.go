@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
@@ -64,21 +65,49 @@ func testOrphanIsAdoptedAndReleased(t *testing.T, engine change) {
 	})
 }
 
-func TestAdoptedChildTheHookDoesNotListIsDeleted(t *testing.T) {
-	underBothEngines(t, testAdoptedChildTheHookDoesNotListIsDeleted)
+// A StatefulSet's claims, for instance, have the labels of their parent's selector. The answer that names the object
+// makes it one of the controller's.
+func TestQ50AdoptedChildThatNoAnswerHasNamedIsKept(t *testing.T) {
+	underBothEngines(t, testAdoptedChildThatNoAnswerHasNamedIsKept)
 }
 
-func testAdoptedChildTheHookDoesNotListIsDeleted(t *testing.T, engine change) {
+func testAdoptedChildThatNoAnswerHasNamedIsKept(t *testing.T, engine change) {
 	t.Parallel()
-	f := start(t, answers(t, func(request) object { return object{} }), withSelector, engine)
-	_, err := env.Kube.CoreV1().ConfigMaps(f.Namespace).Create(t.Context(), &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: "orphan", Labels: map[string]string{"app": "mine"}},
+	onDelete := func(spec *v1alpha1.CompositeControllerSpec) {
+		spec.ChildResources[0].UpdateStrategy.Method = v1alpha1.ChildUpdateOnDelete
+	}
+	f := start(t, answers(t, func(asked request) object {
+		if asked.Parent.Object["spec"].(object)["value"] != "named" {
+			return object{"children": []object{}}
+		}
+		return labelledConfigMap(asked)
+	}), withSelector, engine, onDelete)
+	orphan, err := env.Kube.CoreV1().ConfigMaps(f.Namespace).Create(t.Context(), &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"app": "mine"}},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.CreateParent("a", selectorSpec("1"))
-	f.WaitUntilConfigMapIsGone("orphan")
+	f.CreateParent("a", selectorSpec("unnamed"))
+	env.WaitForEvent(t, f.Namespace, "a", "Adopted", "Adopted ConfigMap "+f.Namespace+"/a: ")
+	env.WaitForEvent(t, f.Namespace, "a", "ChildKept", "ConfigMap "+f.Namespace+"/a: the parent controls it")
+
+	f.PatchParent("a", object{"spec": object{"value": "named"}})
+	f.WaitForParent("a", func(parent *unstructured.Unstructured) error {
+		seen, _, _ := unstructured.NestedInt64(parent.Object, "status", "observedGeneration")
+		if seen != parent.GetGeneration() {
+			return fmt.Errorf("the parent should be synced at generation %d, but is at %d", parent.GetGeneration(), seen)
+		}
+		return nil
+	})
+	f.WaitForConfigMap("a", func(child *corev1.ConfigMap) error {
+		if child.UID != orphan.UID {
+			t.Fatal("the orphan was replaced")
+		}
+		return nil
+	})
+	f.PatchParent("a", object{"spec": object{"value": "unnamed"}})
+	f.WaitUntilConfigMapIsGone("a")
 }
 
 func TestParentWithoutSelectorIsToldSo(t *testing.T) {

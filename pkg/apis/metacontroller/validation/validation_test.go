@@ -24,7 +24,7 @@ metadata: {name: valid}
 spec:
   parentResource: {apiVersion: example.com/v1, resource: foos}
   childResources:
-  - {apiVersion: v1, resource: pods, updateStrategy: {method: Recreate}}
+  - {apiVersion: v1, resource: configmaps, updateStrategy: {method: Recreate}}
   - {apiVersion: apps/v1, resource: deployments, updateStrategy: {method: InPlace}}
   hooks: {sync: {webhook: {url: "http://hooks.example/sync"}}}
 `

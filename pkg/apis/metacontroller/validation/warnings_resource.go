@@ -59,6 +59,7 @@ func (w *warnings) childResources(spec *metacontroller.CompositeControllerSpec, 
 		}
 		w.updateStrategy(child.UpdateStrategy, path.Child("updateStrategy"))
 	}
+	w.madeByOthers(spec, path)
 }
 
 // noRolling is the warning about settings that only rolling updates use.

@@ -14,8 +14,8 @@ import (
 )
 
 // AnnotationClaims finds the attachments of a DecoratorController's targets: the objects that a
-// target controls and that have the controller's name in an annotation. It neither adopts nor
-// releases.
+// target controls and that have the controller's name in an annotation. It adopts no orphans and
+// releases nothing.
 type AnnotationClaims struct {
 	// Name is the name of the DecoratorController.
 	Name string
@@ -36,9 +36,13 @@ func (c AnnotationClaims) Claim(snapshot *pipeline.Snapshot, view *cache.View) p
 	for _, child := range controlled {
 		if c.MayClaim(child) && (parent.Namespace == "" || child.Namespace == parent.Namespace) {
 			group.Claimed = append(group.Claimed, child)
+			if parent.DeletionTimestamp == nil && namesOtherVersion(child, snapshot.ParentType) {
+				group.Adopt = append(group.Adopt, child)
+			}
 		}
 	}
 	slices.SortFunc(group.Claimed, byName)
+	slices.SortFunc(group.Adopt, byName)
 	return group
 }
 

@@ -5,7 +5,11 @@ package observe
 
 import (
 	"cmp"
+	"slices"
 	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
@@ -40,6 +44,23 @@ type Claims interface {
 func isAttachment(o *object.Object) bool {
 	_, attached := o.Annotations[object.DecoratorAnnotation]
 	return attached
+}
+
+// isSelfOrOwner reports whether an orphan is the parent itself, or one of its owners.
+func isSelfOrOwner(orphan, parent *object.Object) bool {
+	return orphan.UID == parent.UID ||
+		slices.ContainsFunc(parent.OwnerReferences, func(owner metav1.OwnerReference) bool { return owner.UID == orphan.UID })
+}
+
+// namesOtherVersion reports whether a child that is not being deleted refers to its controller, the parent, in another
+// version than that of the parent's type.
+func namesOtherVersion(child *object.Object, parentType object.Type) bool {
+	reference := metav1.GetControllerOfNoCopy(child)
+	if reference == nil || child.DeletionTimestamp != nil {
+		return false
+	}
+	version, err := schema.ParseGroupVersion(reference.APIVersion)
+	return err != nil || version != parentType.GroupVersion()
 }
 
 func byName(a, b *object.Object) int {

@@ -48,27 +48,33 @@ func (c *LabelClaims) Prepare(snapshot *pipeline.Snapshot) (err error) {
 
 // Claim returns the parent's children of a type. An object that the parent controls is a child
 // if the parent's selector matches it, and is released otherwise. An orphan that the selector
-// matches is adopted. A parent that is being deleted neither adopts nor releases.
+// matches is adopted, unless it is the parent itself or an owner of it. A parent that is being
+// deleted neither adopts nor releases.
 func (c *LabelClaims) Claim(snapshot *pipeline.Snapshot, view *cache.View) pipeline.Group {
 	parent := snapshot.Parent
-	return claim(view.Type, parent, snapshot.Selector, view.ControlledBy(parent.UID), c.orphansFor(parent, view))
+	return claim(view.Type, snapshot, view.ControlledBy(parent.UID), c.orphansFor(parent, view))
 }
 
-func claim(of object.Type, parent *object.Object, selector labels.Selector, controlled, orphans []*object.Object) pipeline.Group {
+func claim(of object.Type, snapshot *pipeline.Snapshot, controlled, orphans []*object.Object) pipeline.Group {
+	parent, selector := snapshot.Parent, snapshot.Selector
 	group := pipeline.Group{Type: of, Claimed: make([]*object.Object, 0, len(controlled))}
 	alive := parent.DeletionTimestamp == nil
 	for _, child := range controlled {
 		switch {
-		case isAttachment(child):
+		case isAttachment(child), child.UID == parent.UID:
 		case parent.Namespace != "" && child.Namespace != parent.Namespace:
 		case selector.Matches(labels.Set(child.Labels)):
 			group.Claimed = append(group.Claimed, child)
+			if alive && namesOtherVersion(child, snapshot.ParentType) {
+				group.Adopt = append(group.Adopt, child)
+			}
 		case alive:
 			group.Release = append(group.Release, child)
 		}
 	}
 	for _, orphan := range orphans {
-		if alive && orphan.DeletionTimestamp == nil && !isAttachment(orphan) && selector.Matches(labels.Set(orphan.Labels)) {
+		if alive && orphan.DeletionTimestamp == nil && !isAttachment(orphan) && !isSelfOrOwner(orphan, parent) &&
+			selector.Matches(labels.Set(orphan.Labels)) {
 			group.Claimed = append(group.Claimed, orphan)
 			group.Adopt = append(group.Adopt, orphan)
 		}
@@ -99,7 +105,7 @@ func (c *LabelClaims) Adopters(parents *cache.View, orphan *object.Object) []*ob
 // Adopts reports whether the parent's selector matches the orphan.
 func (c *LabelClaims) Adopts(parent, orphan *object.Object) bool {
 	selector, err := c.selectorOf(parent)
-	return err == nil && selector.Matches(labels.Set(orphan.Labels))
+	return err == nil && !isSelfOrOwner(orphan, parent) && selector.Matches(labels.Set(orphan.Labels))
 }
 
 // Forget drops the parsed selector of a parent that is gone.

@@ -4,6 +4,7 @@
 package observe
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -11,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 // parsed makes an object of a text in YAML.
@@ -43,7 +45,10 @@ func TestClaim(t *testing.T) {
 		match  = `labels: {app: shop}`
 		differ = `labels: {app: other}`
 		going  = `, deletionTimestamp: "2026-03-04T05:06:07Z"`
+		owned  = `{kind: Web, metadata: {name: shop, namespace: default, uid: parent, ownerReferences: [{uid: owner}]}}`
+		ref    = `, ownerReferences: [{apiVersion: %s, kind: Web, name: shop, uid: parent, controller: true}]`
 	)
+	older, current := fmt.Sprintf(ref, "ctl.example/v1alpha1"), fmt.Sprintf(ref, "ctl.example/v1")
 	child := func(rest string) string { return `{metadata: {name: a, namespace: default, ` + rest + `}}` }
 	tests := map[string]struct {
 		parent                  string
@@ -66,7 +71,34 @@ func TestClaim(t *testing.T) {
 		"ours, in another namespace, is not let go":     {parent: alive, controlled: []string{`{metadata: {name: a, namespace: other, ` + differ + `}}`}},
 		"a cluster-scoped parent has them anywhere":     {parent: fleet, controlled: []string{child(match)}, orphans: []string{`{metadata: {name: a, namespace: other, ` + match + `}}`}, claimed: []string{"default/a", "other/a"}, adopt: []string{"other/a"}},
 		"a cluster-scoped parent has them outside":      {parent: fleet, controlled: []string{`{metadata: {name: a, ` + match + `}}`}, claimed: []string{"/a"}},
-		"nothing": {parent: alive},
+		"nothing":                              {parent: alive},
+		"the parent itself":                    {parent: alive, orphans: []string{child(match + ", uid: parent")}},
+		"the parent itself, which owns itself": {parent: alive, controlled: []string{child(match + ", uid: parent")}},
+		"an owner of the parent":               {parent: owned, orphans: []string{child(match + ", uid: owner")}},
+		"ours, by another version of the parent": {
+			parent:     alive,
+			controlled: []string{child(match + older)},
+			claimed:    []string{"default/a"}, adopt: []string{"default/a"},
+		},
+		"ours, by this version of the parent": {
+			parent:     alive,
+			controlled: []string{child(match + current)},
+			claimed:    []string{"default/a"},
+		},
+		"going, by another version of the parent": {
+			parent:     alive,
+			controlled: []string{child(match + older + going)},
+			claimed:    []string{"default/a"},
+		},
+		"by another version of a parent that goes": {
+			parent:     dying,
+			controlled: []string{child(match + older)},
+			claimed:    []string{"default/a"},
+		},
+		"let go, and by another version of a parent": {
+			parent:     alive,
+			controlled: []string{child(differ + older)}, release: []string{"default/a"},
+		},
 		"they are sorted by namespace and name": {
 			parent: fleet,
 			controlled: []string{
@@ -89,7 +121,8 @@ func TestClaim(t *testing.T) {
 				orphans = append(orphans, parsed(t, text))
 			}
 			selector := labels.SelectorFromSet(labels.Set{"app": "shop"})
-			group := claim(configMaps, parsed(t, test.parent), selector, controlled, orphans)
+			snapshot := &pipeline.Snapshot{ParentType: webs, Parent: parsed(t, test.parent), Selector: selector}
+			group := claim(configMaps, snapshot, controlled, orphans)
 			if group.Type != configMaps {
 				t.Errorf("type is %s", group.Type)
 			}

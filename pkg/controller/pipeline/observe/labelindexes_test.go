@@ -66,7 +66,7 @@ func TestIndexesFindWhatLookingAtAllFinds(t *testing.T) {
 					if observer.Claim(snapshot) != nil {
 						continue // it has no usable selector
 					}
-					all := claim(configMaps, parent, snapshot.Selector, nil, observer.Children[0].Orphans(parent.Namespace))
+					all := claim(configMaps, snapshot, nil, observer.Children[0].Orphans(parent.Namespace))
 					if got, want := names(snapshot.Children[0].Adopt), names(all.Adopt); !slices.Equal(got, want) {
 						t.Fatalf("%s adopts %v, want %v", parent, got, want)
 					}

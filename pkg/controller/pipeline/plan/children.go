@@ -164,6 +164,9 @@ func (c *children) groupOf(child *object.Object, observed []pipeline.Group) (i i
 	}
 	namespaced := observed[i].Type.Namespaced
 	switch {
+	case c.isParent(observed[i].Type, child):
+		return 0, meant, fmt.Errorf("child %s is the parent itself, which cannot be its own child; "+
+			"give it another name, or leave it out", child)
 	case c.parent.Namespace != "" && !namespaced:
 		return 0, meant, fmt.Errorf("child %s is cluster-scoped and cannot belong to the namespaced parent %s; make the parent's type cluster-scoped, or leave the child out",
 			child, c.parent)
@@ -177,7 +180,15 @@ func (c *children) groupOf(child *object.Object, observed []pipeline.Group) (i i
 	return i, nil, nil
 }
 
-// deleteUnwanted deletes the children of one type that are not desired. A child that seems to be
+// isParent reports whether a desired child of that type is the parent.
+func (c *children) isParent(of object.Type, child *object.Object) bool {
+	parent := c.parent
+	return of.GroupKind() == parent.parentType.GroupKind() && child.Name == parent.Name &&
+		(!of.Namespaced || parent.namespaceOf(child) == parent.Namespace)
+}
+
+// deleteUnwanted deletes the children of one type that are not desired, except those that the controller neither
+// created nor ever named. A child that seems to be
 // unwanted may be one that was refused for a mistake, which must not cost the child. One that is desired in another version of
 // its type is the same object.
 func (c *children) deleteUnwanted(group pipeline.Group, observed []pipeline.Group, wanted []desiredGroup) {
@@ -190,12 +201,20 @@ func (c *children) deleteUnwanted(group pipeline.Group, observed []pipeline.Grou
 		}
 		return false
 	}
+	var kept keptChildren
 	for _, child := range group.Claimed {
 		if isWanted(child) || child.DeletionTimestamp != nil || orphans.Has(child) ||
 			c.protected.Has(kindAndName{group.Type.Kind, child.Name}) {
 			continue
 		}
+		if !isKnown(child) {
+			kept.add(group.Type, child)
+			continue
+		}
 		c.add(pipeline.Step{Op: pipeline.Delete, Type: group.Type, Observed: child, Why: "the hook does not list it"})
+	}
+	if kept.number > 0 {
+		c.parent.kept = append(c.parent.kept, kept.warning())
 	}
 }
 
@@ -217,7 +236,7 @@ func (c *children) apply(group pipeline.Group, wanted desiredGroup) {
 			c.plan.Refused = append(c.plan.Refused, err)
 			continue
 		}
-		step.Type, step.Schema, step.Desired = group.Type, group.Schema, desired.Hash
+		step.Type, step.Schema = group.Type, group.Schema
 		step.Rolls = strategy.Rolls
 		step.Namespace, step.Name = name.Namespace, name.Name
 		c.add(step)
@@ -227,21 +246,29 @@ func (c *children) apply(group pipeline.Group, wanted desiredGroup) {
 
 // step returns the step for one desired child. It decides whether the child may be written at all;
 // what is written is decided by its update method and engine.
-func (c *children) step(engine engine, method Method, orphans sets.Set[*object.Object], observed, desired *object.Object) (pipeline.Step, error) {
+func (c *children) step(
+	engine engine, method Method, orphans sets.Set[*object.Object], observed, desired *object.Object,
+) (step pipeline.Step, err error) {
+	leavesAlone := method != Recreate && method != InPlace
 	switch {
 	case observed == nil:
-		return engine.create(desired)
+		step, err = engine.create(desired)
 	case observed.DeletionTimestamp != nil:
-		return keep(observed, "it is being deleted"), nil
+		step = keep(observed, "it is being deleted")
 	case orphans.Has(observed):
-		return keep(observed, "it is adopted first"), nil
+		step = keep(observed, "it is adopted first")
+	case leavesAlone && !isRecorded(observed):
+		return engine.name(observed) // the result is not what is desired
 	case c.upToDate.Is(observed.UID, desired.Hash, observed.Hash):
-		return keep(observed, whyUpToDate), nil
+		step = keep(observed, whyUpToDate)
+	default:
+		if leavesAlone {
+			c.findOutdated(engine, observed, desired)
+		}
+		step, err = updateChild(method, engine, c.upToDate, observed, desired)
 	}
-	if method != Recreate && method != InPlace {
-		c.findOutdated(engine, observed, desired)
-	}
-	return updateChild(method, engine, c.upToDate, observed, desired)
+	step.Desired = desired.Hash
+	return step, err
 }
 
 func (c *children) add(step pipeline.Step) {

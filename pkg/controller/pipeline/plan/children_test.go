@@ -79,9 +79,11 @@ func TestUpdateMethods(t *testing.T) {
 		},
 		"a child without a record of what was last applied": {
 			observed: childA, desired: childA,
-			want: map[Method]pipeline.Op{"": pipeline.Keep, OnDelete: pipeline.Keep, Recreate: pipeline.Update, InPlace: pipeline.Update},
+			want: map[Method]pipeline.Op{
+				"": pipeline.ToDynamicApply, OnDelete: pipeline.ToDynamicApply, Recreate: pipeline.Update, InPlace: pipeline.Update,
+			},
 			why: map[Method]string{
-				"": "its update method is OnDelete", OnDelete: "its update method is OnDelete",
+				"": whyNamed, OnDelete: whyNamed,
 				Recreate: "it differs at metadata.annotations[metacontroller.k8s.io/last-applied-configuration]",
 				InPlace:  "it differs at metadata.annotations[metacontroller.k8s.io/last-applied-configuration]",
 			},
@@ -126,7 +128,8 @@ func TestUpdateMethods(t *testing.T) {
 				if step.Type != configMaps || step.Namespace != "default" || step.Observed != w.child(configMaps, name) {
 					t.Errorf("the step is for %s %s/%s, observed %v", step.Type, step.Namespace, step.Name, step.Observed)
 				}
-				if hasBody := step.Body != nil; hasBody != (want == pipeline.Create || want == pipeline.Update) {
+				wantsBody := want == pipeline.Create || want == pipeline.Update || want == pipeline.ToDynamicApply
+				if hasBody := step.Body != nil; hasBody != wantsBody {
 					t.Errorf("%s has the body %s", step.Op, step.Body)
 				}
 				if len(planned.Refused) > 0 {

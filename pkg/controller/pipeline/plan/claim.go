@@ -8,41 +8,20 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// ownerReference returns the reference to the parent that its children carry.
-func (p *parent) ownerReference() metav1.OwnerReference {
-	return metav1.OwnerReference{
-		APIVersion:         p.parentType.GroupVersion().String(),
-		Kind:               p.parentType.Kind,
-		Name:               p.Name,
-		UID:                p.UID,
-		Controller:         ptr.To(true),
-		BlockOwnerDeletion: ptr.To(true),
-	}
-}
-
-func (p *parent) owns(reference metav1.OwnerReference) bool { return reference.UID == p.UID }
-
-// own makes the parent the controller of a child that is going to be written.
-func (p *parent) own(content map[string]any) {
-	child := unstructured.Unstructured{Object: content}
-	if owners := child.GetOwnerReferences(); !slices.ContainsFunc(owners, p.owns) {
-		child.SetOwnerReferences(append(owners, p.ownerReference()))
-	}
-}
-
-// claim adds the steps that adopt the orphans that the parent's selector matches, and release the
-// children that it no longer matches.
+// claim adds the steps that adopt the orphans that the parent's selector matches, renew references to the parent of
+// another version of its type, and release the children that the selector no longer matches.
 func (p *parent) claim(plan *pipeline.Plan, group pipeline.Group) error {
 	for _, child := range group.Adopt {
 		step := pipeline.Step{Op: pipeline.Adopt, Type: group.Type, Why: "the parent's selector matches it and it has no controller"}
+		if metav1.GetControllerOfNoCopy(child) != nil {
+			step.Why = "its reference to the parent is of another version than " + p.parentType.GroupVersion().String()
+		}
 		if err := setOwners(&step, child, append(p.othersOwners(child), p.ownerReference())); err != nil {
 			return err
 		}

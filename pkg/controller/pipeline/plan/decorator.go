@@ -11,11 +11,16 @@ import (
 )
 
 // Decorator plans the sync of a DecoratorController's target and of its attachments. The target is
-// written first. Nothing is selected, adopted or released. It puts what needs no write into
+// written first. Nothing is selected or released, and no orphan is adopted. It puts what needs no write into
 // upToDate.
 func Decorator(snapshot *pipeline.Snapshot, response *pipeline.Response, strategies Strategies, upToDate *UpToDateCache) (*pipeline.Plan, error) {
 	plan := &pipeline.Plan{ParentFirst: true, Desired: len(response.Children)}
 	parent := newParent(snapshot, "spec.attachments")
+	for _, group := range snapshot.Children {
+		if err := parent.claim(plan, group); err != nil {
+			return nil, err
+		}
+	}
 	c := children{parent: parent, strategies: strategies, upToDate: upToDate, plan: plan, strict: response.Strict}
 	if err := c.manage(snapshot, response.Children); err != nil {
 		plan.Refused = append(plan.Refused, err)

@@ -15,7 +15,7 @@
 //     comes to a child.
 //     outdated.go finds the children that OnDelete leaves alone.
 //   - meanttype.go finds the type that was probably meant by a child of an undeclared one.
-//   - claim.go adopts and releases children.
+//   - claim.go adopts and releases children. known.go tells those that may be deleted from those of others.
 //   - merge.go is the three-way merge of dynamic apply, with mergelists.go and location.go.
 //   - lastapplied.go is the record of what was applied, and secretrecord.go keeps the values of
 //     Secrets out of it.

@@ -55,6 +55,9 @@ func (p *parent) newChild(desired *object.Object) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if metadata, ok := content["metadata"].(map[string]any); ok {
+		restoreFields(metadata, nil, systemFields[:]...) // a hook may answer a copy of another object
+	}
 	if err := setLastApplied(content, content); err != nil {
 		return nil, err
 	}

@@ -82,12 +82,21 @@ func TestCreateBody(t *testing.T) {
 			record: `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"labels":{"app":"shop"},"name":"a","namespace":"default",` +
 				`"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"p","uid":"other"}]}}`,
 		},
-		"a reference to the parent that the hook makes stays as it is": {
+		"a reference to the parent that the hook makes is completed": {
 			desired: `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {app: shop}, ownerReferences: [{apiVersion: ctl.example/v1, kind: Web, name: shop, uid: parent-uid}]}}`,
 			want: `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: default, labels: {app: shop},
-				ownerReferences: [{apiVersion: ctl.example/v1, kind: Web, name: shop, uid: parent-uid}]}}`,
+				ownerReferences: [` + ours + `]}}`,
 			record: `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"labels":{"app":"shop"},"name":"a","namespace":"default",` +
 				`"ownerReferences":[{"apiVersion":"ctl.example/v1","kind":"Web","name":"shop","uid":"parent-uid"}]}}`,
+		},
+		"what belongs to the cluster, as in a copy of another object, is left out": {
+			desired: `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {app: shop}, uid: x, resourceVersion: "9",
+				generation: 4, selfLink: /x, managedFields: [], creationTimestamp: "2026-03-04T05:06:07Z",
+				deletionTimestamp: "2026-03-04T05:06:07Z", deletionGracePeriodSeconds: 3}}`,
+			want: `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: default, labels: {app: shop},
+				ownerReferences: [` + ours + `]}}`,
+			record: `{"apiVersion":"v1","kind":"ConfigMap",` +
+				`"metadata":{"labels":{"app":"shop"},"name":"a","namespace":"default"}}`,
 		},
 		"a cluster-scoped child has no namespace": {
 			parent: fleet, of: namespaces,

@@ -49,6 +49,9 @@ func (w *world) ofTarget(snapshot *pipeline.Snapshot) *pipeline.Snapshot {
 			controller := metav1.GetControllerOfNoCopy(child)
 			if controller != nil && controller.UID == w.parent.UID && child.Annotations[decoratorAnnotation] == "deco" {
 				group.Claimed = append(group.Claimed, child)
+				if controller.APIVersion != w.parentType.GroupVersion().String() {
+					group.Adopt = append(group.Adopt, child)
+				}
 			}
 		}
 		snapshot.Children = append(snapshot.Children, group)

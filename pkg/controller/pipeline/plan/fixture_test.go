@@ -80,6 +80,8 @@ type world struct {
 	strategies Strategies
 	upToDate   UpToDateCache
 	children   map[object.Type][]*object.Object
+	// related are what the customize hook has asked for.
+	related []*object.Object
 	// schemas are how the host describes the types.
 	schemas map[object.Type]*openapi.Type
 	// schemasVersion changes when the host describes a type in another way.
@@ -201,6 +203,9 @@ func (w *world) snapshot() *pipeline.Snapshot {
 		ParentType: w.parentType, ParentSchema: w.schemas[w.parentType], SchemasVersion: w.schemasVersion, Parent: w.parent,
 		Selector: labels.SelectorFromSet(labels.Set{"app": "shop"}),
 	}
+	if len(w.related) > 0 {
+		snapshot.Related = []pipeline.Related{{Objects: w.related}}
+	}
 	if w.generate {
 		snapshot.GeneratedLabels = w.generated()
 		snapshot.Selector = labels.SelectorFromSet(w.generated())
@@ -224,6 +229,9 @@ func (w *world) snapshot() *pipeline.Snapshot {
 				group.Claimed = append(group.Claimed, child)
 			case matches && controller != nil:
 				group.Claimed = append(group.Claimed, child)
+				if controller.APIVersion != w.parentType.GroupVersion().String() {
+					group.Adopt = append(group.Adopt, child)
+				}
 			case controller != nil && w.parent.DeletionTimestamp == nil:
 				group.Release = append(group.Release, child)
 			}
@@ -271,6 +279,13 @@ func (w *world) carryOut(planned *pipeline.Plan) {
 			w.children[step.Type] = append(w.children[step.Type], outcome.Result)
 		case pipeline.Update:
 			outcome.Result = w.stored(w.content(step.Body), step.Observed.UID)
+			w.replace(step, outcome.Result)
+		case pipeline.ToDynamicApply:
+			content := decode(w.t, step.Observed)
+			if err := setAnnotation(content, object.LastAppliedAnnotation, string(step.Body)); err != nil {
+				w.t.Fatal(err)
+			}
+			outcome.Result = w.stored(content, step.Observed.UID)
 			w.replace(step, outcome.Result)
 		case pipeline.Delete, pipeline.Recreate:
 			w.replace(step, nil)

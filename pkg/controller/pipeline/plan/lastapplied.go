@@ -18,11 +18,6 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
-// hasLastApplied reports whether a child has LastAppliedAnnotation, even if that says nothing.
-func hasLastApplied(observed *object.Object) bool {
-	return observed.Lookup("metadata", "annotations", object.LastAppliedAnnotation) != nil
-}
-
 // recordsLastApplied reports whether a child's LastAppliedAnnotation says what was last applied.
 func recordsLastApplied(observed *object.Object) bool {
 	text, _ := observed.Annotation(object.LastAppliedAnnotation)

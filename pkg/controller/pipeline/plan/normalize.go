@@ -17,6 +17,9 @@ func (p *parent) normalize(observed, lastApplied, desired map[string]any) (last,
 	want, _ = desired["metadata"].(map[string]any)
 	p.keepOwner(last)
 	keepFieldsOfOthers(have, last, want)
+	if want["ownerReferences"] != nil {
+		p.own(desired)
+	}
 	if isSecret(desired) {
 		foldStringData(lastApplied)
 		foldStringData(desired)

@@ -17,6 +17,7 @@ import (
 // parent is the parent of a sync, with what all decisions about its children need.
 type parent struct {
 	*object.Object
+	snapshot   *pipeline.Snapshot
 	parentType object.Type
 	// schema is how the host describes the parent; nil if it does not. schemasVersion changes with it
 	// and with those of the children.
@@ -37,11 +38,18 @@ type parent struct {
 	warned hostWarnings
 	// outdated are the warnings about children that OnDelete leaves as they are.
 	outdated []pipeline.Warning
+	// shown is what the hook may have copied; nil until it is needed.
+	shown *shownObjects
+	// ofOwners are the warnings about the owners that the hook lists.
+	ofOwners []pipeline.Warning
+	// kept are the warnings about children that are not desired and not deleted.
+	kept []pipeline.Warning
 }
 
 func newParent(snapshot *pipeline.Snapshot, rulesField string) *parent {
 	return &parent{
 		Object:               snapshot.Parent,
+		snapshot:             snapshot,
 		parentType:           snapshot.ParentType,
 		schema:               snapshot.ParentSchema,
 		schemasVersion:       snapshot.SchemasVersion,
@@ -62,6 +70,7 @@ func (p *parent) key() object.Key {
 func (p *parent) warn(plan *pipeline.Plan, upToDate *UpToDateCache, duplicates []string, desired []*object.Object) {
 	plan.Warnings = append(p.unknown.warnings(), duplicateWarnings(duplicates)...)
 	plan.Warnings = append(plan.Warnings, p.warned.warnings()...)
+	plan.Warnings = append(append(plan.Warnings, p.kept...), p.ofOwners...)
 	if plan.Warnings == nil {
 		plan.Warnings = p.outdated
 	} else {

@@ -40,7 +40,7 @@ func (s serverSideApply) create(desired *object.Object) (pipeline.Step, error) {
 }
 
 func (s serverSideApply) change(method Method, observed, desired *object.Object) (pipeline.Step, error) {
-	if hasLastApplied(observed) {
+	if observed.HasLastApplied() {
 		return s.toServerSideApply(observed, "it was written by dynamic apply")
 	}
 	configuration, err := s.configuration(desired)

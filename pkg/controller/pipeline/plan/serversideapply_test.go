@@ -4,12 +4,10 @@
 package plan
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
@@ -120,7 +118,8 @@ func TestUpdateMethodsUnderServerSideApply(t *testing.T) {
 }
 
 func TestAnExistingChildIsLeftAloneUnderOnDelete(t *testing.T) {
-	w := newWorld(t, web, configMaps).serverSide(OnDelete).hasApplied(configMaps, childA, "").has(configMaps, childB)
+	w := newWorld(t, web, configMaps).serverSide(OnDelete).
+		hasApplied(configMaps, childA, fieldsOfA).has(configMaps, childB)
 	planned := w.plan(w.answer(childAChanged, strings.Replace(childB, "{app: shop}", "{app: shop, other: one}", 1)))
 	if diff := cmp.Diff([]string(nil), writes(planned)); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
@@ -145,15 +144,6 @@ func TestWhatIsApplied(t *testing.T) {
 		step := stepFor(t, w.plan(w.answer(desired)), "a")
 		if diff := cmp.Diff(`{`+wanted+`"uid":"uid-of-a"}}`, string(step.Body)); diff != "" || step.Creates() {
 			t.Errorf("step %+v, body (-want +got):\n%s", step, diff)
-		}
-	})
-	t.Run("owners that the hook names stay", func(t *testing.T) {
-		w := newWorld(t, web, configMaps).serverSide(InPlace)
-		named := `{apiVersion: ctl.example/v1, kind: Web, name: shop, uid: parent-uid}`
-		step := stepFor(t, w.plan(w.answer(strings.Replace(childA, "{name: a", "{name: a, ownerReferences: ["+named+"]", 1))), "a")
-		var sent metav1.PartialObjectMetadata
-		if err := json.Unmarshal(step.Body, &sent); err != nil || len(sent.OwnerReferences) != 1 || sent.OwnerReferences[0].Controller != nil {
-			t.Errorf("owners are %v, %v", sent.OwnerReferences, err)
 		}
 	})
 	t.Run("generated labels are part of it", func(t *testing.T) {
@@ -197,7 +187,7 @@ func TestClaimsUnderServerSideApply(t *testing.T) {
 	w.hasAsIs(configMaps, `{apiVersion: v1, kind: ConfigMap, metadata: {name: orphan, namespace: default, uid: u1, resourceVersion: "1", labels: {app: shop}}}`)
 	w.hasAsIs(configMaps, `{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs, namespace: default, uid: u2, resourceVersion: "1"}}`)
 	w.hasApplied(configMaps, strings.Replace(childA, "{app: shop}", "{app: other}", 1), fieldsOfA)
-	w.hasApplied(configMaps, childB, "")
+	w.hasApplied(configMaps, childB, fieldsOfA)
 	planned := w.plan(w.answer(
 		`{apiVersion: v1, kind: ConfigMap, metadata: {name: orphan, labels: {app: shop}}, data: {key: one}}`,
 		`{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs, labels: {app: shop}}}`,

@@ -15,8 +15,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// warnOfChild adds the fields of a desired child that the host does not know, and what the host warned
-// of when it was written, to the warnings. The child is compared again if the host knows fields by now
+// warnOfChild adds the fields of a desired child that the host does not know, what the host warned of when it was
+// written, and owners that cannot own it to the warnings. The child is compared again if the host knows fields by now
 // that it did not know before.
 func (c *children) warnOfChild(group pipeline.Group, strategy Strategy, observed, desired *object.Object) {
 	cache := &c.upToDate.unknown
@@ -30,7 +30,7 @@ func (c *children) warnOfChild(group pipeline.Group, strategy Strategy, observed
 		}
 	}
 	texts := c.upToDate.hostWarnings[desired.Hash]
-	if len(fields) == 0 && len(texts) == 0 {
+	if len(fields) == 0 && len(texts) == 0 && len(desired.OwnerReferences) == 0 {
 		return
 	}
 	of := object.Key{GroupKind: group.Type.GroupKind(), NamespacedName: types.NamespacedName{Name: desired.Name}}
@@ -39,6 +39,7 @@ func (c *children) warnOfChild(group pipeline.Group, strategy Strategy, observed
 	}
 	c.parent.unknown.add(of, fields, consequenceFor(strategy, group, observed), adviceForChild)
 	c.parent.warned.add(of, texts)
+	c.parent.warnOfOwners(of, desired)
 }
 
 // isBelowStatus reports whether a field is in the status of a child. That is not written anyway.

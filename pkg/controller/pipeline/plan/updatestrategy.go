@@ -98,6 +98,9 @@ type engine interface {
 	// is as the hook wants it. For OnDelete, which takes none, it is a Recreate if the hook
 	// wants another child than before.
 	change(method Method, observed, desired *object.Object) (pipeline.Step, error)
+	// name returns the step that records on a child that an answer has named it, and changes nothing else. The
+	// methods that change a child do that anyway.
+	name(observed *object.Object) (pipeline.Step, error)
 }
 
 // engine returns the engine of that name for the parent's children of the type that schema

@@ -44,6 +44,7 @@ const (
 	reasonChildNameTaken   = "ChildNameTaken"
 	reasonWriteLoop        = "WriteLoop"
 	reasonCredentialsStale = "CredentialsStale"
+	reasonAdopted          = "Adopted"
 	reasonRolloutStarted   = "RolloutStarted"
 	reasonRolloutFinished  = "RolloutFinished"
 )
@@ -230,6 +231,12 @@ func (e *Events) OfHook(about *object.Object, event pipeline.HookEvent) {
 // NameConflict writes that children could not be created because other objects have their names.
 func (e *Events) NameConflict(parent *object.Object, err error) {
 	e.record(parent, corev1.EventTypeWarning, reasonChildNameTaken, "%s", Summary(err))
+}
+
+// Adopted writes that a parent has become the controller of objects that had none.
+func (e *Events) Adopted(parent *object.Object, children string) {
+	e.record(parent, corev1.EventTypeNormal, reasonAdopted,
+		"Adopted %s: this object's selector matches it and it had no controller. It is deleted with this object", children)
 }
 
 // RolloutStarted writes that the rollout of a change of a parent starts; first is its first step.

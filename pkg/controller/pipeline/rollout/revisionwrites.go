@@ -69,19 +69,21 @@ func (r *Rollout) store(revision *Revision, claims []v1alpha1.ControllerRevision
 		return []revisions.Write{{Op: pipeline.Create, Revision: r.create(revision, claims)}}
 	}
 	before := revision.stored[0]
-	isOrphan, isClaimed := before.IsOrphan(), revisions.SameChildren(before.Children, claims)
-	if !isOrphan && isClaimed && r.describes(before, revision) {
+	owner, isClaimed := revisions.OwnerReference(r.snapshot), revisions.SameChildren(before.Children, claims)
+	adopts := before.IsOrphan() ||
+		r.snapshot.Parent.DeletionTimestamp == nil && metav1.GetControllerOfNoCopy(before).APIVersion != owner.APIVersion
+	if !adopts && isClaimed && r.describes(before, revision) {
 		return nil
 	}
 	after := before.DeepCopy()
 	r.describe(revision, after)
-	if isOrphan {
-		after.OwnerReferences = append(slices.DeleteFunc(after.OwnerReferences, r.isParent), revisions.OwnerReference(r.snapshot))
+	if adopts {
+		after.OwnerReferences = append(slices.DeleteFunc(after.OwnerReferences, r.isParent), owner)
 	}
 	if !isClaimed {
 		after.Children = claims
 	}
-	return []revisions.Write{{Op: pipeline.Update, Revision: after, Adopts: isOrphan}}
+	return []revisions.Write{{Op: pipeline.Update, Revision: after, Adopts: adopts}}
 }
 
 // create returns a new ControllerRevision with the claims.

@@ -14,8 +14,8 @@ type CompositeControllerSpecApplyConfiguration struct {
 	// Each of them is handled on its own. If it is a custom resource, it needs the status subresource.
 	ParentResource *CompositeControllerParentResourceRuleApplyConfiguration `json:"parentResource,omitempty"`
 	// childResources lists every type of object the sync hook may return. Objects of these types that match the parent's
-	// selector are adopted, sent to the hook in "children", and deleted when the hook no longer returns them.
-	// Changes of a child lead to a sync of its parent. The order has no meaning; name each type once. For instance
+	// selector are adopted, sent to the hook in "children", and deleted when the hook has returned them and no longer
+	// does. Changes of a child lead to a sync of its parent. The order has no meaning; name each type once. For instance
 	// [{apiVersion: v1, resource: pods, updateStrategy: {method: Recreate}}].
 	// Default: empty, which is for a controller that only keeps the parent's status.
 	ChildResources []CompositeControllerChildResourceRuleApplyConfiguration `json:"childResources,omitempty"`

@@ -1,0 +1,151 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+)
+
+// ofParent is a child that the parent controls, with more metadata. Nothing was applied to it.
+func ofParent(metadata string) string {
+	return `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: default, uid: u, resourceVersion: "7", ` +
+		`labels: {app: shop}, ` + metadata + `, ownerReferences: [` + ours + `]}}`
+}
+
+// withRecord is the annotation with the record of what was last applied.
+func withRecord(text string) string {
+	return `annotations: {` + object.LastAppliedAnnotation + `: '` + text + `'}`
+}
+
+func TestOnlyWhatTheControllerHasMadeOrNamedIsDeleted(t *testing.T) {
+	long := strings.Repeat("a", 100)
+	tests := map[string]struct {
+		child   string
+		applied string // the fields that server-side apply owns
+		kept    bool
+	}{
+		"it was adopted": {child: ofParent("generation: 1"), kept: true},
+		"it has a record": {
+			child: ofParent(withRecord(`{"kind":"ConfigMap","metadata":{"name":"a","namespace":"default"}}`)),
+		},
+		"it has a record without a namespace": {child: ofParent(withRecord(`{"kind":"ConfigMap","metadata":{"name":"a"}}`))},
+		"it has a record of no name":          {child: ofParent(withRecord(`{"data":{}}`))},
+		"its name is shortened in the record": {
+			child: strings.Replace(
+				ofParent(withRecord(`{"metadata":{"name":"`+digestOf(long)+`"}}`)), "name: a,", "name: "+long+",", 1),
+		},
+		"server-side apply owns fields of it": {child: ofParent("generation: 1"), applied: fieldsOfA},
+		"it has the record of another kind": {
+			child: ofParent(withRecord(`{"kind":"Secret","metadata":{"name":"a"}}`)),
+			kept:  true,
+		},
+		"it has the record of another name": {
+			child: ofParent(withRecord(`{"kind":"ConfigMap","metadata":{"name":"b"}}`)),
+			kept:  true,
+		},
+		"it was copied from another namespace": {
+			child: ofParent(withRecord(`{"kind":"ConfigMap","metadata":{"name":"a","namespace":"x"}}`)),
+			kept:  true,
+		},
+		"its record is empty":   {child: ofParent(withRecord(``)), kept: true},
+		"its record is null":    {child: ofParent(withRecord(`null`)), kept: true},
+		"its record is spoiled": {child: ofParent(withRecord(`{`)), kept: true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			child := parseYAML(t, test.child)
+			if test.applied != "" {
+				child.Applied = []byte(test.applied)
+			}
+			w := newWorld(t, web, configMaps)
+			w.children[configMaps] = []*object.Object{child}
+			planned := w.plan(w.answer())
+			if kept := len(writes(planned)) == 0; kept != test.kept {
+				t.Errorf("the writes are %v", writes(planned))
+			}
+			if warned := len(planned.Warnings) == 1 && planned.Warnings[0].Reason == pipeline.ChildKept; warned != test.kept {
+				t.Errorf("the warnings are %v", planned.Warnings)
+			}
+		})
+	}
+}
+
+func TestTheWarningAboutKeptChildrenSaysWhatToDo(t *testing.T) {
+	w := newWorld(t, web, configMaps)
+	w.hasAsIs(configMaps, ofParent("generation: 1"))
+	w.hasAsIs(configMaps, strings.Replace(ofParent("generation: 1"), "name: a,", "name: b,", 1))
+	want := []pipeline.Warning{{Reason: pipeline.ChildKept, About: "ConfigMap", Message: "" +
+		"ConfigMap default/a and 1 more: the parent controls it, and the hook does not list it and never has, " +
+		"so it may belong to others: it is kept; to have it deleted, list it in an answer and " +
+		"leave it out afterwards; to have it released, change its labels so that the parent's selector does not match them"}}
+	if diff := cmp.Diff(want, w.plan(w.answer()).Warnings); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+}
+
+// A child that an answer has named is deleted when an answer no longer does, whatever the update method is.
+func TestAnAdoptedChildThatWasNamedIsDeleted(t *testing.T) {
+	for _, method := range []Method{"", OnDelete, InPlace, Recreate} {
+		t.Run("method "+string(method), func(t *testing.T) {
+			const owners = `, ownerReferences: [` + ours + `]}`
+			orphan := strings.Replace(ofParent("generation: 1"), owners, `}, data: {key: one}`, 1)
+			w := newWorld(t, web, configMaps).method(method).hasAsIs(configMaps, orphan)
+			w.carryOut(w.plan(w.answer())) // adopted
+			w.carryOut(w.plan(w.answer(childA)))
+			if again := writes(w.plan(w.answer(childA))); len(again) > 0 {
+				t.Errorf("another sync writes %v", again)
+			}
+			if diff := cmp.Diff([]string{"delete ConfigMap default/a"}, writes(w.plan(w.answer()))); diff != "" {
+				t.Errorf("writes (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// What is recorded of a name is not what the hook wants: the child differs from that as before.
+func TestANamedChildThatDiffersIsStillOutdated(t *testing.T) {
+	w := newWorld(t, web, configMaps).method(OnDelete).hasAsIs(configMaps, ofParent("generation: 1"))
+	w.carryOut(w.plan(w.answer(childA)))
+	planned := w.plan(w.answer(childA))
+	if planned.Outdated != 1 || len(writes(planned)) > 0 {
+		t.Errorf("outdated are %d, the writes are %v", planned.Outdated, writes(planned))
+	}
+}
+
+// Server-side apply owns no more than the reference to the parent, so that the content stays as it is.
+func TestANameIsRecordedUnderServerSideApply(t *testing.T) {
+	w := newWorld(t, web, configMaps).serverSide(OnDelete).hasAsIs(configMaps, ofParent("generation: 1"))
+	step := stepFor(t, w.plan(w.answer(childA)), "a")
+	want := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"default",` +
+		`"ownerReferences":[{"apiVersion":"ctl.example/v1","blockOwnerDeletion":true,"controller":true,` +
+		`"kind":"Web","name":"shop","uid":"parent-uid"}],"uid":"u"}}`
+	if step.Op != pipeline.Apply || step.Desired != 0 || string(step.Body) != want {
+		t.Errorf("%s because %s, of %d: %s", step.Op, step.Why, step.Desired, step.Body)
+	}
+}
+
+func TestAParentIsNotItsOwnChild(t *testing.T) {
+	const itself = `{apiVersion: ctl.example/v1, kind: Web, metadata: {name: shop, labels: {app: shop}}}`
+	for name, w := range map[string]*world{
+		"of a composite": newWorld(t, web, webs), "of a decorator": newTarget(t, targetWith("", ""), webs),
+	} {
+		t.Run(name, func(t *testing.T) {
+			planned := w.plan(w.answer(itself, strings.Replace(itself, "name: shop", "name: other", 1)))
+			if diff := cmp.Diff([]string{"create Web default/other"}, writes(planned)); diff != "" {
+				t.Errorf("writes (-want +got):\n%s", diff)
+			}
+			want := []string{"child Web shop is the parent itself, which cannot be its own child; " +
+				"give it another name, or leave it out"}
+			if diff := cmp.Diff(want, refusals(planned)); diff != "" {
+				t.Errorf("refused (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
