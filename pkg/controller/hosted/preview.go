@@ -110,16 +110,17 @@ func (c *Controller) Preview(ctx context.Context, parent object.Key, options Pre
 	if found == nil {
 		return &Preview{Err: fmt.Errorf("there is no %s", parent)}
 	}
-	return c.preview(ctx, found, options, true)
+	return newPreviewing(c, options, true).run(ctx, found)
 }
 
 // PreviewAs is Preview as if the parent were that one, which AsParent has returned.
 func (c *Controller) PreviewAs(ctx context.Context, parent *GivenParent, options PreviewOptions) *Preview {
-	return c.preview(ctx, parent.Object, options, parent.Exists)
+	p := newPreviewing(c, options, parent.Exists)
+	p.isChosen.Store(true)
+	return p.run(ctx, parent.Object)
 }
 
-func (c *Controller) preview(ctx context.Context, parent *object.Object, options PreviewOptions, exists bool) *Preview {
-	p := newPreviewing(c, options, exists)
+func (p *previewing) run(ctx context.Context, parent *object.Object) *Preview {
 	defer p.close()
 	p.preview.Parent = parent
 	func() {

@@ -30,6 +30,9 @@ type previewing struct {
 	listed chan struct{}
 	// isGiven is true if an answer is given that has children.
 	isGiven atomic.Bool
+	// isChosen is true if whoever asks for the preview chooses what is observed: gives the parent, or the answer of the
+	// customize hook.
+	isChosen atomic.Bool
 
 	mu      sync.Mutex
 	preview Preview
@@ -62,12 +65,17 @@ func (p *previewing) askForPreview(ctx context.Context) {
 		Ended:   p.note,
 	}
 	p.hooks.sync, p.hooks.finalize, p.hooks.customize = p.hooks.sync.Preview(asked), p.hooks.finalize.Preview(asked), p.hooks.customize.Preview(asked)
-	p.related = p.c.newRelatedObserver(p.customize, func(...object.Key) {
+	if p.related == nil {
+		return
+	}
+	config := p.c.relatedConfig(p.customize, func(...object.Key) {
 		select {
 		case p.listed <- struct{}{}:
 		default:
 		}
 	})
+	config.Permit = p.permitRelated
+	p.related = related.New(config)
 }
 
 // answer returns the answer that is given to a call, or why the hook is not called.
@@ -86,6 +94,8 @@ func (p *previewing) answer(ctx context.Context, call hook.Call) ([]byte, error)
 	if given != nil || err != nil {
 		if call.Hook != hook.Customize {
 			p.isGiven.Store(true)
+		} else {
+			p.isChosen.Store(true)
 		}
 		return given, err
 	}

@@ -39,6 +39,9 @@ func (p *previewing) follow(ctx context.Context, parent *object.Object) error {
 		return err
 	}
 	snapshot.Trigger = pipeline.TriggerRequest
+	if err := p.permitSelection(ctx, toSelectChildren(p.spec, parent)); err != nil {
+		return err
+	}
 	webhook, err := p.observeChildren(snapshot)
 	if err != nil {
 		return err

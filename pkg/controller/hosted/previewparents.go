@@ -19,6 +19,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/act"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
 // absentUID stands for the UID of a parent that does not exist. Children that refer to it are accepted by the host
@@ -32,6 +33,33 @@ func (c *Controller) ParentTypes() []object.Type {
 		types[i] = target.Type
 	}
 	return types
+}
+
+// ParentReach returns where parents may be: of each of their types, in the namespace or, if that is empty, in all
+// namespaces of the controller.
+func (c *Controller) ParentReach(namespace string) (all []rights.Object) {
+	within := c.spec.Namespaces.Names()
+	if namespace != "" {
+		within = []string{namespace}
+	}
+	for _, of := range c.ParentTypes() {
+		if namespace == "" || of.Namespaced {
+			all = append(all, reachOf(of, within)...)
+		}
+	}
+	return all
+}
+
+// reachOf returns the objects of a type in some namespaces; in the whole cluster if there are none, or if the
+// objects are in none.
+func reachOf(of object.Type, within []string) (all []rights.Object) {
+	if !of.Namespaced || len(within) == 0 {
+		within = []string{""}
+	}
+	for _, namespace := range within {
+		all = append(all, rights.Object{GroupResource: of.GroupResource(), Namespace: namespace})
+	}
+	return all
 }
 
 // VersionOf returns the apiVersion in which the controller handles a kind; the group alone of a kind

@@ -6,7 +6,10 @@ package hosted
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
@@ -42,6 +45,48 @@ func (p *previewing) permit(ctx context.Context, all ...shown) error {
 		})
 	}
 	return p.require(ctx, required)
+}
+
+// permitSelection returns an error unless whoever asks for the preview may list what is selected next, if they choose
+// what that is. Otherwise the preview would show them whether there is an object of a name or a label. The error is the
+// refusal of the preview, too.
+func (p *previewing) permitSelection(ctx context.Context, toList []rights.Required) error {
+	if !p.isChosen.Load() {
+		return nil
+	}
+	return p.require(ctx, toList)
+}
+
+// maxChosenTypes is how many types the answer of a customize hook may name if whoever asks for the preview chooses
+// it: the server watches all of them.
+const maxChosenTypes = 64
+
+// permitRelated is permitSelection of related objects.
+func (p *previewing) permitRelated(ctx context.Context, reads []rights.Required) error {
+	toList := slices.DeleteFunc(slices.Clone(reads), func(one rights.Required) bool { return one.Verb != "list" })
+	types := sets.New[schema.GroupResource]()
+	for _, one := range toList {
+		types.Insert(one.GroupResource)
+	}
+	if p.isChosen.Load() && types.Len() > maxChosenTypes {
+		return fmt.Errorf("customize hook: the answer names %d types, and in a review of a given object or answer, "+
+			"it may name %d", types.Len(), maxChosenTypes)
+	}
+	return p.permitSelection(ctx, toList)
+}
+
+// toSelectChildren returns the rights to list the objects that the children of a parent are selected among.
+func toSelectChildren(spec *Spec, parent *object.Object) (required []rights.Required) {
+	within := spec.Namespaces.Names()
+	if parent.Namespace != "" {
+		within = []string{parent.Namespace}
+	}
+	for _, child := range spec.Children {
+		for _, of := range reachOf(child, within) {
+			required = append(required, rights.Required{Right: rights.Right{Verb: "list", Object: of}, For: "its children"})
+		}
+	}
+	return required
 }
 
 // mayWrite returns an error unless whoever asks may make the writes of a plan. It is called before they are sent in a dry

@@ -20,6 +20,10 @@ func (c *Controller) newRelatedObserver(ask related.AskFunc, changed func(parent
 	if c.hooks.customize == nil {
 		return nil
 	}
+	return related.New(c.relatedConfig(ask, changed))
+}
+
+func (c *Controller) relatedConfig(ask related.AskFunc, changed func(parents ...object.Key)) related.Config {
 	config := related.Config{
 		Informers:   c.Informers,
 		Resolve:     c.resolveRelated,
@@ -34,7 +38,7 @@ func (c *Controller) newRelatedObserver(ask related.AskFunc, changed func(parent
 			return c.Permissions.Require(account, required, changed)
 		}
 	}
-	return related.New(config)
+	return config
 }
 
 // resolveRelated returns a type that the customize hook names. The author of the hook reads the error.

@@ -23,7 +23,9 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
-// parents returns the parents that are reviewed, and whether there are more. The author may get them.
+// parents returns the parents that are reviewed, and whether there are more. The author may get them. Before it
+// selects, parents asks for the right to list what it selects among: otherwise an answer would tell those who may not
+// list whether something has a label or a name.
 func (r *reviewing) parents(ctx context.Context) (parents []*object.Object, more bool, err error) {
 	controller, _, err := r.subject.controller(ctx)
 	if err != nil {
@@ -42,6 +44,9 @@ func (r *reviewing) parents(ctx context.Context) (parents []*object.Object, more
 	after, err := decodeContinue(r.spec.Parents.Continue)
 	if err != nil {
 		return nil, false, invalid("spec.parents.continue", err)
+	}
+	if err := r.permit.check(ctx, toSelect(controller.ParentReach(r.spec.Parents.Namespace))); err != nil {
+		return nil, false, err
 	}
 	parents = slices.DeleteFunc(controller.Parents(), func(parent *object.Object) bool {
 		return r.spec.Parents.Namespace != "" && parent.Namespace != r.spec.Parents.Namespace || !selector.Matches(labels.Set(parent.Labels)) ||
@@ -107,6 +112,15 @@ func (r *reviewing) mayGet(ctx context.Context, controller *hosted.Controller, p
 		}
 	}
 	return r.permit.check(ctx, required)
+}
+
+// toSelect returns the rights to select parents among objects.
+func toSelect(among []rights.Object) []rights.Required {
+	required := make([]rights.Required, len(among))
+	for i, of := range among {
+		required[i] = rights.Required{Right: rights.Right{Verb: "list", Object: of}, For: "spec.parents"}
+	}
+	return required
 }
 
 func toGet(of object.Type, namespace string) rights.Required {

@@ -29,6 +29,11 @@ type permission struct {
 // permit returns an error if what the answer's rules select may not be shown. The parent is enqueued
 // when that may have changed.
 func (o *Observer) permit(ctx context.Context, answer *Answer) error {
+	if o.Permit != nil {
+		if err := o.Permit(ctx, answer.reads); err != nil {
+			return err
+		}
+	}
 	if o.Require == nil {
 		return nil
 	}
@@ -67,9 +72,9 @@ func (o *Observer) setPermission(answer *Answer, after permission) {
 }
 
 // reads returns the rights to read what the rules select, each once. The error says that they are too
-// many. Without Require, none are needed.
+// many. Without Require and Permit, none are needed.
 func (o *Observer) reads(rules []*rule) (required []rights.Required, err error) {
-	if o.Require == nil {
+	if o.Require == nil && o.Permit == nil {
 		return nil, nil
 	}
 	const what = "the answer of the customize hook"
@@ -88,7 +93,7 @@ func (o *Observer) reads(rules []*rule) (required []rights.Required, err error) 
 			add(r.in, nil, "a namespaceSelector in "+what)
 		}
 		if len(required) > maxRights {
-			return nil, fmt.Errorf("customize hook: the answer needs more than %d rights to read, which a controller with a service account may not: "+
+			return nil, fmt.Errorf("customize hook: the answer needs more than %d rights to read: "+
 				"ask for fewer types, or in fewer namespaces", maxRights)
 		}
 	}

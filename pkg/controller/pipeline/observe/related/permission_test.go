@@ -222,7 +222,8 @@ func TestAnAnswerNeedsABoundedNumberOfRights(t *testing.T) {
 	}
 	o, cluster := observeAs(t)
 	o.says(inNamespaces(1025)...)
-	const want = "customize hook: the answer needs more than 2048 rights to read, which a controller with a service account may not: ask for fewer types, or in fewer namespaces"
+	const want = "customize hook: the answer needs more than 2048 rights to read: " +
+		"ask for fewer types, or in fewer namespaces"
 	if _, err := o.observe("a", 1); err == nil || err.Error() != want {
 		t.Errorf("the error is %v", err)
 	}
