@@ -88,8 +88,13 @@ func run(ctx context.Context, config Config, term *leader.Term) error {
 	if err != nil {
 		return err
 	}
+	answers := review.New(config.Loopback, reviews, reconcilers...)
+	if err := config.Metrics.Register(answers.Counts()); err != nil {
+		return fmt.Errorf("metrics of reviews: %w", err)
+	}
+	defer config.Metrics.Unregister(answers.Counts())
 	running := &loop{
-		reviews: review.New(config.Loopback, reviews, reconcilers...),
+		reviews: answers,
 		config:  config, clients: clients, dependencies: dependencies, informers: informers,
 		drainer: drainer, reconcilers: reconcilers,
 	}
@@ -112,12 +117,14 @@ func newClients(config Config, term *leader.Term) (*clients, error) {
 	if config.Tracing != nil {
 		hostConfig.Wrap(tracing.Transport)
 	}
+	host.NameAuthors(hostConfig)
 	guardWrites(hostConfig, term)
 	client, err := host.NewClient(hostConfig, config.ApplyFieldManager)
 	if err != nil {
 		return nil, err
 	}
 	loopback := rest.CopyConfig(config.Loopback)
+	host.NameAuthors(loopback)
 	guardWrites(loopback, term)
 	own, err := versioned.NewForConfig(loopback)
 	if err != nil {

@@ -29,8 +29,8 @@ type PreviewOptions struct {
 	CallHooks bool
 	// Request is sent to the sync or finalize hook in the place of the request; nil sends that.
 	Request []byte
-	// IsAuthor is true if whoever asks for the preview is known to have the rights of the controller's
-	// author. Then what given answers want may be sent in a dry run without more rights.
+	// IsAuthor is true if whoever asks for the preview is known to have the rights of the author of the controller's
+	// spec. Then what given answers want may be sent in a dry run without more rights.
 	IsAuthor bool
 	// Permit returns an error unless whoever asks for the preview has the rights, which are those to read
 	// what it shows.

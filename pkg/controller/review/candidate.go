@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
@@ -44,17 +45,37 @@ func (r *reviewing) candidate(ctx context.Context, stored hosted.ControllerObjec
 	if err != nil {
 		return nil, err
 	}
-	var result hosted.ControllerObject
+	result, before := hosted.ControllerObject(nil), hosted.ControllerObject(nil)
 	if stored == nil {
 		result, err = r.tryCreate(ctx, client)
 	} else {
-		result, err = r.tryUpdate(ctx, client, stored)
+		result, before, err = r.tryUpdate(ctx, client, stored)
 	}
 	r.warnings = warned.texts
 	if err != nil {
 		return nil, aboutCandidate(err)
 	}
+	// A spec that stays as it is needs no rights, so whoever sends it has shown none. Any other has another generation.
+	r.isAuthor = before == nil || result.GetGeneration() != before.GetGeneration()
 	return result, nil
+}
+
+// mayUpdate returns an error unless the author of the review may update the stored controller object: by the roles and
+// by the policies of the cluster, which know what is whose. A request of one's own tells the hook, with the credentials
+// of the controller, what the controller does not.
+func (r *reviewing) mayUpdate(ctx context.Context, stored hosted.ControllerObject) error {
+	client, err := r.clientOfAuthor(&warnings{})
+	if err != nil {
+		return err
+	}
+	_, _, err = r.tryUpdate(ctx, client, stored)
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	if !ok {
+		return err
+	}
+	about := status.ErrStatus.DeepCopy()
+	about.Message = "spec.request requires what an update of the controller requires: " + about.Message
+	return &apierrors.StatusError{ErrStatus: *about}
 }
 
 func (r *reviewing) tryCreate(ctx context.Context, client rest.Interface) (hosted.ControllerObject, error) {
@@ -66,8 +87,10 @@ func (r *reviewing) tryCreate(ctx context.Context, client rest.Interface) (hoste
 }
 
 // tryUpdate tries to update the stored controller object. If its status was written after it was read, the update is a
-// conflict: then the object is read again, and the update is tried again.
-func (r *reviewing) tryUpdate(ctx context.Context, client rest.Interface, stored hosted.ControllerObject) (result hosted.ControllerObject, err error) {
+// conflict: then the object is read again, and the update is tried again. Before is the object that it was tried with.
+func (r *reviewing) tryUpdate(
+	ctx context.Context, client rest.Interface, stored hosted.ControllerObject,
+) (result, before hosted.ControllerObject, err error) {
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		manifest, err := r.updatedManifest(stored)
 		if err != nil {
@@ -84,13 +107,15 @@ func (r *reviewing) tryUpdate(ctx context.Context, client rest.Interface, stored
 		stored = now
 		return err
 	})
-	return result, err
+	return result, stored, err
 }
 
-// send sends a controller object in a dry run, and returns what would be stored.
+// send sends a controller object in a dry run, and returns what would be stored. The author of the review tries again
+// later if the API says so.
 func (r *reviewing) send(ctx context.Context, request *rest.Request, manifest []byte) (hosted.ControllerObject, error) {
 	result := newController(r.spec.Controller.Kind)
-	err := request.Resource(resources[r.spec.Controller.Kind]).Param("dryRun", metav1.DryRunAll).Param("fieldValidation", metav1.FieldValidationStrict).
+	err := request.MaxRetries(0).Resource(resources[r.spec.Controller.Kind]).
+		Param("dryRun", metav1.DryRunAll).Param("fieldValidation", metav1.FieldValidationStrict).
 		Body(manifest).Do(ctx).Into(result)
 	return result, err
 }
@@ -98,6 +123,7 @@ func (r *reviewing) send(ctx context.Context, request *rest.Request, manifest []
 // clientOfAuthor returns a client of the own API that acts as the author of the review.
 func (r *reviewing) clientOfAuthor(warned *warnings) (rest.Interface, error) {
 	config := rest.CopyConfig(r.loopback)
+	host.NameAuthors(config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: r.author.Name, UID: r.author.UID, Groups: r.author.Groups, Extra: r.author.Extra}
 	config.WarningHandler, config.WarningHandlerWithContext = nil, warned
 	config.ContentType, config.QPS = "application/json", -1
@@ -116,12 +142,12 @@ func (r *reviewing) newManifest() ([]byte, error) {
 	})
 }
 
-// updatedManifest returns the stored controller object with the candidate in place of its spec.
+// updatedManifest returns the stored controller object with the candidate, if there is one, in place of its spec.
 func (r *reviewing) updatedManifest(stored hosted.ControllerObject) ([]byte, error) {
 	stored.GetObjectKind().SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind(r.spec.Controller.Kind))
 	raw, err := json.Marshal(stored)
-	if err != nil {
-		return nil, err
+	if err != nil || r.spec.Candidate == nil {
+		return raw, err
 	}
 	return object.WithMember(raw, "spec", r.spec.Candidate.Raw)
 }

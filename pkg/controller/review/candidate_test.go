@@ -8,6 +8,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
@@ -91,5 +93,76 @@ func TestACandidateIsTriedUponWhatIsStoredByThen(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"1", "2"}, tried); diff != "" {
 		t.Errorf("tried versions (-want +got):\n%s", diff)
+	}
+}
+
+// storing answers the own API: it has a controller whose spec has generation 1, and refuses updates with an error if
+// there is one.
+func storing(t *testing.T, refusal error) (loopback *rest.Config, agents *[]string) {
+	t.Helper()
+	agents = new([]string)
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		*agents = append(*agents, request.Header.Get("Impersonate-User")+": "+request.UserAgent())
+		w.Header().Set("Content-Type", "application/json")
+		var updated v1alpha1.CompositeController
+		err := json.NewDecoder(request.Body).Decode(&updated)
+		if err != nil || request.Method != http.MethodPut || request.URL.Query().Get("dryRun") != "All" {
+			t.Errorf("%s %s: %v", request.Method, request.URL, err)
+		}
+		if status, ok := errors.AsType[*apierrors.StatusError](refusal); ok {
+			w.WriteHeader(int(status.ErrStatus.Code))
+			_ = json.NewEncoder(w).Encode(status.ErrStatus)
+			return
+		}
+		if updated.Spec.Paused {
+			updated.Generation++
+		}
+		_ = json.NewEncoder(w).Encode(updated)
+	}))
+	t.Cleanup(api.Close)
+	return &rest.Config{Host: api.URL, UserAgent: "server"}, agents
+}
+
+func reviewOf(loopback *rest.Config, spec v1alpha1.SyncReviewSpec) *reviewing {
+	spec.Controller = v1alpha1.SyncReviewController{Kind: "CompositeController", Name: "webs"}
+	return &reviewing{Reviews: &Reviews{loopback: loopback}, author: rights.User{Name: "jane"}, spec: &spec}
+}
+
+func storedWebs() *v1alpha1.CompositeController {
+	return &v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: "webs", ResourceVersion: "1", Generation: 1}}
+}
+
+// The rights of a spec are checked when it changes. So a candidate that changes nothing shows none.
+func TestACandidateThatChangesNothingMakesNobodyTheAuthor(t *testing.T) {
+	loopback, _ := storing(t, nil)
+	for candidate, isAuthor := range map[string]bool{`{}`: false, `{"paused":true}`: true} {
+		r := reviewOf(loopback, v1alpha1.SyncReviewSpec{Candidate: &runtime.RawExtension{Raw: []byte(candidate)}})
+		if _, err := r.candidate(t.Context(), storedWebs()); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.newSync(nil).options().IsAuthor; got != isAuthor {
+			t.Errorf("with the candidate %s, the user counts as the author: %t", candidate, got)
+		}
+	}
+}
+
+// Policies know what is whose: with tenants, all of them have the right to update controllers.
+func TestARequestOfOnesOwnRequiresWhatAnUpdateRequires(t *testing.T) {
+	spec := v1alpha1.SyncReviewSpec{Request: &runtime.RawExtension{Raw: []byte("{}")}}
+	loopback, agents := storing(t, nil)
+	r := reviewOf(loopback, spec)
+	if err := r.mayUpdate(host.WithAuthor(t.Context(), "jane"), storedWebs()); err != nil {
+		t.Errorf("who may update the controller: %v", err)
+	}
+	if want := []string{`jane: server (review by "jane")`}; !slices.Equal(*agents, want) {
+		t.Errorf("the update is by %q, want %q", *agents, want)
+	}
+	policy := apierrors.NewForbidden(v1alpha1.Resource("compositecontrollers"), "webs", errors.New("it is of team bank"))
+	policy.ErrStatus.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+	loopback, _ = storing(t, policy)
+	err := reviewOf(loopback, spec).mayUpdate(t.Context(), storedWebs())
+	want := "spec.request requires what an update of the controller requires: " + policy.Error()
+	if !apierrors.IsForbidden(err) || err.Error() != want {
+		t.Errorf("error is %v, want %s", err, want)
 	}
 }

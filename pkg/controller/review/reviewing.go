@@ -7,7 +7,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"runtime/debug"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
@@ -23,11 +27,26 @@ type reviewing struct {
 	permit *permit
 	limit  int
 
-	subject  *subject
+	subject *subject
+	// isStored is true if the controller exists, and its author may read it.
+	isStored bool
+	// isAuthor is true if the author of the review may give the controller another spec, and does so by a candidate.
+	isAuthor bool
 	status   v1alpha1.SyncReviewStatus
 	warnings []string
 	// size is the size of the syncs in the status, in bytes.
 	size int
+}
+
+// runSafely turns a panic into an error.
+func (r *reviewing) runSafely(ctx context.Context) (err error) {
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			klog.FromContext(ctx).Error(nil, "Panic in a review", "panic", panicked, "stack", string(debug.Stack()))
+			err = apierrors.NewInternalError(fmt.Errorf("panic: %v", panicked))
+		}
+	}()
+	return r.run(ctx)
 }
 
 // run makes the status. The error is that of the whole review.

@@ -6,17 +6,17 @@ package review
 import (
 	"context"
 	"fmt"
-	"runtime/debug"
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/lifecycle"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/redact"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
@@ -47,6 +47,7 @@ type Reviews struct {
 	loopback *rest.Config
 	rights   rights.Reviews
 	key      *redact.Key
+	counts   *prometheus.CounterVec
 
 	mu sync.Mutex
 	// underWay counts the reviews of each user.
@@ -57,7 +58,7 @@ type Reviews struct {
 // New returns what answers reviews of the controllers of some reconcilers.
 func New(loopback *rest.Config, reviews rights.Reviews, reconcilers ...*lifecycle.Reconciler) *Reviews {
 	r := &Reviews{
-		loopback: loopback, rights: reviews, key: redact.NewKey(),
+		loopback: loopback, rights: reviews, key: redact.NewKey(), counts: newCounts(),
 		reconcilers: map[string]*lifecycle.Reconciler{}, underWay: map[string]int{},
 	}
 	for _, reconciler := range reconcilers {
@@ -80,12 +81,6 @@ func (r *Reviews) Answer(ctx context.Context, author rights.User, review *v1alph
 		return nil, err
 	}
 	defer r.leave(author.Name)
-	defer func() {
-		if panicked := recover(); panicked != nil {
-			klog.FromContext(ctx).Error(nil, "Panic in a review", "panic", panicked, "stack", string(debug.Stack()))
-			err = apierrors.NewInternalError(fmt.Errorf("panic: %v", panicked))
-		}
-	}()
 	timeout := defaultTimeout
 	if seconds := review.Spec.TimeoutSeconds; seconds != nil {
 		timeout = time.Duration(*seconds) * time.Second
@@ -96,7 +91,9 @@ func (r *Reviews) Answer(ctx context.Context, author rights.User, review *v1alph
 		Reviews: r, spec: &review.Spec, author: author, permit: newPermit(r.rights, author, review.Spec.Controller),
 		limit: int(ptr.Deref(limitOf(&review.Spec), defaultLimit)),
 	}
-	if err := one.run(ctx); err != nil {
+	err = one.runSafely(host.WithAuthor(ctx, author.Name))
+	one.trace(ctx, err)
+	if err != nil {
 		return one.warnings, err
 	}
 	review.Status = one.status

@@ -5,14 +5,17 @@ package review
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
@@ -97,5 +100,26 @@ func TestAPanicIsTheErrorOfOneReview(t *testing.T) {
 		if !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), "panic") {
 			t.Fatalf("error is %v", err)
 		}
+	}
+	if failed := testutil.ToFloat64(r.counts.WithLabelValues("", "CompositeController", "failed")); failed != maxAtOnce+1 {
+		t.Errorf("%v reviews are counted", failed)
+	}
+}
+
+// Otherwise nobody could tell who has asked whose hook.
+func TestReviewsAreLoggedWithTheirUsers(t *testing.T) {
+	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
+	r := reviewOf(nil, v1alpha1.SyncReviewSpec{Request: &runtime.RawExtension{Raw: []byte("{}")}})
+	r.counts, r.isStored = newCounts(), true
+	refusal := apierrors.NewForbidden(v1alpha1.Resource("syncreviews"), "webs", errors.New("no"))
+	r.trace(klog.NewContext(t.Context(), logger), refusal)
+	logged := logger.GetSink().(ktesting.Underlier).GetBuffer().String()
+	for _, want := range []string{`user="jane"`, `controller="webs"`, `request=true`, `result="refused"`} {
+		if !strings.Contains(logged, want) {
+			t.Errorf("the log lacks %s: %s", want, logged)
+		}
+	}
+	if refused := testutil.ToFloat64(r.counts.WithLabelValues("webs", "CompositeController", "refused")); refused != 1 {
+		t.Errorf("%v refused reviews are counted", refused)
 	}
 }

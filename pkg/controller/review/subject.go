@@ -35,7 +35,7 @@ func (r *reviewing) findSubject(ctx context.Context) (*subject, error) {
 	of := schema.GroupResource{Group: v1alpha1.GroupName, Resource: resources[named.Kind]}
 	toRead := rights.Required{Right: rights.Right{Verb: "get", Object: rights.Object{GroupResource: of, Name: named.Name}}, For: "spec.controller"}
 	required := []rights.Required{toRead}
-	if r.spec.Request != nil && r.spec.Candidate == nil { // the hook is told what its controller does not tell it
+	if r.spec.Request != nil && r.spec.Candidate == nil {
 		toChange := rights.Required{Right: rights.Right{Verb: "update", Object: toRead.Object}, For: "spec.request"}
 		required = append(required, toChange)
 	}
@@ -50,9 +50,15 @@ func (r *reviewing) findSubject(ctx context.Context) (*subject, error) {
 	case err != nil:
 		return nil, err
 	}
+	r.isStored = stored != nil
 	if r.spec.Candidate != nil {
 		found.of, err = r.candidate(ctx, stored)
 		return found, err
+	}
+	if r.spec.Request != nil {
+		if err := r.mayUpdate(ctx, stored); err != nil {
+			return nil, err
+		}
 	}
 	found.of, found.running = stored, found.reconciler.Running(stored)
 	return found, nil

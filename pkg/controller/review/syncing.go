@@ -18,6 +18,7 @@ import (
 type syncing struct {
 	spec       *v1alpha1.SyncReviewSpec
 	permit     *permit
+	isAuthor   bool
 	controller *hosted.Controller
 
 	mu      sync.Mutex
@@ -32,14 +33,17 @@ type callKey struct{ hook, revision string }
 func keyOf(call *hook.Call) callKey { return callKey{call.Hook, call.Snapshot.Revision} }
 
 func (r *reviewing) newSync(controller *hosted.Controller) *syncing {
-	return &syncing{spec: r.spec, permit: r.permit, controller: controller, conceal: r.key.New(), given: map[callKey]bool{}}
+	return &syncing{
+		spec: r.spec, permit: r.permit, isAuthor: r.isAuthor, controller: controller,
+		conceal: r.key.New(), given: map[callKey]bool{},
+	}
 }
 
 // options returns how the sync is previewed.
 func (s *syncing) options() hosted.PreviewOptions {
 	options := hosted.PreviewOptions{
 		Until: s.spec.Until, CallHooks: s.spec.Calls != v1alpha1.SyncReviewCallsNone, Answer: s.answer, Permit: s.permit.check,
-		IsAuthor: s.spec.Candidate != nil,
+		IsAuthor: s.isAuthor,
 	}
 	if s.spec.Request != nil {
 		options.Request = s.spec.Request.Raw
