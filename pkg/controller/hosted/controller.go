@@ -171,7 +171,7 @@ func (c *Controller) SetSchemas(published map[object.Type]*openapi.Type) {
 		return
 	}
 	for _, parent := range c.health.warnedParents() {
-		c.queue.EnqueueLowPriority(syncqueue.SchemaChanged, parent)
+		c.queue.Enqueue(syncqueue.SchemaChanged, parent)
 	}
 }
 

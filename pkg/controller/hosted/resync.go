@@ -63,7 +63,7 @@ func (c *Controller) RequestSyncs(selection Selection, onlyCount bool) (parents,
 func (c *Controller) startResyncRequests(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
-	running.Go(func() { c.resyncRequests.run(ctx, c.queue.EnqueueMediumPriority) })
+	running.Go(func() { c.resyncRequests.run(ctx, c.queue.Enqueue) })
 	return func() { cancel(); running.Wait() }
 }
 

@@ -91,8 +91,7 @@ func (c *Controller) WaitForCaches(ctx context.Context) error {
 	return nil
 }
 
-// parentChanged counts the parents and enqueues one that changed or is gone. It enqueues those that
-// exist when the controller starts behind those that change.
+// parentChanged counts the parents and enqueues one that changed or is gone.
 func (c *Controller) parentChanged(before, after *object.Object, isInInitialList bool) {
 	c.health.total.Add(int64(c.observer.CountChange(before, after)))
 	c.Syncs.changed(c, object.KeyOf(cmp.Or(after, before)))
@@ -103,7 +102,7 @@ func (c *Controller) parentChanged(before, after *object.Object, isInInitialList
 		c.queue.Enqueue(syncqueue.ParentChanged, gone)
 	case c.observer.Ignores(before, after):
 	case isInInitialList:
-		c.queue.EnqueueLowPriority(syncqueue.ControllerStarted, object.KeyOf(after))
+		c.queue.Enqueue(syncqueue.ControllerStarted, object.KeyOf(after))
 	default:
 		c.queue.Enqueue(syncqueue.ParentChanged, object.KeyOf(after))
 	}
@@ -126,7 +125,7 @@ func (c *Controller) childChanged(before, after *object.Object) {
 func (c *Controller) startResync(ctx context.Context) (stop func()) {
 	c.resyncs.Store(ticksOf(c.resyncPeriods(), time.Now()))
 	return startPeriodic(ctx, c.resyncPeriods(), func() {
-		c.queue.EnqueueLowPriority(syncqueue.Resync, c.allParents()...)
+		c.queue.Enqueue(syncqueue.Resync, c.allParents()...)
 	})
 }
 

@@ -184,7 +184,7 @@ func TestWarnedParentsAreSyncedWhenASchemaChanges(t *testing.T) {
 	c.health.setFindings(web("d"), nil, 0) // the next plan has no warning, because it does not write the field
 	changed := map[object.Type]*openapi.Type{pods: {}}
 	c.SetSchemas(changed)
-	c.queue.EnqueueLowPriority(syncqueue.Resync, web("b"))
+	c.queue.Enqueue(syncqueue.Resync, web("b"))
 	if parent := <-synced; parent != web("d") {
 		t.Fatalf("synced first is %s, of which the host has not warned", parent)
 	}
@@ -192,7 +192,7 @@ func TestWarnedParentsAreSyncedWhenASchemaChanges(t *testing.T) {
 		t.Errorf("synced then is %s, which was not asked for", parent)
 	}
 	c.SetSchemas(changed)
-	c.queue.EnqueueLowPriority(syncqueue.Resync, web("c"))
+	c.queue.Enqueue(syncqueue.Resync, web("c"))
 	if parent := <-synced; parent != web("c") {
 		t.Errorf("synced is %s, although no schema has changed", parent)
 	}

@@ -26,13 +26,8 @@ const (
 	maxBackoff = 1000 * time.Second
 )
 
-// Parents that changed are synced before those that somebody wants to be synced, and these before parents that are only retried or
-// resynced.
-const (
-	normalPriority = 0
-	mediumPriority = -50
-	lowPriority    = -100
-)
+// outOfTurn is the turn at which a parent comes out of the queue whose time has come. Then it gets a turn.
+const outOfTurn turn = -1
 
 // SyncFunc syncs one parent because of a cause. It is never called concurrently for the same parent.
 type SyncFunc func(ctx context.Context, parent object.Key, cause Cause) Result
@@ -82,22 +77,17 @@ func New(name string, workers int, tracer *tracing.Tracer, syncOne SyncFunc) *Qu
 // Close ends the queue. It is for a queue that is not run, and does nothing after Run.
 func (q *Queue) Close() { q.stop() }
 
-// Enqueue adds parents because of an event.
+// Enqueue adds parents. Why they are added decides who is synced first: see line.
 func (q *Queue) Enqueue(cause Cause, parents ...object.Key) {
-	q.wakes.note(cause, time.Now(), parents...)
-	q.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(normalPriority)}, parents...)
+	now := time.Now()
+	for _, parent := range parents {
+		q.add(parent, q.wakes.note(cause, now, parent), 0)
+	}
 }
 
-// EnqueueMediumPriority adds parents that are synced when no parent waits that has changed, also if they are to be retried later.
-func (q *Queue) EnqueueMediumPriority(cause Cause, parents ...object.Key) {
-	q.wakes.note(cause, time.Now(), parents...)
-	q.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(mediumPriority)}, parents...)
-}
-
-// EnqueueLowPriority adds parents that are synced when no other parent waits.
-func (q *Queue) EnqueueLowPriority(cause Cause, parents ...object.Key) {
-	q.wakes.note(cause, time.Now(), parents...)
-	q.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(lowPriority)}, parents...)
+// add puts a parent into the queue, from which it comes after that time at its turn.
+func (q *Queue) add(parent object.Key, at turn, after time.Duration) {
+	q.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(-int(at)), After: after}, parent)
 }
 
 // Run syncs the parents in the queue until ctx ends. It returns when the running syncs have
@@ -115,25 +105,28 @@ func (q *Queue) Run(ctx context.Context) {
 // work is one worker.
 func (q *Queue) work(ctx context.Context) {
 	for {
-		parent, shutdown := q.queue.Get()
+		parent, priority, shutdown := q.queue.GetWithPriority()
 		if shutdown {
 			return
 		}
-		q.syncIfDue(ctx, parent, time.Now())
+		q.syncIfNext(ctx, parent, turn(-priority), time.Now())
 		q.queue.Done(parent)
 	}
 }
 
-// syncIfDue syncs a parent that came out of the queue, unless no cause is noted or its time is still to come. Enqueue
-// notes the cause before it puts the parent into the queue. A sync that begins in between takes the cause and sees the
-// change. The parent comes out of the queue once more afterwards, although there is nothing new.
-func (q *Queue) syncIfDue(ctx context.Context, parent object.Key, now time.Time) {
-	wake, isNoted := q.wakes.take(parent, now)
-	if !isNoted {
+// syncIfNext syncs a parent that came out of the queue, unless no cause is noted, its time is still to come, or others are
+// before it. Enqueue notes the cause before it puts the parent into the queue. A sync that begins in between takes the
+// cause and sees the change. The parent comes out of the queue once more afterwards, although there is nothing new.
+func (q *Queue) syncIfNext(ctx context.Context, parent object.Key, came turn, now time.Time) {
+	wake, isNoted, isNext := q.wakes.take(parent, came, now)
+	switch wait := wake.at.Sub(now); {
+	case !isNoted:
 		return
-	}
-	if wait := wake.at.Sub(now); wait > 0 {
-		q.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(lowPriority), After: wait}, parent)
+	case wait > 0:
+		q.add(parent, outOfTurn, wait)
+		return
+	case !isNext:
+		q.add(parent, wake.turn, 0)
 		return
 	}
 	q.requeue(parent, now, q.syncTraced(ctx, parent, wake))
@@ -176,37 +169,37 @@ func (q *Queue) requeue(parent object.Key, started time.Time, result Result) {
 		q.queue.Forget(parent)
 		return
 	}
-	options := priorityqueue.AddOpts{Priority: ptr.To(lowPriority)}
+	var after time.Duration
 	now := time.Now()
 	var requested time.Time
 	if result.kind != requeueAfter && result.after > 0 {
 		requested = now.Add(result.after)
 	}
 	if next := q.requeueTimes.update(parent, started, requested); !next.IsZero() {
-		options.After = max(next.Sub(now), 1) // zero would be never
+		after = max(next.Sub(now), 1) // zero would be never
 	}
 	if result.kind == backoff {
-		if delay := q.backoff.When(parent); options.After == 0 || delay < options.After {
-			options.After = delay
+		if delay := q.backoff.When(parent); after == 0 || delay < after {
+			after = delay
 		}
 	}
-	if result.kind == requeueAfter && (options.After == 0 || result.after < options.After) {
-		options.After = result.after
+	if result.kind == requeueAfter && (after == 0 || result.after < after) {
+		after = result.after
 	}
-	if result.latest > 0 && (options.After == 0 || result.latest < options.After) {
-		options.After = result.latest
+	if result.latest > 0 && (after == 0 || result.latest < after) {
+		after = result.latest
 	}
 	cause := Retry
 	if result.kind == done {
 		q.queue.Forget(parent)
-		if options.After == 0 {
+		if after == 0 {
 			return
 		}
 		cause = Due
 	}
-	q.requeueTimes.schedule(parent, now.Add(options.After))
-	q.wakes.note(cause, now.Add(options.After), parent)
-	q.queue.AddWithOpts(options, parent)
+	q.requeueTimes.schedule(parent, now.Add(after))
+	q.wakes.noteLater(cause, now.Add(after), parent)
+	q.add(parent, outOfTurn, after)
 }
 
 // NextSync returns when a parent is synced next because of its last sync; zero if that asked for no other one.

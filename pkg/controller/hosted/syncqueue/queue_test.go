@@ -78,7 +78,7 @@ func TestAParentIsNeverSyncedTwiceAtOnce(t *testing.T) {
 		})
 		for range 100 {
 			queue.Enqueue(ParentChanged, named("a"), named("b"))
-			queue.EnqueueLowPriority(Resync, named("a"))
+			queue.Enqueue(Resync, named("a"))
 			time.Sleep(time.Millisecond)
 		}
 		synctest.Wait()
@@ -127,7 +127,7 @@ func TestAParentThatChangesDuringItsSyncIsSyncedOnceMore(t *testing.T) {
 		synctest.Wait()
 		queue.Enqueue(ParentChanged, named("a"))
 		queue.Enqueue(ParentChanged, named("a"))
-		queue.EnqueueLowPriority(Resync, named("a"))
+		queue.Enqueue(Resync, named("a"))
 		synctest.Wait()
 		close(release)
 		synctest.Wait()
@@ -200,7 +200,7 @@ func TestWhatChangedGoesBeforeWhatIsLookedAtAgain(t *testing.T) {
 		})
 		queue.Enqueue(ParentChanged, named("first"))
 		synctest.Wait()
-		queue.EnqueueLowPriority(Resync, named("again-1"), named("again-2"), named("both"))
+		queue.Enqueue(Resync, named("again-1"), named("again-2"), named("both"))
 		queue.Enqueue(ParentChanged, named("changed-1"))
 		queue.Enqueue(ParentChanged, named("changed-2"), named("both"))
 		synctest.Wait()

@@ -28,13 +28,14 @@ func TestWhyAParentIsSynced(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			noted := wakes{of: map[object.Key]wake{}}
 			for _, cause := range test.causes {
-				noted.note(cause, now, named("a"), named("b"))
+				noted.note(cause, now, named("a"))
+				noted.note(cause, now, named("b"))
 			}
-			taken, isNoted := noted.take(named("a"), now)
-			if got := taken.strongest(); !isNoted || got != test.want {
+			taken, isNoted, isNext := noted.take(named("a"), noted.of[named("a")].turn, now)
+			if got := taken.strongest(); !isNoted || !isNext || got != test.want {
 				t.Errorf("the cause is %s, want %s", got, test.want)
 			}
-			if again, isNoted := noted.take(named("a"), now); isNoted {
+			if again, isNoted, _ := noted.take(named("a"), 0, now); isNoted {
 				t.Errorf("the cause of the next sync is %s", again.strongest())
 			}
 		})
@@ -68,10 +69,10 @@ func TestSyncsAreToldTheirCause(t *testing.T) {
 func TestWakesOfAQuietQueueAllocateNothing(t *testing.T) {
 	noted, now := wakes{of: map[object.Key]wake{}}, time.Now()
 	noted.note(Resync, now, named("a"))
-	noted.take(named("a"), now)
+	noted.take(named("a"), 1, now)
 	a := named("a")
 	alloctest.Exactly(t, 0, func() {
 		noted.note(Resync, now, a)
-		noted.take(a, now)
+		noted.take(a, noted.of[a].turn, now)
 	})
 }

@@ -1,0 +1,124 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package syncqueue
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+)
+
+// busy begins the names of parents that change once a second. A sync takes a fifth of a second, so five workers keep up
+// with 25 of them.
+const busy = "busy-"
+
+// overload has parents change for five minutes, and calls begun after half a minute. It returns when the other parents
+// were synced since.
+func overload(t *testing.T, changing int, result func(object.Key) Result, begun func(*Queue)) map[string][]time.Duration {
+	t.Helper()
+	var mu sync.Mutex
+	syncs := map[string][]time.Duration{}
+	began := time.Now()
+	queue, _ := start(t, 5, func(_ *diary, parent object.Key) Result {
+		time.Sleep(200 * time.Millisecond)
+		mu.Lock()
+		defer mu.Unlock()
+		if !strings.HasPrefix(parent.Name, busy) {
+			syncs[parent.Name] = append(syncs[parent.Name], time.Since(began))
+		}
+		return result(parent)
+	})
+	for second := range 300 {
+		if second == 30 {
+			mu.Lock()
+			clear(syncs)
+			mu.Unlock()
+			began = time.Now()
+			begun(queue)
+		}
+		for i := range changing {
+			queue.Enqueue(ChildChanged, named(fmt.Sprint(busy, i)))
+			time.Sleep(time.Second / time.Duration(changing))
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	return syncs
+}
+
+func TestWhateverWaitsHasItsTurnAlthoughMoreChangesThanCanBeSynced(t *testing.T) {
+	tests := map[string]struct {
+		result Result
+		cause  Cause
+		// want is how many syncs there are at least in four and a half minutes.
+		want int
+	}{
+		"a parent that asks for a sync each 10 s": {Done(10 * time.Second), ParentChanged, 20},
+		"a finalizer that waits 5 s":              {Done(5 * time.Second), ParentChanged, 35},
+		"a write that is not seen yet":            {RequeueAfter(100 * time.Millisecond), ChildChanged, 100},
+		"a failure":                               {Backoff(0), ParentChanged, 12},
+		"a sync that a user asked for":            {Done(0), Asked, 1},
+		"a resync":                                {Done(0), Resync, 1},
+		"the first sync":                          {Done(0), ControllerStarted, 1},
+	}
+	for name, test := range tests {
+		for _, changing := range []int{26, 40} {
+			t.Run(fmt.Sprintf("%s, %d change", name, changing), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					syncs := overload(t, changing, func(parent object.Key) Result {
+						if parent.Name == "quiet" {
+							return test.result
+						}
+						return Done(0)
+					}, func(queue *Queue) { queue.Enqueue(test.cause, named("quiet")) })["quiet"]
+					if len(syncs) < test.want || syncs[0] > 3*time.Second {
+						t.Errorf("there were %d syncs, want %d, at %v", len(syncs), test.want, syncs)
+					}
+				})
+			})
+		}
+	}
+}
+
+// A thousand parents are resynced, which takes 40 s. Half a minute later, one of them changes.
+func TestAChangeDoesNotWaitForAResync(t *testing.T) {
+	for name, cause := range map[string]Cause{"of all parents": Resync, "that was asked for": Asked, "of failures": Retry} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				queue, noted := start(t, 5, func(noted *diary, parent object.Key) Result {
+					noted.note(parent)
+					time.Sleep(200 * time.Millisecond)
+					return Done(0)
+				})
+				for i := range 1000 {
+					if cause == Retry {
+						queue.wakes.noteLater(Retry, time.Now().Add(time.Second), named(fmt.Sprint(i)))
+						queue.add(named(fmt.Sprint(i)), outOfTurn, time.Second)
+						continue
+					}
+					queue.Enqueue(cause, named(fmt.Sprint(i)))
+				}
+				time.Sleep(30 * time.Second)
+				changed := time.Since(noted.started)
+				queue.Enqueue(ParentChanged, named("changed"))
+				time.Sleep(time.Minute)
+				noted.mu.Lock()
+				defer noted.mu.Unlock()
+				for i, name := range noted.names {
+					if waited := noted.times[i] - changed; name == "changed" && waited > 400*time.Millisecond {
+						t.Errorf("the parent that changed waited %s", waited)
+					}
+				}
+				if len(noted.names) != 1001 {
+					t.Errorf("%d parents were synced, want 1001", len(noted.names))
+				}
+			})
+		})
+	}
+}
