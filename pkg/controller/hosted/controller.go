@@ -127,7 +127,7 @@ func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 		parents:        newParentStates(),
 		health:         newSyncHealth(),
 		steps:          newStepLog(),
-		watched:        &watchedObjects{},
+		watched:        newWatchedObjects(len(spec.ResyncOn)),
 		resyncRequests: newResyncRequests(),
 		rowLabels:      labels,
 		nameConflicts:  newNameConflicts(),

@@ -325,7 +325,7 @@ func (c *Controller) RuntimeProblem() *report.Problem {
 			return c.refusalProblem(refusal)
 		}
 	}
-	if problem := c.watched.problem.Load(); problem != nil {
+	if problem := c.watched.problem(); problem != nil {
 		return problem
 	}
 	for _, webhook := range [...]*hook.Webhook{c.hooks.sync, c.hooks.finalize, c.hooks.customize} {

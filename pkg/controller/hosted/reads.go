@@ -26,6 +26,9 @@ func (s *Spec) Reads() []rights.Required {
 		read(of, "spec.relatedResources")
 	}
 	for _, one := range s.ResyncOn {
+		if one.why != nil {
+			continue // the host lacks its type
+		}
 		of := rights.Object{GroupResource: one.Type.GroupResource(), Namespace: one.Name.Namespace, Name: one.Name.Name}
 		for _, verb := range []string{"get", "list", "watch"} {
 			required = append(required, rights.Required{Right: rights.Right{Object: of, Verb: verb}, For: one.Field})

@@ -5,6 +5,7 @@ package hosted
 
 import (
 	"context"
+	"slices"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/permissions"
@@ -78,9 +79,10 @@ func (l *line) forgetAnswer(answer *related.Answer) {
 	}
 }
 
-// MissesTypeOf reports whether the host lacks a related type of the API group.
+// MissesTypeOf reports whether the host lacks a related type of the API group, or one of spec.resyncOn.
 func (c *Controller) MissesTypeOf(group string) bool {
-	return c.related != nil && c.related.MissesTypeOf(group)
+	isMissing := func(one WatchedObject) bool { return one.why != nil && one.Missing.Group == group }
+	return slices.ContainsFunc(c.spec.ResyncOn, isMissing) || c.related != nil && c.related.MissesTypeOf(group)
 }
 
 // Recheck enqueues the parents whose related types were missing and exist now.

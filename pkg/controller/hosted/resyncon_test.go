@@ -4,11 +4,23 @@
 package hosted
 
 import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 )
 
 func watchedOf(group, kind string) WatchedObject {
@@ -83,18 +95,125 @@ func TestWhatIsAChangeOfAnObject(t *testing.T) {
 }
 
 func TestOnlyChangesAfterTheStartCount(t *testing.T) {
-	w := &watchedObjects{versions: make([]uint64, 2)}
-	if w.set(0, 7) {
+	w := newWatchedObjects(2)
+	if w.set(0, 7, true) {
 		t.Error("the first version is a change")
 	}
 	w.started = true
 	for i, want := range []bool{false, true, false} {
 		version := []uint64{7, 8, 8}[i]
-		if got := w.set(0, version); got != want {
+		if got := w.set(0, version, true); got != want {
 			t.Errorf("version %d is a change: %v", version, got)
 		}
 	}
-	if !w.set(1, 1) {
+	if !w.set(1, 1, true) {
 		t.Error("a rollout that ends after the start is no change")
+	}
+}
+
+func TestWhenTheEndOfARolloutIsAChange(t *testing.T) {
+	deployment := func(image string, updated, available, there int) string {
+		return fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"hook","namespace":"ns"},
+			"spec":{"replicas":2,"template":{"image":%q}},"status":{"replicas":%d,"updatedReplicas":%d,"availableReplicas":%d}}`,
+			image, there, updated, available)
+	}
+	undone := deployment("v1", 2, 2, 3)
+	runs := func(image string) string { return deployment(image, 2, 2, 2) }
+	for name, test := range map[string]struct {
+		states []string
+		want   bool
+	}{
+		"another version":                        {[]string{deployment("v2", 1, 2, 3), runs("v2")}, true},
+		"a rollout that is undone":               {[]string{deployment("v2", 1, 2, 3), undone, runs("v1")}, true},
+		"one whose new replica never ran":        {[]string{deployment("v2", 0, 2, 2), runs("v1")}, true},
+		"a replica that is replaced by the same": {[]string{deployment("v1", 2, 1, 2), runs("v1")}, false},
+		"an object that goes and comes again":    {[]string{"", runs("v1")}, false},
+		"a rollout that goes on":                 {[]string{deployment("v2", 1, 2, 3), deployment("v2", 2, 2, 3)}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			of, w := watchedOf("apps", "Deployment"), newWatchedObjects(1)
+			version, hasEnded := of.version(parsed(t, runs("v1")))
+			w.set(0, version, hasEnded)
+			w.started = true
+			changes := 0
+			for _, state := range test.states {
+				var now *object.Object
+				if state != "" {
+					now = parsed(t, state)
+				}
+				if version, hasEnded := of.version(now); w.set(0, version, hasEnded) {
+					changes++
+				}
+			}
+			if want := map[bool]int{true: 1}[test.want]; changes != want {
+				t.Errorf("there are %d changes, want %d", changes, want)
+			}
+		})
+	}
+}
+
+func TestTheProblemOfOneObjectDoesNotEndWithThatOfAnother(t *testing.T) {
+	w := newWatchedObjects(2)
+	forbidden := errors.New("forbidden")
+	if !w.setProblem(0, forbidden) || w.setProblem(0, forbidden) {
+		t.Error("a problem is not news once")
+	}
+	w.setProblem(1, nil)
+	if problem := w.problem(); problem == nil || !errors.Is(problem.Err, forbidden) {
+		t.Errorf("the problem is %v", problem)
+	}
+	w.setProblem(0, nil)
+	if problem := w.problem(); problem != nil {
+		t.Errorf("afterwards, the problem is %v", problem)
+	}
+}
+
+func TestAControllerRunsWithoutATypeOfResyncOn(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/api/v1" {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"kind":"APIResourceList","groupVersion":"v1",
+			"resources":[{"name":"configmaps","kind":"ConfigMap","namespaced":true}]}`)
+	}))
+	defer server.Close()
+	client, err := host.NewClient(&rest.Config{Host: server.URL}, host.FieldManager)
+	if err != nil {
+		t.Fatal(err)
+	}
+	watched := func(apiVersion, resource string) v1alpha1.WatchedObject {
+		rule := v1alpha1.ResourceRule{APIVersion: apiVersion, Resource: resource}
+		return v1alpha1.WatchedObject{ResourceRule: rule, Namespace: "hooks", Name: "hook"}
+	}
+	objects := []v1alpha1.WatchedObject{watched("argoproj.io/v1alpha1", "rollouts"), watched("v1", "configmaps")}
+	spec := specOf(at("http://hooks.example"), pods)
+	if err := spec.ResolveResyncOn(t.Context(), discovery.New(client, func(string) {}), objects); err != nil {
+		t.Fatal(err)
+	}
+	for _, required := range spec.Reads() {
+		if required.Object.Resource == "rollouts" {
+			t.Errorf("the account needs %v", required)
+		}
+	}
+	config := hostOfTen(t)
+	c := controllerAt(t, config, Dependencies{
+		Hook: hook.Options{MaxResponseBytes: 1 << 20, MaxIdleConnections: 1, Metrics: hook.NewMetrics()},
+	}, spec)
+	if !c.MissesTypeOf("argoproj.io") || c.MissesTypeOf("apps") {
+		t.Error("the controller is not reconciled when the type appears")
+	}
+	defer c.watchObjects(t.Context())()
+	problem := c.RuntimeProblem()
+	if problem == nil || !strings.Contains(problem.Err.Error(), "spec.resyncOn[0]: hooks/hook cannot be read") ||
+		!strings.Contains(problem.Err.Error(), `can't find resource "rollouts"`) {
+		t.Errorf("the problem is %v", problem)
+	}
+	known := *spec
+	known.ResyncOn = slices.Clone(spec.ResyncOn)
+	known.ResyncOn[0] = WatchedObject{Type: pods, Name: spec.ResyncOn[0].Name}
+	if spec.SameTypes(&known) {
+		t.Error("no other controller starts when the type appears")
 	}
 }

@@ -116,8 +116,10 @@ func (s *Spec) strategiesWithEngine(engine plan.Engine) plan.Strategies {
 	return strategies
 }
 
-// SameTypes reports whether two specs have the same parent and child types.
+// SameTypes reports whether two specs have the same types of parents, of children and of spec.resyncOn.
 func (s *Spec) SameTypes(other *Spec) bool {
 	sameTarget := func(a, b Target) bool { return a.Type == b.Type && a.ForeignStatus == b.ForeignStatus }
-	return slices.EqualFunc(s.Targets, other.Targets, sameTarget) && slices.Equal(s.Children, other.Children)
+	sameWatched := func(a, b WatchedObject) bool { return a.Type == b.Type && a.Name == b.Name }
+	return slices.EqualFunc(s.Targets, other.Targets, sameTarget) && slices.Equal(s.Children, other.Children) &&
+		slices.EqualFunc(s.ResyncOn, other.ResyncOn, sameWatched)
 }

@@ -21,6 +21,33 @@ import (
 // again after each change until stop has returned. Calls come one at a time. If the object cannot
 // be read before ctx ends, the error says why.
 func (i *Informers) Follow(ctx context.Context, of object.Type, name types.NamespacedName, handler func(*object.Object)) (stop func(), err error) {
+	followed, err := i.FollowOne(ctx, of, name, handler)
+	if err != nil {
+		return nil, err
+	}
+	return followed.Stop, nil
+}
+
+// Followed is an object that is followed.
+type Followed struct {
+	informers    *Informers
+	view         *View
+	registration *Registration
+}
+
+// Stop ends it.
+func (f *Followed) Stop() {
+	f.registration.Stop()
+	f.informers.Release(f.view)
+}
+
+// Err returns why changes of the object are not seen for some time; nil if they are.
+func (f *Followed) Err() error { return f.view.WatchError() }
+
+// FollowOne is like Follow.
+func (i *Informers) FollowOne(
+	ctx context.Context, of object.Type, name types.NamespacedName, handler func(*object.Object),
+) (*Followed, error) {
 	view := i.acquire(scope{of: of, only: name}, nil, nil)
 	var mu sync.Mutex
 	handle := func() {
@@ -38,10 +65,7 @@ func (i *Informers) Follow(ctx context.Context, of object.Type, name types.Names
 		return nil, err
 	}
 	handle()
-	return func() {
-		registration.Stop()
-		i.Release(view)
-	}, nil
+	return &Followed{i, view, registration}, nil
 }
 
 // waitForFirstRead waits until the view is synced or the host has refused to list.

@@ -114,9 +114,9 @@ func (q *Queue) work(ctx context.Context) {
 	}
 }
 
-// syncIfNext syncs a parent that came out of the queue, unless no cause is noted, its time is still to come, or others are
-// before it. Enqueue notes the cause before it puts the parent into the queue. A sync that begins in between takes the
-// cause and sees the change. The parent comes out of the queue once more afterwards, although there is nothing new.
+// syncIfNext syncs a parent that came out of the queue, unless no cause is noted, its time is still to come, or others
+// are before it. Enqueue notes the cause before it puts the parent into the queue. A sync that begins in between takes
+// the cause and sees the change. The parent comes out of the queue once more afterwards, although there is nothing new.
 func (q *Queue) syncIfNext(ctx context.Context, parent object.Key, came turn, now time.Time) {
 	wake, isNoted, isNext := q.wakes.take(parent, came, now)
 	switch wait := wake.at.Sub(now); {

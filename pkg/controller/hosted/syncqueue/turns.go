@@ -3,13 +3,14 @@
 
 package syncqueue
 
-// turn says when a waiting parent is synced: the smallest turn is next. It is zero for a parent whose time has not come.
+// turn says when a waiting parent is synced: the smallest turn is next. It is zero while the time of the parent has not
+// come.
 type turn int
 
-// line is where a parent waits. The parents of a line are synced in the order in which they came. Two turns of a line are
-// as far apart as its pace, so each line has its share of the syncs while others wait, and nothing waits forever if more
-// parents change than can be synced (S. J. Golestani, "A self-clocked fair queueing scheme for broadband applications",
-// INFOCOM 1994).
+// line is where a parent waits. The parents of a line are synced in the order in which they came. Two turns of a line
+// are as far apart as its pace, so each line has its share of the syncs while others wait, and nothing waits forever if
+// more parents change than can be synced (S. J. Golestani, "A self-clocked fair queueing scheme for broadband
+// applications", INFOCOM 1994).
 type line int
 
 const (

@@ -5,6 +5,7 @@ package syncqueue
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -20,7 +21,9 @@ const busy = "busy-"
 
 // overload has parents change for five minutes, and calls begun after half a minute. It returns when the other parents
 // were synced since.
-func overload(t *testing.T, changing int, result func(object.Key) Result, begun func(*Queue)) map[string][]time.Duration {
+func overload(
+	t *testing.T, changing int, result func(object.Key) Result, begun func(*Queue),
+) map[string][]time.Duration {
 	t.Helper()
 	var mu sync.Mutex
 	syncs := map[string][]time.Duration{}
@@ -38,8 +41,8 @@ func overload(t *testing.T, changing int, result func(object.Key) Result, begun 
 		if second == 30 {
 			mu.Lock()
 			clear(syncs)
-			mu.Unlock()
 			began = time.Now()
+			mu.Unlock()
 			begun(queue)
 		}
 		for i := range changing {
@@ -49,7 +52,7 @@ func overload(t *testing.T, changing int, result func(object.Key) Result, begun 
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	return syncs
+	return maps.Clone(syncs)
 }
 
 func TestWhateverWaitsHasItsTurnAlthoughMoreChangesThanCanBeSynced(t *testing.T) {
@@ -88,7 +91,8 @@ func TestWhateverWaitsHasItsTurnAlthoughMoreChangesThanCanBeSynced(t *testing.T)
 
 // A thousand parents are resynced, which takes 40 s. Half a minute later, one of them changes.
 func TestAChangeDoesNotWaitForAResync(t *testing.T) {
-	for name, cause := range map[string]Cause{"of all parents": Resync, "that was asked for": Asked, "of failures": Retry} {
+	causes := map[string]Cause{"of all parents": Resync, "that was asked for": Asked, "of failures": Retry}
+	for name, cause := range causes {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				queue, noted := start(t, 5, func(noted *diary, parent object.Key) Result {

@@ -54,8 +54,8 @@ type wake struct {
 // strongest returns the cause that counts.
 func (w wake) strongest() Cause { return Cause(bits.TrailingZeros16(w.causes)) }
 
-// wakes has the causes of each parent in the queue, and its turn. The queue itself keeps none. Its methods may be called
-// concurrently.
+// wakes has the causes of each parent in the queue, and its turn. The queue itself keeps none. Its methods may be
+// called concurrently.
 type wakes struct {
 	mu    sync.Mutex
 	of    map[object.Key]wake
