@@ -67,6 +67,9 @@ type Options struct {
 	DiscoveryInterval time.Duration
 	// HookMaxResponseBytes is the maximum size of a hook's response. A larger one is refused.
 	HookMaxResponseBytes int64
+	// HookMaxBytesInFlight is how many bytes of requests and answers of hooks all syncs have in memory at
+	// once. At least 1.
+	HookMaxBytesInFlight int64
 	// HookDenied are the networks that hooks must not be in.
 	HookDenied hookaddress.Denied
 	// DeveloperMode says more to the authors of hooks, and says it each time.
@@ -91,6 +94,7 @@ func DefaultOptions() Options {
 		CacheFlushInterval:    30 * time.Minute,
 		DiscoveryInterval:     30 * time.Second,
 		HookMaxResponseBytes:  32 << 20,
+		HookMaxBytesInFlight:  64 << 20,
 		HookDenied:            hookaddress.DeniedByDefault(),
 	}
 }

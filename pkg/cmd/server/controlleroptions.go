@@ -79,6 +79,10 @@ func (o *ControllerOptions) addFlags(flags *pflag.FlagSet) {
 		"server-side apply owns the fields of children.")
 	flags.Int64Var(&o.HookMaxResponseBytes, "hook-max-response-bytes", o.HookMaxResponseBytes, "The size in bytes above which the "+
 		"answer of a hook is refused.")
+	flags.Int64Var(&o.HookMaxBytesInFlight, "hook-max-bytes-in-flight", o.HookMaxBytesInFlight,
+		"How many bytes of requests and answers of hooks all syncs together have in memory at once. The controllers with "+
+			"service accounts of one namespace have at most half of them. Raise it with the memory limit: a sync takes "+
+			"several times the bytes of its answer.")
 	flags.StringSliceVar(&o.HookDenyCIDRs, "hook-deny-cidrs", o.HookDenyCIDRs, "Networks that hooks may not be in, comma separated. "+
 		"What is given replaces the default, the addresses where clouds give out credentials; empty denies none.")
 	flags.BoolVar(&o.RequireServiceAccount, "require-service-account", o.RequireServiceAccount, "Refuse new controllers without a "+
@@ -137,6 +141,7 @@ func (o *ControllerOptions) validate() []error {
 		"parallel-writes-per-sync": int64(o.ParallelWritesPerSync),
 		"events-burst":             int64(o.Events.Burst),
 		"hook-max-response-bytes":  o.HookMaxResponseBytes,
+		"hook-max-bytes-in-flight": o.HookMaxBytesInFlight,
 	} {
 		if value < 1 {
 			errs = append(errs, fmt.Errorf("--%s must be at least 1, not %d", flag, value))

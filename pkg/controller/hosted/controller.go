@@ -159,6 +159,15 @@ func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 	return c, nil
 }
 
+// owner returns the one among whom the bytes of requests and answers are shared: the namespace of the account that the
+// controller acts as, or else the controller.
+func (c *Controller) owner() string {
+	if account := c.spec.Access.ServiceAccount; account != nil {
+		return account.Namespace
+	}
+	return c.spec.Kind.Name + "/" + c.spec.Name
+}
+
 // SetObject sets the JSON of the controller object that is sent to hooks.
 func (c *Controller) SetObject(object []byte) { c.objectJSON.Store(&object) }
 

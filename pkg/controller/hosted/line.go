@@ -6,9 +6,10 @@ package hosted
 import (
 	"context"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
@@ -132,7 +133,10 @@ func (l *line) revisionsOf(snapshot *pipeline.Snapshot) ([]*revisions.Stored, er
 	return l.revisions.For(snapshot.Parent.UID, l.spec.Rollout.NamespaceOf(snapshot.Parent))
 }
 
-// callHookPerRevision calls the hook about all versions of a parent in parallel. The first is the
+// parallelEarlier is how many calls about earlier versions of one parent are made at once.
+const parallelEarlier = 4
+
+// callHookPerRevision calls the hook about all versions of a parent, some in parallel. The first is the
 // present one.
 func (l *line) callHookPerRevision(ctx context.Context, state *parentState, snapshot *pipeline.Snapshot, revisions []*rollout.Revision, webhook *hook.Webhook) ([]*pipeline.Response, error) {
 	for _, gone := range state.ensureRollout().keepEarlierAnswers(revisions[1:]) {
@@ -146,19 +150,21 @@ func (l *line) callHookPerRevision(ctx context.Context, state *parentState, snap
 		}
 	}
 	// All calls share the state of the parent, so none may outlive this sync.
-	var calls sync.WaitGroup
+	var calls errgroup.Group
+	calls.SetLimit(parallelEarlier)
 	for i, revision := range revisions[1:] {
 		about := *snapshot
 		about.Parent, about.Present, about.Revision = revision.Parent, snapshot.Parent, revision.Name
-		calls.Go(func() {
+		calls.Go(func() error {
 			call(i+1, state.rollout.earlierAnswers[revision.Name], &about)
 			if errs[i+1] != nil {
 				errs[i+1] = fmt.Errorf("about the parent as of ControllerRevision %s: %w", revision.Name, errs[i+1])
 			}
+			return nil
 		})
 	}
 	call(0, l.customizeAnswerOf(state), snapshot)
-	calls.Wait()
+	_ = calls.Wait() // errs has the errors
 	return responses, joinErrors(errs)
 }
 

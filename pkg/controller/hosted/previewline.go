@@ -30,6 +30,12 @@ func (p *previewing) follow(ctx context.Context, parent *object.Object) error {
 	if err != nil {
 		return err
 	}
+	// A sync of the parent, for which recall waits, may itself have waited for room.
+	ctx, room, err := p.c.Hook.Budget.Enter(ctx, p.c.owner(), state.bytes)
+	if err != nil {
+		return err
+	}
+	defer room.Leave()
 	snapshot := p.observer.ParentAs(parent)
 	p.preview.Type, p.preview.Paused = snapshot.ParentType, p.c.pauses(parent)
 	if err := p.permit(ctx, shown{snapshot.ParentType, parent.Namespace, "the parent"}); err != nil {

@@ -48,7 +48,7 @@ func (c *Controller) copyState(parent *object.Object) (copied *parentState, ok b
 	case state.uid != parent.UID:
 		return &parentState{}, true // it remembers an earlier parent of the same name
 	}
-	copied = &parentState{uid: state.uid, upToDate: state.upToDate.Clone()}
+	copied = &parentState{uid: state.uid, bytes: state.bytes, upToDate: state.upToDate.Clone()}
 	if state.rollout != nil {
 		copied.ensureRollout().versions = state.rollout.versions
 	}

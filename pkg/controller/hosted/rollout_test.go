@@ -16,6 +16,32 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/rollout"
 )
 
+func TestCallsAboutEarlierVersionsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var running, most, all atomic.Int64
+		call := func(*hook.Webhook, context.Context, *pipeline.Snapshot) (*pipeline.Response, error) {
+			for now := running.Add(1); now > most.Load(); {
+				most.Store(now)
+			}
+			time.Sleep(time.Minute)
+			running.Add(-1)
+			all.Add(1)
+			return &pipeline.Response{}, nil
+		}
+		called := func(string, *pipeline.Snapshot, *pipeline.Response, error) {}
+		l := &line{called: called, spec: &Spec{Kind: Kind{CallHook: call}}}
+		snapshot := snapshotOf("present")
+		versions := []*rollout.Revision{{Parent: snapshot.Parent}}
+		for range 30 {
+			versions = append(versions, &rollout.Revision{Parent: snapshot.Parent, Name: "earlier"})
+		}
+		_, err := l.callHookPerRevision(t.Context(), &parentState{}, snapshot, versions, &hook.Webhook{})
+		if err != nil || all.Load() != 31 || most.Load() > parallelEarlier+1 {
+			t.Errorf("%d calls were made, up to %d at once; the error is %v", all.Load(), most.Load(), err)
+		}
+	})
+}
+
 // The calls share the state of the parent with the next sync, so none may outlive its sync.
 func TestAPanicInOneCallAboutARevisionWaitsForTheOthers(t *testing.T) {
 	for panics, want := range map[string]string{

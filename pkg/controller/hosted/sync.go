@@ -138,6 +138,11 @@ type syncResult struct {
 // of the result.
 func (c *Controller) syncParent(ctx context.Context, parent object.Key, state *parentState, cause syncqueue.Cause) (result syncResult) {
 	defer recoverInto(ctx, &result.err)
+	ctx, room, err := c.Hook.Budget.Enter(ctx, c.owner(), state.bytes)
+	if err != nil {
+		return syncResult{err: err}
+	}
+	defer func() { state.bytes = room.Leave() }()
 	started := time.Now()
 	snapshot, webhook, err := c.observe(ctx, state, parent)
 	switch {
@@ -344,8 +349,8 @@ const missingRightPeriod = 45 * time.Second
 
 // postponement returns when a sync is tried again that ended before it could succeed or fail: the
 // hook asked to be called later, related objects are not listed yet, an object has changed,
-// or the parent's finalizer is written too often. For every other error, and for nil, it returns
-// false.
+// there is no room for a request or an answer, or the parent's finalizer is written too often. For every
+// other error, and for nil, it returns false.
 func postponement(ctx context.Context, err error) (next syncqueue.Result, postponed bool) {
 	if throttled, ok := errors.AsType[*hook.ThrottledError](err); ok {
 		klog.FromContext(ctx).V(2).Info("Hook asks to be called later", "after", throttled.After)
@@ -356,6 +361,9 @@ func postponement(ctx context.Context, err error) (next syncqueue.Result, postpo
 	}
 	if waiting, ok := errors.AsType[*related.NotListedError](err); ok {
 		return syncqueue.RequeueAfter(waiting.After), true
+	}
+	if _, ok := errors.AsType[*hook.NoRoomError](err); ok {
+		return syncqueue.Backoff(0), true
 	}
 	if early, ok := errors.AsType[*finalizerPostponedError](err); ok {
 		return syncqueue.RequeueAfter(early.after), true

@@ -33,7 +33,8 @@ const (
 
 // question is what a call asks a hook. It is not kept, so that its functions cost nothing.
 type question struct {
-	// request appends the body of the request.
+	// size is about how long the body of the request is, and request appends it.
+	size    int
 	request func(to []byte) []byte
 	// decode reads the answer. It reports whether the bytes of the answer are free for other uses
 	// afterwards.
@@ -43,6 +44,11 @@ type question struct {
 // call asks the hook about the parent of a snapshot, unless its circuit is open: then the error is a
 // *CircuitOpenError. All errors name the hook.
 func (w *Webhook) call(ctx context.Context, snapshot *pipeline.Snapshot, q question) (err error) {
+	room := roomOf(ctx)
+	if err := room.take(int64(q.size)); err != nil {
+		return w.explain(err)
+	}
+	defer room.free(int64(q.size))
 	if w.preview != nil {
 		return w.callForPreview(ctx, snapshot, q)
 	}

@@ -23,10 +23,11 @@ var ErrUnreadable = protocol.ErrUnreadable
 type SourceError = transport.SourceError
 
 // Answered reports whether a call that ended with this error, or without one, has shown that the
-// hook is there. An answer that cannot be read shows it, and so does a request to call again later.
+// hook is there. An answer that cannot be read shows it, and so do a request to call again later and
+// an answer for which there is no room.
 func Answered(err error) bool {
 	_, throttled := errors.AsType[*ThrottledError](err)
-	return err == nil || throttled || errors.Is(err, ErrUnreadable)
+	return err == nil || throttled || isNoRoom(err) || errors.Is(err, ErrUnreadable)
 }
 
 // downError is the error of a call that failed while the hook counts as down.

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"container/list"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -19,8 +20,11 @@ import (
 type etagCache struct {
 	// timeout is how long an answer is kept. Zero means as long as there is room.
 	timeout time.Duration
-	// max limits the size of all answers in bytes.
-	max int
+	// max returns the limit of the size of all answers in bytes.
+	max func() int
+
+	// leave ends the use of the cache.
+	leave func()
 
 	mu       sync.Mutex
 	byParent map[types.UID]*list.Element
@@ -37,12 +41,24 @@ type cachedAnswer struct {
 	received time.Time
 }
 
-// newETagCache returns the cache that a spec asks for, or nil if it asks for none.
-func newETagCache(spec *v1alpha1.WebhookEtagConfig) *etagCache {
+func (a *cachedAnswer) size() int {
+	return len(a.body) + len(a.etag) + len(a.parent) + cachedAnswerBytes
+}
+
+// etagCaches counts the caches of a process.
+type etagCaches struct{ count atomic.Int64 }
+
+// share returns how many bytes each cache may have.
+func (c *etagCaches) share() int { return maxETagCacheBytes / int(max(c.count.Load(), 1)) }
+
+// newETagCache returns the cache that a spec asks for, or nil if it asks for none. It must be closed.
+func newETagCache(spec *v1alpha1.WebhookEtagConfig, caches *etagCaches) *etagCache {
 	if spec == nil || spec.Enabled == nil || !*spec.Enabled {
 		return nil
 	}
-	made := &etagCache{max: maxETagCacheBytes, byParent: map[types.UID]*list.Element{}}
+	caches.count.Add(1)
+	made := &etagCache{max: caches.share, byParent: map[types.UID]*list.Element{}}
+	made.leave = sync.OnceFunc(func() { caches.count.Add(-1) })
 	if seconds := spec.CacheTimeoutSeconds; seconds != nil && *seconds > 0 {
 		made.timeout = time.Duration(*seconds) * time.Second
 	}
@@ -71,12 +87,13 @@ func (c *etagCache) put(parent types.UID, etag string, body []byte, now time.Tim
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.drop(parent)
-	if len(body) > c.max {
+	answer := cachedAnswer{parent: parent, etag: etag, body: body, received: now}
+	if answer.size() > c.max() {
 		return // the answer cannot fit, and the others stay
 	}
-	// The body is cloned because its buffer may be much larger.
-	c.byParent[parent] = c.oldestFirst.PushBack(cachedAnswer{parent: parent, etag: etag, body: bytes.Clone(body), received: now})
-	c.size += len(body)
+	answer.body = bytes.Clone(body) // its buffer may be much larger
+	c.byParent[parent] = c.oldestFirst.PushBack(answer)
+	c.size += answer.size()
 	c.prune(now)
 }
 
@@ -90,12 +107,19 @@ func (c *etagCache) forget(parent types.UID) {
 	c.drop(parent)
 }
 
+// close ends the use of the cache.
+func (c *etagCache) close() {
+	if c != nil {
+		c.leave()
+	}
+}
+
 // prune drops the answers that are too old or do not fit.
 func (c *etagCache) prune(now time.Time) {
 	for oldest := c.oldestFirst.Front(); oldest != nil; oldest = c.oldestFirst.Front() {
 		kept := oldest.Value.(cachedAnswer)
 		timedOut := c.timeout > 0 && now.Sub(kept.received) >= c.timeout
-		if !timedOut && c.size <= c.max {
+		if !timedOut && c.size <= c.max() {
 			return
 		}
 		c.drop(kept.parent)
@@ -108,5 +132,6 @@ func (c *etagCache) drop(parent types.UID) {
 		return
 	}
 	delete(c.byParent, parent)
-	c.size -= len(c.oldestFirst.Remove(known).(cachedAnswer).body)
+	answer := c.oldestFirst.Remove(known).(cachedAnswer)
+	c.size -= answer.size()
 }

@@ -189,7 +189,8 @@ func TestAnswersTimeOut(t *testing.T) {
 		"never with the longest timeout": {ptr.To[int32](1<<31 - 1), 1000 * time.Hour, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			answers := newETagCache(&v1alpha1.WebhookEtagConfig{Enabled: ptr.To(true), CacheTimeoutSeconds: test.timeout})
+			config := &v1alpha1.WebhookEtagConfig{Enabled: ptr.To(true), CacheTimeoutSeconds: test.timeout}
+			answers := newETagCache(config, &etagCaches{})
 			answers.put("a", "x", []byte("{}"), start)
 			answers.put("b", "y", []byte("{}"), start.Add(test.after))
 			if known := answers.get("a", start.Add(test.after)).etag == "x"; known != test.known {
@@ -204,14 +205,15 @@ func TestAnswersTimeOut(t *testing.T) {
 
 func TestAnswersTakeNoMoreThanTheirRoom(t *testing.T) {
 	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
-	answers := newETagCache(&v1alpha1.WebhookEtagConfig{Enabled: ptr.To(true)})
-	answers.max = 100
+	answers := newETagCache(&v1alpha1.WebhookEtagConfig{Enabled: ptr.To(true)}, &etagCaches{})
+	const unit, beside = 1000, cachedAnswerBytes + 2
+	answers.max = func() int { return 101*unit - 1 } // three answers of 100 units fit, with what they take beside
 	known := func(parents ...types.UID) {
 		t.Helper()
 		size := 0
 		for _, parent := range parents {
 			got := answers.get(parent, now)
-			size += len(got.body)
+			size += len(got.body) + beside
 			if got.etag == "" {
 				t.Errorf("of %s there is no answer", parent)
 			}
@@ -220,7 +222,7 @@ func TestAnswersTakeNoMoreThanTheirRoom(t *testing.T) {
 			t.Errorf("there are %d answers of %d bytes, want %d of %d", len(answers.byParent), answers.size, len(parents), size)
 		}
 	}
-	body := func(size int) []byte { return make([]byte, size) }
+	body := func(units int) []byte { return make([]byte, units*unit) }
 	answers.put("a", "x", body(40), now)
 	answers.put("b", "x", body(40), now)
 	known("a", "b")
@@ -239,4 +241,61 @@ func TestAnswersTakeNoMoreThanTheirRoom(t *testing.T) {
 	answers.forget("a")
 	answers.forget("a")
 	known()
+}
+
+func TestWhatIsKeptOfAnETagIsBounded(t *testing.T) {
+	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+	caches := &etagCaches{}
+	enabled := &v1alpha1.WebhookEtagConfig{Enabled: ptr.To(true)}
+	answers := newETagCache(enabled, caches)
+	for i := range 100 {
+		answers.put(types.UID(fmt.Sprint(i)), strings.Repeat("e", maxETagCacheBytes/10), []byte("{}"), now)
+	}
+	if kept := len(answers.byParent); kept > 10 {
+		t.Errorf("%d answers are kept with ETags of a tenth of the limit", kept)
+	}
+	for i := range 300_000 {
+		answers.put(types.UID(fmt.Sprint("parent", i)), "e", nil, now)
+	}
+	if kept := len(answers.byParent); kept > maxETagCacheBytes/cachedAnswerBytes {
+		t.Errorf("%d empty answers are kept", kept)
+	}
+	other := newETagCache(enabled, caches)
+	if mine := answers.max(); mine != maxETagCacheBytes/2 {
+		t.Errorf("one of two caches may have %d bytes", mine)
+	}
+	other.close()
+	other.close()
+	if mine := answers.max(); mine != maxETagCacheBytes {
+		t.Errorf("the only cache may have %d bytes", mine)
+	}
+}
+
+func TestALongETagIsNotKept(t *testing.T) {
+	for name, test := range map[string]struct {
+		length int
+		kept   bool
+	}{
+		"one that is kept": {maxETagBytes, true},
+		"a longer one":     {maxETagBytes + 1, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sent := ""
+			hook := etagHook(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
+				sent = r.Header.Get("If-None-Match")
+				w.Header().Set("ETag", strings.Repeat("e", test.length))
+				_, _ = io.WriteString(w, "{}")
+			}), v1alpha1.WebhookEtagConfig{Enabled: ptr.To(true)})
+			about := snapshot(t)
+			about.Parent.UID = "u"
+			for range 2 {
+				if _, err := hook.SyncComposite(t.Context(), about); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if (sent != "") != test.kept {
+				t.Errorf("sent is an ETag of %d bytes", len(sent))
+			}
+		})
+	}
 }

@@ -16,9 +16,15 @@ import (
 const (
 	// defaultTimeout is the deadline of a call if webhook.timeout sets no positive one.
 	defaultTimeout = 10 * time.Second
-	// maxETagCacheBytes limits the answers in the ETag cache of one hook. If they are more, the
-	// oldest ones are dropped and have to be sent again.
+	// maxETagCacheBytes limits the answers in the ETag caches of all hooks. Each has an equal part. If a hook has more,
+	// its oldest answers are dropped and have to be sent again.
 	maxETagCacheBytes = 64 << 20
+	// maxETagBytes limits the length of an ETag. An answer with a longer one is not kept.
+	maxETagBytes = 4 << 10
+	// cachedAnswerBytes is about how many bytes an answer in an ETag cache takes beside its body and its ETag.
+	cachedAnswerBytes = 256
+	// maxCustomizeBytes limits the answer of a customize hook. What it says is kept for each parent.
+	maxCustomizeBytes = 1 << 20
 	// maxThrottle limits the pause that a hook asks for with Retry-After. A hook that asks for more
 	// is called after that time and may answer the same.
 	maxThrottle = time.Hour
@@ -38,6 +44,14 @@ const (
 	// changeInterval is the time between calls about changed parents while the hook is down.
 	changeInterval = time.Second
 )
+
+// maxResponse returns how many bytes the answer of a hook may have, and what says so.
+func maxResponse(hook string, limit int64) (most int64, why string) {
+	if hook == Customize && limit > maxCustomizeBytes {
+		return maxCustomizeBytes, "the answer of a customize hook may have"
+	}
+	return limit, "--hook-max-response-bytes allows"
+}
 
 // timeout returns the deadline of a call. It is ten seconds if the spec sets no positive one.
 func timeout(spec *v1alpha1.Webhook) (time.Duration, error) {

@@ -88,7 +88,9 @@ func (w *Webhook) post(ctx context.Context, posted *buffer, trigger pipeline.Tri
 	if received.body, err = w.readBody(ctx, response); err != nil {
 		return received, err
 	}
-	received.etag = response.Header.Get("ETag")
+	if received.etag = response.Header.Get("ETag"); len(received.etag) > maxETagBytes {
+		received.etag = ""
+	}
 	received.notModified = etag != "" && (received.status == http.StatusNotModified || received.status == http.StatusPreconditionFailed)
 	return received, nil
 }
@@ -104,8 +106,15 @@ func (w *Webhook) readBody(ctx context.Context, response *http.Response) (*bytes
 	if !ok {
 		body = &bytes.Buffer{}
 	}
-	body.Grow(int(min(expected, w.limit, maxExpectedBytes)) + bytes.MinRead)
-	_, err := body.ReadFrom(io.LimitReader(response.Body, w.limit+1))
+	expected = min(expected, w.limit, maxExpectedBytes)
+	reader, err := roomOf(ctx).reader(io.LimitReader(response.Body, w.limit+1), expected)
+	if err == nil {
+		body.Grow(int(expected) + bytes.MinRead)
+		_, err = body.ReadFrom(reader)
+	}
+	if isNoRoom(err) {
+		return nil, err
+	}
 	// A server that refuses a request may close the connection before it has read the request. What has
 	// arrived of the body says why.
 	isRefused := response.StatusCode != http.StatusOK && body.Len() > 0
@@ -118,7 +127,7 @@ func (w *Webhook) readBody(ctx context.Context, response *http.Response) (*bytes
 	}
 	w.spare.lastSize.Store(int64(body.Len()))
 	if int64(body.Len()) > w.limit {
-		return nil, fmt.Errorf("%w: it is larger than the %d bytes that --hook-max-response-bytes allows", ErrUnreadable, w.limit)
+		return nil, fmt.Errorf("%w: it is larger than the %d bytes that %s", ErrUnreadable, w.limit, w.whyLimit)
 	}
 	return body, nil
 }

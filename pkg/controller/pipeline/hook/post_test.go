@@ -467,3 +467,31 @@ func TestAnErrorThatIsNotOfTheTransport(t *testing.T) {
 		})
 	}
 }
+
+func TestLongHeadersAreRefused(t *testing.T) {
+	address := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Long", strings.Repeat("x", 1<<20))
+		_, _ = io.WriteString(w, "{}")
+	})
+	_, err := webhook(t, address, "").SyncComposite(t.Context(), snapshot(t))
+	if err == nil || !strings.Contains(err.Error(), "headers exceeded 65536 bytes") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestTheAnswerOfACustomizeHookIsLimited(t *testing.T) {
+	address := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		name := strings.Repeat("x", 1<<20)
+		_, _ = io.WriteString(w, `{"relatedResources":[{"apiVersion":"v1","resource":"pods","names":["`+name+`"]}]}`)
+	})
+	spec := &v1alpha1.Hook{Webhook: &v1alpha1.Webhook{URL: &address}}
+	hook, err := New(Customize, spec, nil, Options{MaxResponseBytes: 32 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(hook.Close)
+	const want = "it is larger than the 1048576 bytes that the answer of a customize hook may have"
+	if _, _, err := hook.Customize(t.Context(), snapshot(t)); err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("the error is %v", err)
+	}
+}

@@ -37,6 +37,8 @@ type Options struct {
 	// MayCall returns an error if no hook must be called any more, because another process may run the
 	// controller now; nil if that cannot be.
 	MayCall func() error
+	// Budget bounds the bytes that calls have in memory; nil bounds nothing.
+	Budget *Budget
 	// Calls keeps the last calls, which HookCalls show; nil keeps none.
 	Calls *calllog.Recorder
 	// Controller is the owner of the hooks in the labels of metrics.
@@ -46,6 +48,14 @@ type Options struct {
 	// DeveloperMode logs calls that are slow and fields that are ignored, and has errors quote whole
 	// answers.
 	DeveloperMode bool
+}
+
+// etagCaches returns what counts the ETag caches.
+func (o *Options) etagCaches() *etagCaches {
+	if o.Budget == nil {
+		return &etagCaches{}
+	}
+	return &o.Budget.etags
 }
 
 // Webhook is one hook of one hosted controller. It has its own connections, so that a slow hook
@@ -63,8 +73,9 @@ type Webhook struct {
 	timeout                   time.Duration
 	// timeoutError is the error of a call that takes longer than timeout.
 	timeoutError error
-	// limit is the maximal size of an answer in bytes.
+	// limit is the maximal size of an answer in bytes, and whyLimit is what says so.
 	limit     int64
+	whyLimit  string
 	client    *http.Client
 	transport *transport.Transport
 	unmeasure func()
@@ -113,6 +124,7 @@ func New(name string, hook *v1alpha1.Hook, endpoints []v1alpha1.EndpointConfig, 
 		MaxIdleConnections: options.MaxIdleConnections, Denied: options.Denied, Sources: options.Sources,
 	})
 	shown := hookaddress.Redact(target)
+	limit, whyLimit := maxResponse(name, options.MaxResponseBytes)
 	measured, unmeasure := options.Metrics.measure(connections, name, shown, options.Controller)
 	return &Webhook{
 		name:         name,
@@ -124,12 +136,13 @@ func New(name string, hook *v1alpha1.Hook, endpoints []v1alpha1.EndpointConfig, 
 		schemeField:  schemeField(name, spec),
 		timeout:      timeout,
 		timeoutError: &timeoutError{hook: name, timeout: timeout},
-		limit:        options.MaxResponseBytes,
+		limit:        limit,
+		whyLimit:     whyLimit,
 		client:       &http.Client{Transport: measured, CheckRedirect: transport.CheckRedirect},
 		transport:    connections,
 		unmeasure:    unmeasure,
 		breaker:      &circuitBreaker{},
-		etags:        newETagCache(spec.Etag),
+		etags:        newETagCache(spec.Etag, options.etagCaches()),
 		spare:        &spareBuffers{},
 
 		mayCall:       options.MayCall,
@@ -165,6 +178,7 @@ func (w *Webhook) Connect(ctx context.Context, stale func(error)) error {
 func (w *Webhook) Close() {
 	w.transport.Close()
 	w.unmeasure()
+	w.etags.close()
 }
 
 // Forget drops what is cached for a parent that is gone.
@@ -192,6 +206,7 @@ func (w *Webhook) SyncDecorator(ctx context.Context, snapshot *pipeline.Snapshot
 func (w *Webhook) sync(ctx context.Context, format protocol.Format, snapshot *pipeline.Snapshot) (*pipeline.Response, error) {
 	var response *pipeline.Response
 	err := w.call(ctx, snapshot, question{
+		size:    protocol.RequestSize(snapshot),
 		request: func(to []byte) []byte { return format.AppendRequest(to, w.version, snapshot) },
 		decode: func(d *protocol.Decoder, answer []byte) (free bool, err error) {
 			hash := xxhash.Sum64(answer)
@@ -228,6 +243,7 @@ func (w *Webhook) noOpResponse(ctx context.Context, noOp *pipeline.NoOp, hash ui
 // sends only Controller, Parent and Trigger of the snapshot. The warnings are about the answer.
 func (w *Webhook) Customize(ctx context.Context, snapshot *pipeline.Snapshot) (rules []pipeline.RelatedRule, warnings []pipeline.Warning, err error) {
 	err = w.call(ctx, snapshot, question{
+		size:    protocol.CustomizeRequestSize(snapshot),
 		request: func(to []byte) []byte { return protocol.AppendCustomizeRequest(to, snapshot) },
 		decode: func(d *protocol.Decoder, answer []byte) (free bool, err error) {
 			rules, err = d.RelatedRules(answer)

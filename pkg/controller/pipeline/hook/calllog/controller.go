@@ -4,6 +4,7 @@
 package calllog
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -89,7 +90,7 @@ type call struct {
 	result               v1alpha1.HookCallResult
 	message              string
 	credentials          []string
-	controllerJSON       []byte
+	controllerJSON       []byte // what hooksOf returns; nil if the request is whole
 	related              []place
 	request, answer      body
 	answered, isWithheld bool
@@ -119,9 +120,16 @@ func (r *Recorder) Add(of *Call) {
 		into = &c.failed
 	}
 	request, answer, isWithheld := keepable(of, limit/bodiesOfRing)
+	var hooks []byte
+	if len(request) < len(of.Request) && !isWithheld {
+		if hooks = hooksOf(of.Snapshot.Controller); len(hooks) > maxHooksBytes {
+			request, answer, hooks, isWithheld = nil, nil, nil, true
+		}
+	}
 	added := into.add(len(request)+len(answer), limit)
 	c.last++
 	added.fill(of, &r.owner, c.last)
+	added.controllerJSON = hooks
 	added.request.kept, added.answer.kept, added.isWithheld = len(request), len(answer), isWithheld
 	bytes := into.read(added.span)
 	copy(bytes, request)
@@ -142,6 +150,18 @@ func keepable(of *Call, most int) (request, answer []byte, isWithheld bool) {
 	return request, answer, false
 }
 
+// maxHooksBytes limits what is kept of the controller for a call whose request is not kept whole.
+const maxHooksBytes = 4 << 10
+
+// hooksOf returns a controller with nothing but its hooks, whose addresses may have secrets in them.
+func hooksOf(controller []byte) []byte {
+	hooks := object.Lookup(controller, "spec", "hooks")
+	if hooks == nil {
+		hooks = []byte("null")
+	}
+	return slices.Concat([]byte(`{"spec":{"hooks":`), hooks, []byte("}}"))
+}
+
 // fill sets all but what depends on the ring.
 func (c *call) fill(of *Call, owner *Owner, number uint64) {
 	parent := of.Snapshot.Parent
@@ -150,7 +170,7 @@ func (c *call) fill(of *Call, owner *Owner, number uint64) {
 	c.parent = v1alpha1.ParentReference{APIVersion: parent.APIVersion, Kind: parent.Kind, Namespace: parent.Namespace, Name: parent.Name, UID: parent.UID}
 	c.parentType = of.Snapshot.ParentType
 	c.began, c.took, c.code, c.result = of.Began, of.Took, of.Code, of.Result
-	c.credentials, c.controllerJSON = of.Credentials, of.Snapshot.Controller
+	c.credentials = of.Credentials
 	c.request.bytes, c.answer.bytes, c.answered = len(of.Request), len(of.Answer), of.Answer != nil
 	if c.message = ""; of.Err != nil {
 		c.message = of.Err.Error()

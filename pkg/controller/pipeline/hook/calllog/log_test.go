@@ -316,3 +316,31 @@ func TestWithoutALogNothingIsKept(t *testing.T) {
 	log.Of(v1alpha1.ControllerReference{}).Recorder(Owner{}).Add(callOf(v1alpha1.HookCallSucceeded, "{}", "{}"))
 	log.Forget(v1alpha1.ControllerReference{})
 }
+
+func TestOfTheControllerOfACallOnlyTheHooksAreKept(t *testing.T) {
+	const hooks = `{"spec":{"hooks":{"sync":{"webhook":{"url":"http://u:p@hook/?token=abcdefgh"}}}}}`
+	for name, test := range map[string]struct {
+		controller, request, want string
+		isWithheld                bool
+	}{
+		"nothing if the request has it":   {controller: hooks, request: "{}"},
+		"the hooks if the request is cut": {controller: hooks[:9] + `"a":1,` + hooks[9:], request: long, want: hooks},
+		"nothing if there are none":       {controller: `{}`, request: long, want: `{"spec":{"hooks":null}}`},
+		"no call if the hooks have much to say": {
+			controller: `{"spec":{"hooks":"` + long[:maxHooksBytes] + `"}}`, request: long, isWithheld: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			of := callOf(v1alpha1.HookCallSucceeded, test.request, "{}")
+			of.Snapshot.Controller = []byte(test.controller)
+			c := New(time.Now()).Of(v1alpha1.ControllerReference{})
+			c.Recorder(Owner{}).Add(of)
+			kept := c.succeeded.at(0)
+			if string(kept.controllerJSON) != test.want || kept.isWithheld != test.isWithheld {
+				t.Errorf("kept is %.100s, and it is withheld: %v", kept.controllerJSON, kept.isWithheld)
+			}
+		})
+	}
+}
+
+var long = strings.Repeat("x", maxRingBytes)

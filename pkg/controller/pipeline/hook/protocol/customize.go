@@ -18,9 +18,14 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
+// CustomizeRequestSize returns about how long the body of a customize request is.
+func CustomizeRequestSize(snapshot *pipeline.Snapshot) int {
+	return 64 + len(snapshot.Controller) + snapshot.Parent.Size()
+}
+
 // AppendCustomizeRequest appends the body of a customize request. It is the same in all versions.
 func AppendCustomizeRequest(to []byte, snapshot *pipeline.Snapshot) []byte {
-	body := slices.Grow(to, 64+len(snapshot.Controller)+snapshot.Parent.Size())
+	body := slices.Grow(to, CustomizeRequestSize(snapshot))
 	body = append(body, `{"controller":`...)
 	body = append(body, snapshot.Controller...)
 	body = append(body, `,"parent":`...)

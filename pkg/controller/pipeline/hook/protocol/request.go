@@ -19,7 +19,7 @@ import (
 // may refuse fields that they do not know.
 func (f Format) AppendRequest(to []byte, version v1alpha1.HookVersion, snapshot *pipeline.Snapshot) []byte {
 	w := requestWriter{
-		body:   slices.Grow(to, requestSize(snapshot)),
+		body:   slices.Grow(to, RequestSize(snapshot)),
 		keys:   keysOf(version),
 		parent: snapshot.Parent,
 	}
@@ -44,9 +44,9 @@ func (f Format) AppendRequest(to []byte, version v1alpha1.HookVersion, snapshot 
 	return append(w.body, '}')
 }
 
-// requestSize returns the maximal size of a request in bytes. Only names with characters that JSON
+// RequestSize returns the maximal size of a request in bytes. Only names with characters that JSON
 // escapes can make it larger.
-func requestSize(snapshot *pipeline.Snapshot) int {
+func RequestSize(snapshot *pipeline.Snapshot) int {
 	size := 128 + len(snapshot.Controller) + snapshot.Parent.Size()
 	for _, group := range snapshot.Children {
 		size += groupSize(group.Type, group.Claimed)

@@ -100,8 +100,8 @@ func TestRequest(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("request (-want +got):\n%s", diff)
 		}
-		if len(request) > requestSize(snapshot) {
-			t.Errorf("the request has %d bytes, %d were set aside", len(request), requestSize(snapshot))
+		if len(request) > RequestSize(snapshot) {
+			t.Errorf("the request has %d bytes, %d were set aside", len(request), RequestSize(snapshot))
 		}
 	})
 }
@@ -223,7 +223,7 @@ func TestACompositeRequestIsMadeInOnePieceOfTheRightSize(t *testing.T) {
 	snapshot := large(t)
 	for _, version := range []v1alpha1.HookVersion{v1alpha1.HookVersionV1, v1alpha1.HookVersionV2} {
 		alloctest.Exactly(t, 1, func() { Composite().AppendRequest(nil, version, snapshot) })
-		if used, size := len(Composite().AppendRequest(nil, version, snapshot)), requestSize(snapshot); used > size || used < size*8/10 {
+		if used, size := len(Composite().AppendRequest(nil, version, snapshot)), RequestSize(snapshot); used > size || used < size*8/10 {
 			t.Errorf("%s: the request has %d bytes, %d were set aside", version, used, size)
 		}
 	}

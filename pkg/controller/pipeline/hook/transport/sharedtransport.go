@@ -19,6 +19,9 @@ type sharedTransport struct {
 	retired bool
 }
 
+// maxHeaderBytes limits the headers of an answer.
+const maxHeaderBytes = 64 << 10
+
 // newSharedTransport returns a transport with Go's default settings, except for what the
 // credentials and the options say.
 func newSharedTransport(credentials *credentials, options Options) *sharedTransport {
@@ -28,6 +31,7 @@ func newSharedTransport(credentials *credentials, options Options) *sharedTransp
 	transport.WriteBufferSize, transport.ReadBufferSize = 32<<10, 16<<10
 	transport.MaxIdleConns = options.MaxIdleConnections
 	transport.MaxIdleConnsPerHost = options.MaxIdleConnections
+	transport.MaxResponseHeaderBytes = maxHeaderBytes
 	transport.TLSClientConfig = &tls.Config{
 		MinVersion:   tls.VersionTLS12,
 		RootCAs:      credentials.roots,

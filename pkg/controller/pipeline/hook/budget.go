@@ -1,0 +1,199 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hook
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+
+	"golang.org/x/sync/semaphore"
+)
+
+// Budget bounds the bytes of requests and answers that all syncs of a process have in memory, and shares them among
+// owners. An owner has at most half of them, so that it always leaves room for others. A nil budget bounds nothing.
+//
+// A sync waits only while it has no bytes. If there is no room for more when it needs them, it ends with an error, and
+// the next sync of the parent waits for as many as this one needed. So no sync waits for another that waits.
+type Budget struct {
+	ofOwner int64
+	all     *semaphore.Weighted
+
+	mu     sync.Mutex
+	owners map[string]*owner
+
+	etags etagCaches
+}
+
+// owner has a part of a budget.
+type owner struct {
+	part *semaphore.Weighted
+	// users is how many syncs have bytes of it or wait for some.
+	users int
+}
+
+// NewBudget returns a budget of so many bytes.
+func NewBudget(bytes int64) *Budget {
+	return &Budget{ofOwner: max(bytes/2, 1), all: semaphore.NewWeighted(max(bytes, 1)), owners: map[string]*owner{}}
+}
+
+// NoRoomError is the error of a call for whose request or answer there was no room. The sync is repeated.
+type NoRoomError struct{}
+
+func (e *NoRoomError) Error() string {
+	return "the sync waits until there is room for the request or the answer of the hook: " +
+		"other syncs have all that --hook-max-bytes-in-flight allows"
+}
+
+// minRoom is how many bytes a sync has at first.
+const minRoom = 16 << 10
+
+// Room is the part of a budget that one sync has. Its methods may be called concurrently.
+type Room struct {
+	budget *Budget
+	name   string
+	owner  *owner
+
+	mu sync.Mutex
+	// taken is what the budget has given, used what calls need of it now, and needed the most that they ever needed.
+	taken, used, needed int64
+}
+
+// Enter waits until there is room for a sync that needs about so many bytes, or until ctx ends: then it returns its
+// cause. The calls with the context that it returns use this room. The caller leaves the room.
+func (b *Budget) Enter(ctx context.Context, name string, bytes int64) (context.Context, *Room, error) {
+	if b == nil {
+		return ctx, nil, nil
+	}
+	r := &Room{budget: b, name: name, owner: b.enter(name), taken: min(max(bytes, minRoom), b.ofOwner)}
+	if err := r.acquire(ctx); err != nil {
+		b.leave(name)
+		return ctx, nil, err
+	}
+	return context.WithValue(ctx, roomKey{}, r), r, nil
+}
+
+func (r *Room) acquire(ctx context.Context) error {
+	if r.owner.part.Acquire(ctx, r.taken) != nil {
+		return context.Cause(ctx)
+	}
+	if r.budget.all.Acquire(ctx, r.taken) != nil {
+		r.owner.part.Release(r.taken)
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+func (b *Budget) enter(name string) *owner {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	of := b.owners[name]
+	if of == nil {
+		of = &owner{part: semaphore.NewWeighted(b.ofOwner)}
+		b.owners[name] = of
+	}
+	of.users++
+	return of
+}
+
+func (b *Budget) leave(name string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	of := b.owners[name]
+	if of.users--; of.users == 0 {
+		delete(b.owners, name)
+	}
+}
+
+// Leave gives the room back, and returns how many bytes the sync needed.
+func (r *Room) Leave() (needed int64) {
+	if r == nil {
+		return 0
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.budget.all.Release(r.taken)
+	r.owner.part.Release(r.taken)
+	r.budget.leave(r.name)
+	return r.needed
+}
+
+type roomKey struct{}
+
+// roomOf returns the room of a sync; nil if nobody bounds it.
+func roomOf(ctx context.Context) *Room {
+	room, _ := ctx.Value(roomKey{}).(*Room)
+	return room
+}
+
+// take takes more bytes, if they are there now. The error is a *NoRoomError. A sync that needs more than an owner may
+// have is alone of its owner.
+func (r *Room) take(bytes int64) error {
+	if r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.used += bytes
+	r.needed = max(r.needed, r.used)
+	more := min(r.used, r.budget.ofOwner) - r.taken
+	switch {
+	case more <= 0:
+		return nil
+	case !r.owner.part.TryAcquire(more):
+		return &NoRoomError{}
+	case !r.budget.all.TryAcquire(more):
+		r.owner.part.Release(more)
+		return &NoRoomError{}
+	}
+	r.taken += more
+	return nil
+}
+
+// free says that a call needs these bytes no more. The sync keeps them for its next call.
+func (r *Room) free(bytes int64) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.used -= bytes
+}
+
+// reader returns a reader that takes room for what is read. So many bytes are taken at once.
+func (r *Room) reader(of io.Reader, bytes int64) (io.Reader, error) {
+	if r == nil {
+		return of, nil
+	}
+	return &roomReader{of: of, room: r, taken: bytes}, r.take(bytes)
+}
+
+type roomReader struct {
+	of   io.Reader
+	room *Room
+	// read is how much was read, and taken how much of the room is for it.
+	read, taken int64
+}
+
+func (r *roomReader) Read(into []byte) (int, error) {
+	read, err := r.of.Read(into)
+	if r.read += int64(read); r.read > r.taken {
+		more := max(r.read-r.taken, r.taken, bytesStep)
+		if err := r.room.take(more); err != nil {
+			return read, err
+		}
+		r.taken += more
+	}
+	return read, err
+}
+
+// bytesStep is the least that is taken for an answer at once.
+const bytesStep = 16 << 10
+
+// isNoRoom reports whether a call ended because there was no room.
+func isNoRoom(err error) bool {
+	_, ok := errors.AsType[*NoRoomError](err)
+	return ok
+}
