@@ -22,16 +22,16 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/informers/externalversions"
 )
 
-// byParent is the name of the index by the resource of parents.
-const byParent = "parent"
+// byParent is the name of the index by the resource of parents, and byTenant that by the namespaces of tenantsOf.
+const byParent, byTenant = "parent", "tenant"
 
-// ParentIndex is an index of all CompositeControllers by the resource of their parents. It is empty
-// until Run has filled it.
+// ParentIndex is an index of all CompositeControllers by the resource of their parents, and of all controllers by the
+// namespaces whose tenants they belong to. It is empty until Run has filled it.
 type ParentIndex struct {
-	indexer atomic.Pointer[cache.Indexer]
+	indexer, decorators atomic.Pointer[cache.Indexer]
 }
 
-// Run watches the CompositeControllers of the server itself. It returns when the context has ended
+// Run watches the controllers of the server itself. It returns when the context has ended
 // and the watch has stopped.
 func (p *ParentIndex) Run(ctx context.Context, loopback *rest.Config) error {
 	client, err := versioned.NewForConfig(loopback)
@@ -40,21 +40,32 @@ func (p *ParentIndex) Run(ctx context.Context, loopback *rest.Config) error {
 	}
 	factory := externalversions.NewSharedInformerFactoryWithOptions(client, 0, externalversions.WithTransform(trimToParent))
 	informer := factory.Metacontroller().V1alpha1().CompositeControllers().Informer()
-	if err := informer.AddIndexers(cache.Indexers{byParent: parentResource}); err != nil {
+	if err := informer.AddIndexers(cache.Indexers{byParent: parentResource, byTenant: tenants}); err != nil {
+		return err
+	}
+	decorators := factory.Metacontroller().V1alpha1().DecoratorControllers().Informer()
+	if err := decorators.AddIndexers(cache.Indexers{byTenant: tenants}); err != nil {
 		return err
 	}
 	factory.Start(ctx.Done())
 	defer factory.Shutdown()
-	if cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
-		indexer := informer.GetIndexer()
+	if cache.WaitForCacheSync(ctx.Done(), informer.HasSynced, decorators.HasSynced) {
+		indexer, ofDecorators := informer.GetIndexer(), decorators.GetIndexer()
 		p.indexer.Store(&indexer)
+		p.decorators.Store(&ofDecorators)
 	}
 	<-ctx.Done()
 	return nil
 }
 
-// trimToParent drops everything of a CompositeController but its name and what its parents are.
+// trimToParent drops everything of a controller but its name, what its parents are and as whom it acts.
 func trimToParent(object any) (any, error) {
+	if whole, ok := object.(*v1alpha1.DecoratorController); ok {
+		return &v1alpha1.DecoratorController{
+			ObjectMeta: metav1.ObjectMeta{Name: whole.Name, UID: whole.UID, ResourceVersion: whole.ResourceVersion},
+			Spec:       v1alpha1.DecoratorControllerSpec{Access: trimAccess(&whole.Spec.Access)},
+		}, nil
+	}
 	whole, ok := object.(*v1alpha1.CompositeController)
 	if !ok {
 		return object, nil // a cache.DeletedFinalStateUnknown
@@ -63,9 +74,44 @@ func trimToParent(object any) (any, error) {
 		ObjectMeta: metav1.ObjectMeta{Name: whole.Name, UID: whole.UID, ResourceVersion: whole.ResourceVersion},
 		Spec: v1alpha1.CompositeControllerSpec{
 			ParentResource: whole.Spec.ParentResource,
-			Access:         v1alpha1.Access{Namespaces: whole.Spec.Namespaces},
+			Access:         trimAccess(&whole.Spec.Access),
 		},
 	}, nil
+}
+
+func trimAccess(access *v1alpha1.Access) v1alpha1.Access {
+	return v1alpha1.Access{Namespaces: access.Namespaces, ServiceAccount: access.ServiceAccount}
+}
+
+// tenants is the index function of byTenant.
+func tenants(object any) ([]string, error) {
+	switch object := object.(type) {
+	case *v1alpha1.CompositeController:
+		return tenantsOf(object.Spec.Access), nil
+	case *v1alpha1.DecoratorController:
+		return tenantsOf(object.Spec.Access), nil
+	}
+	return nil, nil
+}
+
+// tenantsOf returns the namespaces whose tenants a controller belongs to: that of its service account, or else those
+// that it is limited to. Only who may do what it does in the whole cluster has a controller without any.
+func tenantsOf(access v1alpha1.Access) []string {
+	if account := access.ServiceAccount; account != nil {
+		return []string{account.Namespace}
+	}
+	return access.Namespaces
+}
+
+// count returns how many controllers belong to the tenant of a namespace, as far as that is known.
+func (p *ParentIndex) count(namespace string) (count int) {
+	for _, of := range []*atomic.Pointer[cache.Indexer]{&p.indexer, &p.decorators} {
+		if known := of.Load(); known != nil {
+			keys, _ := (*known).IndexKeys(byTenant, namespace) // there is such an index
+			count += len(keys)
+		}
+	}
+	return count
 }
 
 // parentResource is the index function of byParent.

@@ -31,11 +31,15 @@ func (o *Options) addAdmissionPlugins() {
 	registerHostPlugins(plugins.Plugins)
 	plugins.Plugins.Register(admission.HookAddressesPlugin, func(io.Reader) (genericadmission.Interface, error) { return o.hookAddresses(), nil })
 	plugins.Plugins.Register(admission.ServiceAccountsPlugin, func(io.Reader) (genericadmission.Interface, error) { return o.serviceAccounts(), nil })
+	plugins.Plugins.Register(admission.LimitsPlugin, func(io.Reader) (genericadmission.Interface, error) {
+		return admission.NewLimits(o.Storage.MaxObjectBytes, o.Storage.MaxControllersPerNamespace, o.parents), nil
+	})
 	plugins.Plugins.Register(admission.RightsPlugin, admission.NewRights)
 	plugins.Plugins.Register(admission.RevisionsPlugin, admission.NewRevisions)
 	plugins.Plugins.Register(admission.WarningsPlugin, func(io.Reader) (genericadmission.Interface, error) { return o.warnings(), nil })
 	plugins.RecommendedPluginOrder = append(plugins.RecommendedPluginOrder,
-		admission.HookAddressesPlugin, admission.ServiceAccountsPlugin, admission.RightsPlugin, admission.RevisionsPlugin, admission.WarningsPlugin)
+		admission.LimitsPlugin, admission.HookAddressesPlugin, admission.ServiceAccountsPlugin, admission.RightsPlugin,
+		admission.RevisionsPlugin, admission.WarningsPlugin)
 }
 
 func (o *Options) hookAddresses() *admission.HookAddresses {
