@@ -40,6 +40,9 @@ func (h *denyingHost) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		_, _ = io.WriteString(w, strings.Replace(podInHost, "old", "new", 1))
+	case http.MethodPost: // the dry run of the creation
+		w.WriteHeader(http.StatusConflict)
+		_, _ = io.WriteString(w, `{"apiVersion":"v1","kind":"Status","status":"Failure","code":409,"reason":"AlreadyExists"}`)
 	case http.MethodDelete:
 		h.deleted.Add(1)
 		_, _ = io.WriteString(w, `{"apiVersion":"v1","kind":"Status","status":"Success"}`)

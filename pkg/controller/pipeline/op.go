@@ -13,9 +13,10 @@ const (
 	Release Op = "release"
 	// Delete deletes a child that is no longer desired.
 	Delete Op = "delete"
-	// Recreate deletes a child that has to be created again in another form; a later sync
-	// creates it. With a Body, the child is deleted only if applying the Body would change
-	// its content, or would leave in it what the hook has dropped.
+	// Recreate deletes a child that has to be created again in another form, which is the Body; a
+	// later sync creates it. A child stays if the host would reject that form. Without a Successor
+	// it is deleted only if applying the Body would change its content, or would leave in it what
+	// the hook has dropped.
 	Recreate Op = "recreate"
 	// Create creates a missing child.
 	Create Op = "create"

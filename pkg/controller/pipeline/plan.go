@@ -39,8 +39,8 @@ type Step struct {
 	Namespace, Name string
 	// Body is the JSON to send; nil for a deletion.
 	Body []byte
-	// Successor returns the object that is created again after a Recreate without a Body, as far as it is
-	// known; nil for other steps. Only previews need it.
+	// Successor returns the object that is created again after a Recreate, with what the host will probably
+	// add, if the plan knows that the child differs; nil for other steps. Only previews call it.
 	Successor func() ([]byte, error)
 	// Rebase makes the Body of a write of the parent anew, for a later form of the parent. It
 	// changes there only what this step is about, and returns nil if that needs no change. It

@@ -172,17 +172,23 @@ func TestQ10RecreateUnderServerSideApply(t *testing.T) {
 		f.PatchParent("a", object{"spec": children(strings.Replace(job, "app:v1", "app:v2", 1))})
 		f.waitForChild(jobs, replaced(before, "app:v2"))
 	})
-	t.Run("a child that could not be created again stays", func(t *testing.T) {
-		t.Parallel()
-		f := start(t, answers(t, wantedChildren), recreating("batch/v1", "jobs"), byServerSideApply)
-		f.CreateParent("a", children(job))
-		before := f.waitForChild(jobs, exists).GetUID()
-		f.PatchParent("a", object{"spec": children(strings.Replace(job, "restartPolicy: Never", "restartPolicy: Sometimes", 1))})
-		env.WaitForEvent(t, f.Namespace, "a", "SyncError", "it was not deleted, since it could not be created again")
-		if after := f.waitForChild(jobs, exists).GetUID(); after != before {
-			t.Error("it was deleted")
-		}
-	})
+	byDynamicApply := applied(v1alpha1.ChildApplyDynamic)
+	for engine, apply := range map[string]change{"dynamic": byDynamicApply, "server-side": byServerSideApply} {
+		t.Run("a child that could not be created again stays, by "+engine+" apply", func(t *testing.T) {
+			t.Parallel()
+			f := start(t, answers(t, wantedChildren), recreating("batch/v1", "jobs"), apply)
+			f.CreateParent("a", children(job))
+			before := f.waitForChild(jobs, exists).GetUID()
+			invalid := strings.Replace(job, "restartPolicy: Never", "restartPolicy: Sometimes", 1)
+			f.PatchParent("a", object{"spec": children(invalid)})
+			env.WaitForEvent(t, f.Namespace, "a", "SyncError", "it was not deleted, since a dry run of its creation failed")
+			if after := f.waitForChild(jobs, exists).GetUID(); after != before {
+				t.Error("it was deleted")
+			}
+			f.PatchParent("a", object{"spec": children(strings.Replace(job, "app:v1", "app:v2", 1))})
+			f.waitForChild(jobs, replaced(before, "app:v2"))
+		})
+	}
 }
 
 // A process that has just started sees in its caches that nothing has changed, and sends no request

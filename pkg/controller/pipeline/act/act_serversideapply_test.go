@@ -23,7 +23,7 @@ const (
 // probe is a step that recreates the child a if applying its body would change it.
 func probe(t *testing.T) pipeline.Step {
 	s := step(t, pipeline.Recreate, "a")
-	s.Body = []byte(`{"a":"a"}`)
+	s.Successor = nil
 	s.Observed = parsed(t, child("7", "one"))
 	return s
 }
@@ -112,6 +112,7 @@ func TestApply(t *testing.T) {
 // The generation is no content: that an update would raise it says that something else
 // differs, or nothing.
 func TestQ10RecreateAsksTheHostWhatDiffers(t *testing.T) {
+	exists := failure(409, metav1.StatusReasonAlreadyExists, "no")
 	invalid := failure(422, metav1.StatusReasonInvalid, "field is immutable")
 	const denial, cannotTry = `admission webhook "x" denied the request: no`, `admission webhook "x" does not support dry run`
 	try := request{"PATCH", "/api/v1/namespaces/default/configmaps/a?dryRun=All&fieldManager=metacontroller&force=true", applyPatch, `{"a":"a"}`}
@@ -127,9 +128,13 @@ func TestQ10RecreateAsksTheHostWhatDiffers(t *testing.T) {
 		overtaken              bool
 		err                    string
 	}{
-		"it would change": {triedCode: 200, tried: child("7", "two"), requests: []request{try, deletion}, op: pipeline.Recreate},
+		"it would change": {
+			triedCode: 200, tried: child("7", "two"), createdCode: 409, created: exists,
+			requests: []request{try, tryCreate, deletion}, op: pipeline.Recreate,
+		},
 		"it would change, with its generation": {
-			triedCode: 200, tried: strings.Replace(child("7", "two"), `"uid"`, `"generation":2,"uid"`, 1), requests: []request{try, deletion}, op: pipeline.Recreate,
+			triedCode: 200, tried: strings.Replace(child("7", "two"), `"uid"`, `"generation":2,"uid"`, 1),
+			createdCode: 409, created: exists, requests: []request{try, tryCreate, deletion}, op: pipeline.Recreate,
 		},
 		"it would not change": {triedCode: 200, tried: child("7", "one"), requests: []request{try}, op: pipeline.Keep},
 		"only its owners of fields and its generation would change": {
@@ -168,11 +173,34 @@ func TestQ10RecreateAsksTheHostWhatDiffers(t *testing.T) {
 			err: "can't recreate ConfigMap default/a: it was left alone, since only a dry run could show whether it differs: " + cannotTry +
 				" (set sideEffects of the webhook to None or NoneOnDryRun, or updateStrategy.apply to DynamicApply)",
 		},
-		"the cluster is broken":             {triedCode: 500, tried: failure(500, metav1.StatusReasonInternalError, "no"), requests: []request{try}, op: pipeline.Recreate, err: "can't recreate ConfigMap default/a: no"},
-		"it must not change":                {triedCode: 422, tried: invalid, createdCode: 409, created: failure(409, metav1.StatusReasonAlreadyExists, "no"), requests: []request{try, tryCreate, deletion}, op: pipeline.Recreate},
-		"it must not change and is gone":    {triedCode: 422, tried: invalid, createdCode: 201, created: child("", "two"), requests: []request{try, tryCreate, deletion}, op: pipeline.Recreate},
-		"it must not be, changed or new":    {triedCode: 422, tried: invalid, createdCode: 422, created: failure(422, metav1.StatusReasonInvalid, "key is wrong"), requests: []request{try, tryCreate}, op: pipeline.Recreate, err: "can't recreate ConfigMap default/a: it was not deleted, since it could not be created again: key is wrong (nor can it be changed: field is immutable)"},
-		"it must not change, no more known": {triedCode: 422, tried: invalid, createdCode: 403, created: failure(403, metav1.StatusReasonForbidden, "no"), requests: []request{try, tryCreate}, op: pipeline.Recreate, err: "can't recreate ConfigMap default/a: field is immutable; whether it could be created again is not known: no"},
+		"the cluster is broken": {
+			triedCode: 500, tried: failure(500, metav1.StatusReasonInternalError, "no"),
+			requests: []request{try}, op: pipeline.Recreate, err: "can't recreate ConfigMap default/a: no",
+		},
+		"it must not change": {
+			triedCode: 422, tried: invalid, createdCode: 409, created: exists,
+			requests: []request{try, tryCreate, deletion}, op: pipeline.Recreate,
+		},
+		"it must not change and is gone": {
+			triedCode: 422, tried: invalid, createdCode: 201, created: child("", "two"),
+			requests: []request{try, tryCreate, deletion}, op: pipeline.Recreate,
+		},
+		"it must not be, changed or new": {
+			triedCode: 422, tried: invalid, createdCode: 422, created: failure(422, metav1.StatusReasonInvalid, "key is wrong"),
+			requests: []request{try, tryCreate}, op: pipeline.Recreate,
+			err: "can't recreate ConfigMap default/a: " + notCreatable + "key is wrong",
+		},
+		"it could be changed, and is no new object": {
+			triedCode: 200, tried: child("7", "two"),
+			createdCode: 403, created: failure(403, metav1.StatusReasonForbidden, denial),
+			requests: []request{try, tryCreate}, op: pipeline.Recreate,
+			err: "can't recreate ConfigMap default/a: " + notCreatable + denial,
+		},
+		"it must not change, no more known": {
+			triedCode: 422, tried: invalid, createdCode: 403, created: failure(403, metav1.StatusReasonForbidden, "no"),
+			requests: []request{try, tryCreate}, op: pipeline.Recreate,
+			err: "can't recreate ConfigMap default/a: " + notCreatable + "no",
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

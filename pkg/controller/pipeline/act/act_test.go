@@ -33,11 +33,14 @@ func TestRequests(t *testing.T) {
 		"update":                                {step(t, pipeline.Update, "a"), []request{{"PUT", "/api/v1/namespaces/default/configmaps/a?fieldManager=metacontroller", json, `{"a":"a"}`}}},
 		"update of a type with a group":         {grouped, []request{{"PUT", "/apis/apps/v1/namespaces/default/deployments/a?fieldManager=metacontroller", json, `{}`}}},
 		"delete":                                {step(t, pipeline.Delete, "a"), []request{{"DELETE", "/api/v1/namespaces/default/configmaps/a", json, deleteA}}},
-		"recreate deletes":                      {step(t, pipeline.Recreate, "a"), []request{{"DELETE", "/api/v1/namespaces/default/configmaps/a", json, deleteA}}},
 		"release":                               {step(t, pipeline.Release, "a"), []request{{"PATCH", "/api/v1/namespaces/default/configmaps/a?fieldManager=metacontroller", mergePatch, `{"a":"a"}`}}},
 		"status":                                {step(t, pipeline.Status, "shop"), []request{{"PUT", "/apis/ctl.example/v1/namespaces/default/webs/shop/status?fieldManager=metacontroller", json, `{"a":"shop"}`}}},
 		"status of a type without the resource": {noSubresource, []request{{"PUT", "/apis/ctl.example/v1/namespaces/default/webs/shop?fieldManager=metacontroller", json, `{"a":"shop"}`}}},
 		"keep asks nothing":                     {step(t, pipeline.Keep, "a"), nil},
+		"recreate asks for the creation first": {step(t, pipeline.Recreate, "a"), []request{
+			{"POST", "/api/v1/namespaces/default/configmaps?dryRun=All&fieldManager=metacontroller", json, `{"a":"a"}`},
+			{"DELETE", "/api/v1/namespaces/default/configmaps/a", json, deleteA},
+		}},
 		"adopt asks for the parent first": {step(t, pipeline.Adopt, "a"), []request{
 			{"GET", "/apis/ctl.example/v1/namespaces/default/webs/shop", "", ""},
 			{"PATCH", "/api/v1/namespaces/default/configmaps/a?fieldManager=metacontroller", mergePatch, `{"a":"a"}`},
@@ -83,7 +86,7 @@ func TestPhases(t *testing.T) {
 		if strings.Contains(asked.url, "/status") {
 			phase = 3
 		}
-		if asked.method == "GET" {
+		if asked.method == "GET" || strings.Contains(asked.url, "dryRun") {
 			return succeed(asked)
 		}
 		mu.Lock()
@@ -188,7 +191,6 @@ func TestFailures(t *testing.T) {
 		"delete, gone meanwhile":         {op: pipeline.Delete, code: 404, reason: metav1.StatusReasonNotFound},
 		"delete, forbidden":              {op: pipeline.Delete, code: 403, reason: metav1.StatusReasonForbidden, err: "can't delete ConfigMap default/a: " + noMatter},
 		"recreate, gone meanwhile":       {op: pipeline.Recreate, code: 404, reason: metav1.StatusReasonNotFound},
-		"recreate, forbidden":            {op: pipeline.Recreate, code: 403, reason: metav1.StatusReasonForbidden, err: "can't recreate ConfigMap default/a: " + noMatter},
 		"adopt, changed meanwhile":       {op: pipeline.Adopt, code: 409, reason: metav1.StatusReasonConflict},
 		"adopt, gone meanwhile":          {op: pipeline.Adopt, code: 404, reason: metav1.StatusReasonNotFound},
 		"adopt, refused":                 {op: pipeline.Adopt, code: 422, reason: metav1.StatusReasonInvalid, err: "can't adopt ConfigMap default/a: " + noMatter},
@@ -197,6 +199,10 @@ func TestFailures(t *testing.T) {
 		"status, the parent has changed": {op: pipeline.Status, code: 409, reason: metav1.StatusReasonConflict},
 		"status, the parent is gone":     {op: pipeline.Status, code: 404, reason: metav1.StatusReasonNotFound},
 		"status, refused":                {op: pipeline.Status, code: 422, reason: metav1.StatusReasonInvalid, err: "can't update status for Web default/shop: " + noMatter},
+		"recreate, forbidden": {
+			op: pipeline.Recreate, code: 403, reason: metav1.StatusReasonForbidden,
+			err: "can't recreate ConfigMap default/a: " + notCreatable + noMatter,
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

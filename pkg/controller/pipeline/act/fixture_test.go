@@ -135,8 +135,11 @@ func step(t *testing.T, op pipeline.Op, name string) pipeline.Step {
 	default:
 		s.Observed = parsed(t, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"`+name+`","namespace":"default","uid":"uid-of-`+name+`"}}`)
 	}
-	if op == pipeline.Delete || op == pipeline.Recreate {
+	switch op {
+	case pipeline.Delete:
 		s.Body = nil
+	case pipeline.Recreate:
+		s.Successor = func() ([]byte, error) { return s.Body, nil }
 	}
 	return s
 }

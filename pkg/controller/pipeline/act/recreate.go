@@ -17,13 +17,13 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// recreate deletes a child that a later sync creates again in another form. If the step has a body,
-// only the host knows whether the child would change, so a dry run asks it first. A child that
-// would not change, or of which the host can try nothing, is kept and returned. A higher generation
-// alone is no change.
+// recreate deletes a child that a later sync creates again in another form, unless the host rejects that
+// form. Whether it is due is in the plan of dynamic apply. Under server-side apply only the host knows
+// whether the child would change, so a dry run asks it first. A child that would not change, or of which
+// the host can try nothing, is kept and returned. A higher generation alone is no change.
 func (a *Actor) recreate(ctx context.Context, step pipeline.Step) (*object.Object, error) {
-	if step.Body == nil {
-		return nil, a.delete(ctx, step)
+	if step.Successor != nil {
+		return nil, a.replace(ctx, step)
 	}
 	tried, err := a.Writer.TryApply(ctx, step.Type, step.Key().NamespacedName, step.Body)
 	switch {
@@ -36,10 +36,7 @@ func (a *Actor) recreate(ctx context.Context, step pipeline.Step) (*object.Objec
 			"kind", step.Type.Kind, "object", klog.KRef(step.Namespace, step.Name))
 		return step.Observed, nil
 	case apierrors.IsInvalid(err) && !isReplaced(err):
-		if err := a.canBeCreatedAgain(ctx, step, err); err != nil {
-			return nil, err
-		}
-		return nil, a.delete(ctx, step)
+		return nil, a.replace(ctx, step) // a field that cannot be changed
 	case err != nil:
 		return nil, err
 	case tried.Hash == step.Observed.Hash:
@@ -48,7 +45,20 @@ func (a *Actor) recreate(ctx context.Context, step pipeline.Step) (*object.Objec
 		// The child may not differ.
 		return nil, notAsObserved(step)
 	}
-	return nil, a.delete(ctx, step)
+	return nil, a.replace(ctx, step)
+}
+
+// replace deletes a child that a later sync creates from the Body, unless the host rejects that. A dry run
+// shows it: the host validates a new object, and asks admission, before it checks that the name is free. If
+// the host cannot try it, the child is deleted.
+func (a *Actor) replace(ctx context.Context, step pipeline.Step) error {
+	_, err := a.Writer.TryCreate(ctx, step.Type, step.Namespace, step.Body)
+	switch {
+	case err == nil, apierrors.IsAlreadyExists(err), isNoDryRun(err), isFreedByDeletion(step, err):
+		return a.delete(ctx, step)
+	default:
+		return fmt.Errorf("it was not deleted, since a dry run of its creation failed: %w", err)
+	}
 }
 
 // noDryRun is what API servers say of a webhook of admission that may have side effects: they call it in no
@@ -73,23 +83,6 @@ func notAsObserved(step pipeline.Step) error {
 
 func (a *Actor) delete(ctx context.Context, step pipeline.Step) error {
 	return a.Writer.Delete(ctx, step.Type, step.Key().NamespacedName, step.Observed.UID)
-}
-
-// canBeCreatedAgain returns nil if a child that cannot be changed in this way can be created in this
-// form. A dry run shows that: the host validates a new object before it checks that the name is free.
-func (a *Actor) canBeCreatedAgain(ctx context.Context, step pipeline.Step, invalid error) error {
-	_, err := a.Writer.TryCreate(ctx, step.Type, step.Namespace, step.Body)
-	switch {
-	case err == nil || apierrors.IsAlreadyExists(err):
-		return nil
-	case apierrors.IsInvalid(err):
-		// invalid is not wrapped, so that the error is the one about the creation.
-		return fmt.Errorf("it was not deleted, since it could not be created again: %w (nor can it be changed: %s)",
-			err, invalid.Error())
-	default:
-		// err is not wrapped: its reason would be taken for that of the child's own dry run.
-		return fmt.Errorf("%w; whether it could be created again is not known: %s", invalid, err.Error())
-	}
 }
 
 // changeOwners decides about a child whose content would stay as it is, by the fields that we would
@@ -121,7 +114,7 @@ func (a *Actor) changeOwners(ctx context.Context, step pipeline.Step, tried *obj
 			return nil, err
 		}
 		if kept {
-			return nil, a.delete(ctx, step)
+			return nil, a.replace(ctx, step)
 		}
 	}
 	body, err := inVersion(step.Body, tried.ResourceVersion)

@@ -41,6 +41,9 @@ func TestRecreateFollowsTheOwnersOfFields(t *testing.T) {
 	)
 	try, read := request{"PATCH", tryA, applyPatch, body}, request{"GET", path, "", ""}
 	apply, remove := request{"PATCH", applyA, applyPatch, inPlace}, request{"DELETE", path, "application/json", deletion}
+	tryCreate := request{
+		"POST", "/api/v1/namespaces/default/configmaps?dryRun=All&fieldManager=metacontroller", "application/json", body,
+	}
 	conflict := failure(409, metav1.StatusReasonConflict, "no")
 	tests := map[string]struct {
 		observed, tried, live string
@@ -75,7 +78,7 @@ func TestRecreateFollowsTheOwnersOfFields(t *testing.T) {
 		},
 		"the hook drops what another keeps": {
 			observed: ownedChild("7", ab, theirs), tried: ownedChild("7", a, theirs), live: ownedChild("7", ab, theirs), liveCode: 200,
-			requests: []request{try, read, remove}, op: pipeline.Recreate,
+			requests: []request{try, read, tryCreate, remove}, op: pipeline.Recreate,
 		},
 		"the hook drops what the host fills in": {
 			observed: ownedChild("7", ab, theirsA), tried: ownedChild("7", a, theirsA), live: ownedChild("7", ab, theirsA), liveCode: 200,
@@ -93,7 +96,7 @@ func TestRecreateFollowsTheOwnersOfFields(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			step := step(t, pipeline.Recreate, "a")
-			step.Body = []byte(body)
+			step.Body, step.Successor = []byte(body), nil
 			observed, err := object.NewReader(object.FieldManager).Parse([]byte(test.observed))
 			if err != nil {
 				t.Fatal(err)

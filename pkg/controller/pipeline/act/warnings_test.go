@@ -21,7 +21,7 @@ func TestAnOutcomeHasTheWarningsOfItsWrite(t *testing.T) {
 		"no write of a child that a dry run leaves alone": {func() pipeline.Step {
 			s := step(t, pipeline.Recreate, "a")
 			s.Observed = parsed(t, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"stored","uid":"u","resourceVersion":"9"}}`)
-			s.Name, s.Body = "stored", []byte(`{}`)
+			s.Name, s.Body, s.Successor = "stored", []byte(`{}`), nil
 			return s
 		}(), nil},
 	}

@@ -29,7 +29,7 @@ type Conceal func(content map[string]any) map[string]any
 // fields has none.
 func OfStep(step *pipeline.Step, conceal Conceal) ([]Change, error) {
 	body := step.Body
-	if body == nil && step.Successor != nil {
+	if step.Successor != nil {
 		var err error
 		if body, err = step.Successor(); err != nil {
 			return nil, err
@@ -55,7 +55,7 @@ func OfStep(step *pipeline.Step, conceal Conceal) ([]Change, error) {
 		return between(onlyStatus(conceal(have)), onlyStatus(conceal(wanted))), nil
 	case step.Op == pipeline.Adopt, step.Op == pipeline.Release:
 		return between(onlyOwners(have), onlyOwners(wanted)), nil
-	case step.Op == pipeline.Apply, step.Op == pipeline.Recreate && step.Body != nil:
+	case step.Op == pipeline.Apply, step.Op == pipeline.Recreate && step.Successor == nil:
 		if wanted, err = applied(step.Observed, have, wanted); err != nil {
 			return nil, err
 		}

@@ -128,7 +128,8 @@ func TestUpdateMethods(t *testing.T) {
 				if step.Type != configMaps || step.Namespace != "default" || step.Observed != w.child(configMaps, name) {
 					t.Errorf("the step is for %s %s/%s, observed %v", step.Type, step.Namespace, step.Name, step.Observed)
 				}
-				wantsBody := want == pipeline.Create || want == pipeline.Update || want == pipeline.ToDynamicApply
+				wantsBody := want == pipeline.Create || want == pipeline.Update || want == pipeline.ToDynamicApply ||
+					want == pipeline.Recreate
 				if hasBody := step.Body != nil; hasBody != wantsBody {
 					t.Errorf("%s has the body %s", step.Op, step.Body)
 				}

@@ -41,7 +41,8 @@ func (d dynamicApply) change(method Method, observed, desired *object.Object) (p
 	step := pipeline.Step{Op: pipeline.Update, Observed: observed, Path: result.path, Why: "it differs at " + result.path}
 	if method != InPlace && result.contentDiffers {
 		step.Op, step.Successor = pipeline.Recreate, func() ([]byte, error) { return object.Canonical(result.merged) }
-		return step, nil
+		step.Body, err = d.newChild(desired)
+		return step, err
 	}
 	// Under Recreate too, the annotation follows what the hook wants: a field that is not in it is
 	// never removed. The annotation alone is no reason to replace a child.
