@@ -99,6 +99,7 @@ type Controller struct {
 	guard            *writeloop.Guard
 	hookCalls        hookCalls
 	staleCredentials staleCredentials
+	typeWarnings     typeWarnings
 }
 
 // New returns a controller that has acquired its views and is not running. The caller must either

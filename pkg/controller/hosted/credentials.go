@@ -17,10 +17,11 @@ import (
 )
 
 // Connect makes the hooks read their credentials. It must be called before Run. Events about the
-// credentials are about the object. The error is a *hook.SourceError if a Secret or ConfigMap is
-// missing or invalid.
+// credentials, and about the types of the controller, are about the object. The error is a
+// *hook.SourceError if a Secret or ConfigMap is missing or invalid.
 func (c *Controller) Connect(ctx context.Context, object runtime.Object) error {
 	logger := klog.FromContext(ctx)
+	c.typeWarnings.controller = object
 	return c.connect(ctx, func(webhook *hook.Webhook, err error) {
 		before := c.staleCredentials.set(webhook, err)
 		if err == nil {

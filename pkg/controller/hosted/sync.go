@@ -275,6 +275,7 @@ func (c *Controller) act(ctx context.Context, started time.Time, state *parentSt
 	next, loops := c.guard.Postpone(snapshot, planned, started)
 	c.reportWriteLoops(snapshot.Parent, loops, started)
 	outcomes = c.Actor.Act(ctx, snapshot, planned)
+	c.dropTypeWarnings(outcomes)
 	now := time.Now()
 	c.guard.Wrote(snapshot, outcomes, now)
 	if state.loopsEnd != 0 || len(loops) > 0 || !next.IsZero() {

@@ -84,6 +84,7 @@ func (c *Controller) WaitForCaches(ctx context.Context) error {
 		if err := view.WaitForSync(ctx); err != nil {
 			return err
 		}
+		c.reportTypeWarnings(view)
 	}
 	if c.spec.Rollout != nil && !c.Revisions.WaitForSync(ctx) {
 		return ctx.Err()

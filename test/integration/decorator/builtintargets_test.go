@@ -33,7 +33,7 @@ func (f *fixture) ofBuiltIn(of schema.GroupVersionResource) change {
 }
 
 // A namespace can be a target whose attachments are in it. No object can be created in a namespace
-// that is being deleted. That does not block the deletion.
+// that is being deleted. That does not block the deletion, nor does a status that the hook answers.
 func TestANamespaceIsDecoratedAndGoes(t *testing.T) {
 	t.Parallel()
 	f := prepare(t, harness.CRD{Kind: "Thing"}, answers(t, func(asked request) object {
@@ -41,7 +41,8 @@ func TestANamespaceIsDecoratedAndGoes(t *testing.T) {
 		inside["metadata"].(object)["namespace"] = asked.Object.GetName()
 		return object{
 			"labels": object{"decorated": "yes"}, "annotations": object{"decorated": "yes"},
-			"attachments": []object{inside}, "finalized": asked.Finalizing,
+			"attachments": []object{inside}, "status": object{"conditions": []object{}},
+			"finalized": asked.Finalizing && len(asked.Attachments["ConfigMap.v1"]) == 0,
 		}
 	}))
 	namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
@@ -84,6 +85,12 @@ func TestANamespaceIsDecoratedAndGoes(t *testing.T) {
 			return nil
 		}
 		return fmt.Errorf("the namespace should be gone: %v %v", found, err)
+	})
+	f.WaitForController(func(_ metav1.ObjectMeta, status v1alpha1.ControllerStatus) error {
+		if status.LastError != nil {
+			t.Fatalf("a sync has failed: %s", status.LastError.Message)
+		}
+		return nil
 	})
 }
 

@@ -36,6 +36,8 @@ type informer struct {
 	minVersion string
 	// onDemand are the indexes that a view has asked for.
 	onDemand cache.Indexers
+	// warnings are what the host warned of when it last answered a request to list or watch: they are about the type.
+	warnings []string
 	// listError is why the host last refused to list; nil if it never did.
 	listError error
 	// listFailed is closed when the host first refuses to list.

@@ -31,6 +31,8 @@ type listWatch struct {
 	onRequest func()
 	onWatch   func(error)
 	onList    func(error)
+	// onWarnings is called with what the host warned of when it answered a request.
+	onWarnings func([]string)
 	// observer is told how the watches fare, and running counts them.
 	observer observer
 	running  *sync.WaitGroup
@@ -40,7 +42,11 @@ type listWatch struct {
 func (l *listWatch) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	l.onRequest()
 	withList := ptr.Deref(options.SendInitialEvents, false)
-	watched, err := l.client.Watch(ctx, l.of, l.only.Namespace, l.selecting(options))
+	collecting, warnings := host.CollectWarnings(ctx)
+	watched, err := l.client.Watch(collecting, l.of, l.only.Namespace, l.selecting(options))
+	if err == nil {
+		l.onWarnings(warnings.Texts())
+	}
 	if err != nil && ctx.Err() != nil {
 		// The reflector is about to end. It does not log an error of this kind.
 		return nil, apierrors.NewResourceExpired("the watch is over")
@@ -63,7 +69,11 @@ func (l *listWatch) watch(ctx context.Context, options metav1.ListOptions) (watc
 // created again.
 func (l *listWatch) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	options.ResourceVersion, options.ResourceVersionMatch = "", ""
-	list, err := l.client.List(ctx, l.of, l.only.Namespace, l.selecting(options))
+	collecting, warnings := host.CollectWarnings(ctx)
+	list, err := l.client.List(collecting, l.of, l.only.Namespace, l.selecting(options))
+	if err == nil {
+		l.onWarnings(warnings.Texts())
+	}
 	if ctx.Err() == nil {
 		l.onList(err)
 	}

@@ -40,7 +40,8 @@ func (s *store) start() {
 	s.started = time.Now()
 	lister := &listWatch{
 		client: s.informer.client, of: s.informer.scope.of, only: s.informer.scope.only, labels: s.selection.selector(),
-		onRequest: s.informer.narrow, onWatch: s.onWatch, onList: s.onList, observer: s, running: &s.informer.running,
+		onRequest: s.informer.narrow, onWatch: s.onWatch, onList: s.onList, onWarnings: s.onWarnings,
+		observer: s, running: &s.informer.running,
 	}
 	reflector := cache.NewReflectorWithOptions(&cache.ListWatch{ListWithContextFunc: lister.list, WatchFuncWithContext: lister.watch}, &object.Object{}, s, cache.ReflectorOptions{
 		Name: "host", TypeDescription: s.informer.scope.of.String(), Clock: endingClock{ctx: ctx},
@@ -63,6 +64,13 @@ func (s *store) onList(err error) {
 	if err != nil {
 		s.informer.onListError(err)
 	}
+}
+
+// onWarnings records what the host warns of in its answers about the type.
+func (s *store) onWarnings(texts []string) {
+	s.informer.mu.Lock()
+	defer s.informer.mu.Unlock()
+	s.informer.warnings = texts
 }
 
 // onChanges implements observer.

@@ -72,6 +72,14 @@ func (v *View) ListError() error {
 	return v.informer.listError
 }
 
+// Warnings returns what the host warns of when it is asked for objects of the type: that the type is deprecated, for
+// instance. The caller must not change the result.
+func (v *View) Warnings() []string {
+	v.informer.mu.RLock()
+	defer v.informer.mu.RUnlock()
+	return v.informer.warnings
+}
+
 // watchErrorDelay is how long a view that is synced must be in trouble before WatchError returns it.
 const watchErrorDelay = 10 * time.Second
 

@@ -62,8 +62,9 @@ func phasesOf(plan *pipeline.Plan) [][]pipeline.Op {
 func (a *Actor) Act(ctx context.Context, snapshot *pipeline.Snapshot, plan *pipeline.Plan) []pipeline.Outcome {
 	var outcomes []pipeline.Outcome
 	for _, phase := range phasesOf(plan) {
-		steps := stepsOf(plan, phase)
-		outcomes = append(outcomes, a.execute(ctx, snapshot, afterPrerequisites(outcomes, steps), lastOfParent(outcomes))...)
+		for _, steps := range inWaves(stepsOf(plan, phase)) {
+			outcomes = append(outcomes, a.execute(ctx, snapshot, afterPrerequisites(outcomes, steps), lastOfParent(outcomes))...)
+		}
 	}
 	return outcomes
 }
@@ -81,7 +82,7 @@ func stepsOf(plan *pipeline.Plan, phase []pipeline.Op) (steps []pipeline.Step) {
 // InOrder returns the steps of a plan that write, in the order in which Act takes them.
 func InOrder(plan *pipeline.Plan) (steps []pipeline.Step) {
 	for _, phase := range phasesOf(plan) {
-		steps = append(steps, stepsOf(plan, phase)...)
+		steps = append(steps, slices.Concat(inWaves(stepsOf(plan, phase))...)...)
 	}
 	return steps
 }

@@ -82,3 +82,20 @@ func TestTheParentIsNotLetGoWhenSomethingHasToBeTriedAgain(t *testing.T) {
 		})
 	}
 }
+
+// The cluster refuses what is in a Namespace that is not there yet.
+func TestANamespaceIsCreatedBeforeWhatIsInIt(t *testing.T) {
+	inside, changed := step(t, pipeline.Create, "a"), step(t, pipeline.Update, "b")
+	place := step(t, pipeline.Create, "default")
+	place.Type, place.Namespace = namespaces, ""
+	plan := &pipeline.Plan{Steps: []pipeline.Step{inside, changed, place}}
+	api, actor := serve(t, nil)
+	actor.Act(t.Context(), snapshot(t), plan)
+	const first = "POST /api/v1/namespaces?fieldManager=metacontroller"
+	if seen := api.seen(); len(seen) != 3 || seen[0] != first {
+		t.Errorf("requests are %v", seen)
+	}
+	if inOrder := InOrder(plan); len(inOrder) != 3 || inOrder[0].Name != "default" {
+		t.Errorf("the order is %v", inOrder)
+	}
+}

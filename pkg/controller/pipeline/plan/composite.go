@@ -41,6 +41,7 @@ func Composite(snapshot *pipeline.Snapshot, response *pipeline.Response, strateg
 	if err := parent.status(plan, response.Status, upToDate); err != nil {
 		return nil, err
 	}
+	parent.leaveTerminating(plan)
 	parent.warn(plan, upToDate, c.duplicates, response.Children)
 	if finalized && len(plan.Refused) == 0 {
 		return plan, addRemoveFinalizerStep(plan, snapshot)

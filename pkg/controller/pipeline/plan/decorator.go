@@ -32,6 +32,7 @@ func Decorator(snapshot *pipeline.Snapshot, response *pipeline.Response, strateg
 		return nil, err
 	}
 	plan.Steps = append(steps, plan.Steps...)
+	parent.leaveTerminating(plan)
 	parent.warn(plan, upToDate, c.duplicates, response.Children)
 	return plan, nil
 }

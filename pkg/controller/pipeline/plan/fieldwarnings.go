@@ -68,6 +68,7 @@ type fieldAdvice string
 
 const (
 	adviceForChild    fieldAdvice = "check its spelling and its place"
+	adviceForForeign  fieldAdvice = "check its spelling; to keep a value of your own, use a label or an annotation"
 	adviceForDeclared fieldAdvice = "add it to the schema in the CustomResourceDefinition, or leave it out of the status"
 )
 
@@ -75,7 +76,7 @@ const (
 // described by a CustomResourceDefinition.
 func adviceForStatus(foreign bool) fieldAdvice {
 	if foreign {
-		return adviceForChild
+		return adviceForForeign
 	}
 	return adviceForDeclared
 }

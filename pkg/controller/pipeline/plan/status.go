@@ -15,7 +15,8 @@ import (
 
 // status adds the step that makes the parent's status what the hook answered, with
 // status.observedGeneration added. Without an answered status this field is all of it. A foreign
-// status is left alone if the hook answers none, or if the status is no subresource.
+// status is left alone if the hook answers none, or if the status is no subresource. Otherwise it
+// keeps the fields that the hook does not answer.
 func (p *parent) status(plan *pipeline.Plan, answered []byte, upToDate *UpToDateCache) error {
 	if p.foreignStatus && (answered == nil || !p.parentType.StatusSubresource) {
 		return nil
@@ -49,22 +50,62 @@ func (p *parent) statusStep(desired map[string]any, upToDate *UpToDateCache) (*p
 	if upToDate.Is(p.UID, hash, xxhash.Sum64(have)) {
 		return nil, nil
 	}
-	path, differ := differenceOfStatus(have, desired)
+	written, path, differ, err := p.changeOfStatus(have, desired, wanted)
+	if err != nil {
+		return nil, err
+	}
 	if !differ {
 		upToDate.Put(p.UID, hash, xxhash.Sum64(have))
 		return nil, nil
 	}
-	body, err := object.WithMember(p.JSON(), "status", wanted)
+	body, err := object.WithMember(p.JSON(), "status", written)
 	return &pipeline.Step{
 		Op: pipeline.Status, Type: p.parentType, Observed: p.Object, Namespace: p.Namespace, Name: p.Name,
 		Body: body, Desired: hash, Path: path, Why: "it differs at " + path,
 		Rebase: func(current *object.Object) ([]byte, error) {
-			if _, differ := differenceOfStatus(current.Lookup("status"), desired); !differ {
-				return nil, nil
+			written, _, differ, err := p.changeOfStatus(current.Lookup("status"), desired, wanted)
+			if !differ || err != nil {
+				return nil, err
 			}
-			return object.WithMember(current.JSON(), "status", wanted)
+			return object.WithMember(current.JSON(), "status", written)
 		},
 	}, err
+}
+
+// changeOfStatus returns what a status becomes when the hook desires another one, which is wanted as JSON. It also
+// returns the path of the first field that changes, and whether one does.
+func (p *parent) changeOfStatus(
+	have []byte, desired map[string]any, wanted []byte,
+) (written []byte, path string, differ bool, err error) {
+	var own map[string]any
+	if p.foreignStatus {
+		own, _ = decodeStatus(have) // one that cannot be decoded is replaced
+	}
+	if own == nil {
+		path, differ = differenceOfStatus(have, desired)
+		return wanted, path, differ, nil
+	}
+	kept := p.withFieldsOfOthers(own, desired)
+	if path, differ = differenceOfStatus(have, kept); !differ {
+		return nil, path, false, nil
+	}
+	written, err = object.Canonical(kept)
+	return written, path, true, err
+}
+
+// withFieldsOfOthers returns a desired status with the fields of the present one that the hook does not answer. A null
+// removes a field. Without this, the phase of a Namespace would be gone. Fields that the host would drop are left out.
+func (p *parent) withFieldsOfOthers(status, desired map[string]any) map[string]any {
+	schema := p.schema.Field("status")
+	for name, value := range desired {
+		switch {
+		case value == nil:
+			delete(status, name)
+		case status[name] != nil || !schema.Drops(name, value):
+			status[name] = value
+		}
+	}
+	return status
 }
 
 // differenceOfStatus returns the path of the first field in which a status is not the desired one,

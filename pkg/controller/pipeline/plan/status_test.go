@@ -152,8 +152,10 @@ func TestForeignStatus(t *testing.T) {
 		answer      string
 		want        string
 	}{
-		"an answer with a status":                        {true, `{"ready":true}`, `{"observedGeneration":3,"ready":true}`},
-		"an answer with an empty status":                 {true, `{}`, `{"observedGeneration":3}`},
+		"an answer with a status":                        {true, `{"x":1}`, `{"observedGeneration":3,"theirs":1,"x":1}`},
+		"an answer with an empty status":                 {true, `{}`, `{"observedGeneration":3,"theirs":1}`},
+		"an answer that changes a field of theirs":       {true, `{"theirs":{}}`, `{"observedGeneration":3,"theirs":{}}`},
+		"an answer that removes a field of theirs":       {true, `{"theirs":null}`, `{"observedGeneration":3}`},
 		"an answer without a status leaves it":           {true, "", ""},
 		"a type without a subresource has none to write": {false, `{"ready":true}`, ""},
 	}

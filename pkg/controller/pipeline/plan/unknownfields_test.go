@@ -135,7 +135,8 @@ func TestUnknownFieldsOfTheStatus(t *testing.T) {
 		"a status that the type has not": {parent: fleet, status: `{"ready":1}`,
 			want: []string{"Fleet shop: the cluster does not know the field status and drops it; " + declare}},
 		"a foreign status": {parent: web, status: `{"foo":1}`, foreign: true,
-			want: []string{"Web default/shop: the cluster does not know the field status.foo and drops it; check its spelling and its place"}},
+			want: []string{"Web default/shop: the cluster does not know the field status.foo and drops it; " +
+				string(adviceForForeign)}},
 		"none":                           {parent: web},
 		"none of a type that has none":   {parent: fleet},
 		"an empty one of such a type":    {parent: fleet, status: `{}`},

@@ -121,6 +121,11 @@ func (e *Events) CredentialsStale(controller runtime.Object, err error) {
 		"The last good credentials stay in use: %s", Summary(err))
 }
 
+// TypeWarning writes that the host warns of a type of a controller.
+func (e *Events) TypeWarning(controller runtime.Object, of object.Type, text string) {
+	e.record(controller, corev1.EventTypeWarning, string(pipeline.ClusterWarning), "%s: the cluster warns: %s", of, text)
+}
+
 // NoStatusSubresource writes that the parent type of a controller has no status subresource.
 func (e *Events) NoStatusSubresource(controller runtime.Object, name, parentType string) {
 	e.record(controller, corev1.EventTypeWarning, reasonSyncError,
