@@ -160,3 +160,32 @@ func TestWhatAFinalizationWaitsFor(t *testing.T) {
 		})
 	}
 }
+
+func TestAPauseStopsTheClocks(t *testing.T) {
+	for name, step := range map[string]func(r *reporter){
+		"of a finalization": func(r *reporter) {
+			r.finalizes(finalizing(pod("p", time.Time{})), pipeline.Response{})
+		},
+		"of a sync that waits": func(r *reporter) {
+			r.reports(syncResult{retry: true, overtaken: &overtakenError{"ConfigMap default/c"}})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newReporter(t)
+				step(r)
+				r.pause(web("a"), r.state)
+				time.Sleep(time.Hour)
+				step(r)
+				if failing := r.Health().Failing; failing != 0 {
+					t.Errorf("right after the pause, the parent fails: %v", r.Health().Failure)
+				}
+				time.Sleep(stallThreshold)
+				step(r)
+				if failing := r.Health().Failing; failing != 1 {
+					t.Error("some time after the pause, the parent does not fail")
+				}
+			})
+		})
+	}
+}

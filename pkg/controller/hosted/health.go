@@ -12,6 +12,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/permissions"
@@ -31,6 +34,9 @@ func (c *Controller) Health() report.Health {
 
 	c.health.mu.Lock()
 	defer c.health.mu.Unlock()
+	if last := c.health.lastError; last != nil && !health.Uncounted && !c.exists(last.Parent) {
+		c.health.markRecovered(last.Parent) // it is gone
+	}
 	health.Synced, health.Failing = c.health.succeeded, c.health.failing
 	health.LastError, health.Failure = c.health.lastError, c.health.failure()
 	health.Warned, health.FieldWarning, health.ChildWarning = c.health.warned, c.health.warning(ofFields), c.health.warning(ofChildren)
@@ -39,6 +45,12 @@ func (c *Controller) Health() report.Health {
 		health.Paused, health.PausedParent = c.health.paused, c.health.pausedParent()
 	}
 	return health
+}
+
+// exists reports whether there is a parent with that key.
+func (c *Controller) exists(parent object.Key) bool {
+	of := c.observer.Get(parent)
+	return of != nil && c.observer.Handles(of)
 }
 
 // writeLoops returns the write loops that are slowed down, of the parents that exist.
@@ -303,6 +315,28 @@ func (h *syncHealth) warning(of warningSort) *report.ParentWarning {
 		}
 	}
 	return &report.ParentWarning{Parent: *shown, Warning: *h.parents[*shown].warnings[of], More: h.warnedOf[of] - 1}
+}
+
+// Recall has the status go on with the last error that it shows, which is of an earlier process or spec. The controller
+// does not run yet.
+func (c *Controller) Recall(last *v1alpha1.LastSyncError) {
+	if last == nil || last.Recovered != nil {
+		return
+	}
+	namespace, name, isNamespaced := strings.Cut(last.Parent, "/")
+	if !isNamespaced {
+		namespace, name = "", last.Parent
+	}
+	parent := object.Key{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
+	parent.Kind = last.Kind
+	for _, target := range c.spec.Targets {
+		if target.Type.Kind == last.Kind {
+			parent.GroupKind = target.Type.GroupKind()
+		}
+	}
+	c.health.mu.Lock()
+	defer c.health.mu.Unlock()
+	c.health.lastError = &report.ParentError{Parent: parent, Message: last.Message, Time: last.Time.Time}
 }
 
 // markRecovered notes when the parent stopped failing, if the last error is about it.

@@ -317,3 +317,38 @@ func TestAParentWithFindingsCountsWhenItsSyncHasEnded(t *testing.T) {
 		t.Errorf("%d have succeeded", h.succeeded)
 	}
 }
+
+func TestTheLastErrorOfAnEarlierProcessRecovers(t *testing.T) {
+	failed := errors.New("no")
+	for name, test := range map[string]struct {
+		parent, kind string
+		sync         func(h *syncHealth)
+		want         bool
+	}{
+		"when its parent is synced":        {"default/a", "Web", func(h *syncHealth) { h.update(web("a"), nil) }, true},
+		"not before":                       {"default/a", "Web", func(*syncHealth) {}, false},
+		"not when another parent is":       {"default/a", "Web", func(h *syncHealth) { h.update(web("b"), nil) }, false},
+		"not when its parent fails again":  {"default/a", "Web", func(h *syncHealth) { h.update(web("a"), failed) }, false},
+		"when its parent is gone":          {"default/gone", "Web", func(*syncHealth) {}, true},
+		"when its kind is none of parents": {"default/a", "Shop", func(*syncHealth) {}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := controllerAt(t, hostOfTen(t), Dependencies{
+				Hook: hook.Options{MaxResponseBytes: 1 << 20, MaxIdleConnections: 1, Metrics: hook.NewMetrics()},
+			}, specOf(at("http://hooks.example")))
+			c.Recall(&v1alpha1.LastSyncError{Message: "cannot be resolved", Parent: test.parent, Kind: test.kind})
+			remove, err := c.addEventHandlers(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer remove()
+			for !c.IsCounted() {
+				runtime.Gosched()
+			}
+			test.sync(c.health)
+			if last := c.Health().LastError; last == nil || last.Recovered.IsZero() == test.want {
+				t.Errorf("it is %+v, want it to have recovered: %v", last, test.want)
+			}
+		})
+	}
+}

@@ -22,9 +22,14 @@ func (c *Controller) pauses(parent *object.Object) bool {
 	return c.spec.Paused || parent.Annotations[v1alpha1.PausedAnnotation] == "true"
 }
 
-// pause notes that a parent is paused. How its last sync ended does not count any more.
+// pause notes that a parent is paused. How its last sync ended does not count any more, nor for how long it had waited:
+// while nothing is done, nothing can go on.
 func (c *Controller) pause(parent object.Key, state *parentState) {
 	state.record.pause(time.Now())
+	state.finalization, state.unfinishedSince = nil, 0
+	if state.rollout != nil {
+		state.rollout.events.waitsFor = ""
+	}
 	c.hookCalls.forget(parent)
 	c.health.mu.Lock()
 	defer c.health.mu.Unlock()

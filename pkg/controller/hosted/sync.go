@@ -151,6 +151,7 @@ func (c *Controller) syncParent(ctx context.Context, parent object.Key, state *p
 	case snapshot == nil:
 		return syncResult{gone: true}
 	case webhook == nil:
+		c.hookCalls.forget(parent)
 		return syncResult{}
 	}
 	snapshot.Trigger = triggerOf(cause)

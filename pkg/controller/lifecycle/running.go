@@ -132,6 +132,7 @@ func (r *Reconciler) start(ctx context.Context, state *controllerState, object c
 	r.Events.Starting(object, object.GetName())
 	running := &running{controller: next, object: object, spec: spec, since: time.Now(), required: r.require(spec)}
 	next.Reads = running.required
+	next.Recall(object.GetStatus().LastError)
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	running.stop = func() {

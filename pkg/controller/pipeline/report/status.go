@@ -228,9 +228,12 @@ func setResourcesFound(set setCondition, problem *Problem) {
 
 // keepsHooksReachable reports whether the condition HooksReachable stays as it is. It does if it is
 // about this generation and no hook has been called since the process started: the condition then
-// says more.
+// says more. One that names a parent that is gone does not stay.
 func (h *Health) keepsHooksReachable(said *metav1.Condition, generation int64) bool {
-	return h != nil && !h.HookCalled && said != nil && said.ObservedGeneration == generation
+	if h == nil || h.HookCalled || said == nil || said.ObservedGeneration != generation {
+		return false
+	}
+	return said.Status != metav1.ConditionFalse || h.Uncounted || h.Total > 0
 }
 
 func setHooksReachable(set setCondition, health *Health) {

@@ -263,3 +263,24 @@ func TestReadyIsUpToDate(t *testing.T) {
 		t.Errorf("it takes %.0f allocations to see that nothing is new", allocations)
 	}
 }
+
+func TestWhenHooksReachableStaysAfterARestart(t *testing.T) {
+	down := &Health{Total: 1, HookCalled: true, HookErr: errors.New("about Web default/a: connection refused")}
+	for name, test := range map[string]struct {
+		before, after *Health
+		want          string
+	}{
+		"while its parent may exist":         {down, &Health{Uncounted: true}, "CallFailed"},
+		"until a hook is called":             {down, &Health{Total: 1}, "CallFailed"},
+		"not without the parent it names":    {down, &Health{}, "NotCalledYet"},
+		"without parents, if it says no ill": {&Health{HookCalled: true}, &Health{}, "Answered"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status := Status(Status(v1alpha1.ControllerStatus{}, 1, test.before, nil), 1, test.after, nil)
+			said := conditionsOf(t, status).reachable
+			if !strings.Contains(said, " "+test.want+": ") {
+				t.Errorf("it says %q, want %s", said, test.want)
+			}
+		})
+	}
+}
