@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
@@ -50,13 +48,17 @@ func (s *Spec) ResolveAccess(ctx context.Context, discovery *discovery.Discovery
 	return nil
 }
 
-// resolveRelated resolves the related types, of a controller that has an account or is limited to namespaces.
+// resolveRelated resolves the related types, of a controller that has an account or is limited to namespaces. It leaves
+// out those that the host does not serve: there is nothing to show of them, so no right to them is asked for.
 func (s *Spec) resolveRelated(ctx context.Context, discovery *discovery.Discovery) error {
 	if s.Access.ServiceAccount == nil && s.Namespaces.All() {
 		return nil
 	}
 	for _, rule := range s.Access.RelatedResources {
-		found, err := resolveRelatedType(ctx, discovery, rule)
+		found, err := discovery.Resolve(ctx, rule.APIVersion, rule.Resource)
+		if isUnknown(err) {
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -65,13 +67,7 @@ func (s *Spec) resolveRelated(ctx context.Context, discovery *discovery.Discover
 	return nil
 }
 
-// resolveRelatedType returns a type that the customize hook may ask for. Of a type that the host does not
-// have, nothing can be shown yet, but the right to it is asked for all the same.
-func resolveRelatedType(ctx context.Context, from *discovery.Discovery, rule v1alpha1.ResourceRule) (object.Type, error) {
-	found, err := from.Resolve(ctx, rule.APIVersion, rule.Resource)
-	if _, unknown := errors.AsType[*discovery.UnknownTypeError](err); !unknown {
-		return found, err
-	}
-	version, err := schema.ParseGroupVersion(rule.APIVersion)
-	return object.Type{GroupVersionResource: version.WithResource(rule.Resource), Namespaced: true}, err
+func isUnknown(err error) bool {
+	_, unknown := errors.AsType[*discovery.UnknownTypeError](err)
+	return unknown
 }

@@ -4,6 +4,7 @@
 package hosted
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -48,6 +49,27 @@ func TestAControllerThatIsLimitedToNamespacesHasOnlyNamespacedTypes(t *testing.T
 				t.Errorf("it is limited to %q", spec.Namespaces.Names())
 			}
 		})
+	}
+}
+
+// A tenant may list a thousand types that are not there.
+func TestTypesThatAreNotServedNeedNoRights(t *testing.T) {
+	rules := []v1alpha1.ResourceRule{
+		{APIVersion: "ctl.example/v1", Resource: "unknown"}, {APIVersion: "v1", Resource: "pods"},
+	}
+	spec := &Spec{Targets: []Target{{Type: webs}}, Kind: Kind{ChildrenField: "children"}}
+	err := spec.ResolveAccess(t.Context(), hosttest.Discovery(t), &v1alpha1.Access{
+		ServiceAccount: &v1alpha1.ServiceAccountReference{Namespace: "shop", Name: "websites"}, RelatedResources: rules,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var types []string
+	for _, one := range spec.Reads() {
+		types = append(types, one.Verb+" "+one.Resource)
+	}
+	if want := []string{"list webs", "watch webs", "list pods", "watch pods"}; !slices.Equal(types, want) {
+		t.Errorf("the rights are %q, want %q", types, want)
 	}
 }
 

@@ -29,17 +29,37 @@ func (r *Reconciler) require(spec *hosted.Spec) *permissions.Requirement {
 }
 
 // checkReads returns an error if the service account of a spec may not read what the spec needs. If
-// it is known to lack a right, no controller runs for the object then, with an earlier spec neither.
-func (r *Reconciler) checkReads(ctx context.Context, state *controllerState, spec *hosted.Spec) error {
+// it is known to lack a right, no controller runs for the object then, with an earlier spec neither. If the cluster has
+// not answered yet, that is not known: the name is enqueued when it has, so no worker waits.
+func (r *Reconciler) checkReads(
+	ctx context.Context, state *controllerState, spec *hosted.Spec,
+) (known bool, err error) {
 	before := state.required
 	state.required = r.require(spec)
 	before.Close() // after the new one has been opened: rights in both are not asked for again
-	err := state.required.Check(ctx)
+	if !state.required.IsAnswered() {
+		r.askFor(ctx, state)
+		return false, nil
+	}
+	err = state.required.Check(ctx)
 	if refusal, ok := errors.AsType[*permissions.Error](err); ok && refusal.IsForbidden() {
 		r.dropPrepared(state)
 		r.stop(ctx, state)
 	}
-	return err
+	return true, err
+}
+
+// askFor asks the cluster for the rights that the current spec requires, and enqueues the name when it has answered.
+func (r *Reconciler) askFor(ctx context.Context, state *controllerState) {
+	if !state.asking.CompareAndSwap(false, true) {
+		return
+	}
+	required := state.required
+	r.asking.Go(func() {
+		_ = required.Check(ctx) // the next reconcile sees the answers
+		state.asking.Store(false)
+		r.queue.Add(state.name)
+	})
 }
 
 // stopIfRefused stops the controller that runs if its service account may no longer read what it

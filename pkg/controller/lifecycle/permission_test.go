@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -30,10 +31,30 @@ type reviews struct {
 	// unanswered.
 	refused, unanswered string
 	err                 error
+	// slow is a user about whom the host answers when answer is closed. Waits counts those who wait for that,
+	// and gaveUp those who have waited in vain.
+	slow          string
+	answer        chan struct{}
+	waits, gaveUp atomic.Int32
 }
 
-func (r *reviews) Create(_ context.Context, review *authorizationv1.SubjectAccessReview, _ metav1.CreateOptions) (*authorizationv1.SubjectAccessReview, error) {
+func (r *reviews) Create(
+	ctx context.Context, review *authorizationv1.SubjectAccessReview, _ metav1.CreateOptions,
+) (*authorizationv1.SubjectAccessReview, error) {
 	r.mu.Lock()
+	if r.slow == review.Spec.User {
+		answer := r.answer
+		r.mu.Unlock()
+		r.waits.Add(1)
+		defer r.waits.Add(-1)
+		select {
+		case <-answer:
+		case <-ctx.Done():
+			r.gaveUp.Add(1)
+			return nil, ctx.Err()
+		}
+		r.mu.Lock()
+	}
 	defer r.mu.Unlock()
 	of := review.Spec.ResourceAttributes.Resource
 	if of == r.unanswered {

@@ -53,8 +53,10 @@ func (r *Reconciler) reconcile(ctx context.Context, name string) (done bool, err
 	if err != nil {
 		return r.cannotRun(ctx, state, object, err), err
 	}
-	if err := r.checkReads(ctx, state, spec); err != nil {
+	if known, err := r.checkReads(ctx, state, spec); err != nil {
 		return r.cannotRun(ctx, state, object, err), err
+	} else if !known {
+		return true, nil
 	}
 	r.recheckSchemas(ctx, spec)
 	object, err = r.ensureDrainFinalizer(ctx, state, object, spec)

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/composite"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/decorator"
@@ -35,6 +36,8 @@ type Reconciler struct {
 	drainer *drain.Drainer
 	scanner *drain.Scanner
 	queue   workqueue.TypedRateLimitingInterface[string]
+	// asking are the questions about rights that reconciles have begun.
+	asking sync.WaitGroup
 
 	queueMetrics     *metrics.Queue
 	reconcileMetrics *metrics.Reconciles
@@ -73,19 +76,38 @@ func ForDecorators(client versioned.Interface, informers externalversions.Shared
 func newReconciler(name string, kind hosted.Kind, api apiClient, dependencies hosted.Dependencies, drainer *drain.Drainer) *Reconciler {
 	queueMetrics := metrics.NewQueue(name)
 	r := &Reconciler{
-		Dependencies: dependencies,
-		kind:         kind,
-		api:          api,
-		drainer:      drainer,
-		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstBackoff, maxBackoff),
-			workqueue.TypedRateLimitingQueueConfig[string]{Name: name, MetricsProvider: queueMetrics}),
+		Dependencies:     dependencies,
+		kind:             kind,
+		api:              api,
+		drainer:          drainer,
+		queue:            newQueue(name, api, queueMetrics),
 		queueMetrics:     queueMetrics,
 		reconcileMetrics: metrics.NewReconciles(name, workers),
 		states:           map[string]*controllerState{},
 	}
 	r.scanner = drainer.NewScanner(kind.FinalizerPrefix, r.existing)
 	return r
+}
+
+// newQueue returns a queue of names that is fair to the accounts of the controllers.
+func newQueue(name string, api apiClient, metrics *metrics.Queue) workqueue.TypedRateLimitingInterface[string] {
+	fair := newFairQueue(func(name string) host.Account {
+		object, err := api.get(name)
+		if err != nil {
+			return host.Account{}
+		}
+		return hosted.AccountOf(object.GetAccess())
+	})
+	return workqueue.NewTypedRateLimitingQueueWithConfig(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstBackoff, maxBackoff),
+		workqueue.TypedRateLimitingQueueConfig[string]{
+			DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{
+				Name: name, MetricsProvider: metrics,
+				Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{
+					Name: name, MetricsProvider: metrics, Queue: fair,
+				}),
+			}),
+		})
 }
 
 // existing returns the UIDs of the controller objects that exist.
@@ -134,6 +156,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 	<-ctx.Done()
 	r.queue.ShutDown()
 	group.Wait()
+	r.asking.Wait()
 	r.endAll(context.WithoutCancel(ctx))
 	return nil
 }

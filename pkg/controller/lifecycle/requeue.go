@@ -45,7 +45,8 @@ func (r *Reconciler) GroupChanged(group string) {
 
 // uses reports whether the spec of an object names a type of an API group.
 func uses(object controllerObject, group string) bool {
-	return slices.ContainsFunc(slices.Concat(object.ParentTypes(), object.ChildTypes()), func(rule v1alpha1.ResourceRule) bool {
+	types := slices.Concat(object.ParentTypes(), object.ChildTypes(), object.GetAccess().RelatedResources)
+	return slices.ContainsFunc(types, func(rule v1alpha1.ResourceRule) bool {
 		version, err := schema.ParseGroupVersion(rule.APIVersion)
 		return err == nil && version.Group == group
 	})

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -33,6 +34,8 @@ type controllerState struct {
 	stopFollowing func()
 	// required is what the current spec needs to read; nil if it acts as no service account.
 	required *permissions.Requirement
+	// asking is true while the cluster is asked about what is required.
+	asking atomic.Bool
 	// leftovers is the result of removeLeftFinalizers.
 	leftovers leftovers
 	// drainErr is why finalizers are still on parents that should have lost them; nil if nothing

@@ -7,8 +7,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"sync"
+	"slices"
 	"time"
+
+	"k8s.io/client-go/util/workqueue"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
@@ -66,14 +68,17 @@ func (r *Requirement) Check(ctx context.Context) error {
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, reviewTimeout, errNoAnswer)
 	defer cancel()
-	var asking sync.WaitGroup
-	for _, answer := range r.answers {
-		if answer.last.Load() == nil {
-			asking.Go(func() { r.permissions.ask(limited, answer, func(last *verdict) bool { return last == nil }) })
-		}
-	}
-	asking.Wait()
+	unasked := slices.DeleteFunc(slices.Clone(r.answers), func(a *answer) bool { return a.last.Load() != nil })
+	// As many as the account has turns at most. Those that have no turn in time are noted as unanswered.
+	workqueue.ParallelizeUntil(ctx, parallelReviewsOfAccount, len(unasked), func(i int) {
+		r.permissions.ask(limited, unasked[i], func(last *verdict) bool { return last == nil })
+	})
 	return r.failure(ctx, time.Now())
+}
+
+// IsAnswered reports whether the cluster has been asked for all the rights, so that Check does not wait for it.
+func (r *Requirement) IsAnswered() bool {
+	return r == nil || !slices.ContainsFunc(r.answers, func(a *answer) bool { return a.last.Load() == nil })
 }
 
 // isMet reports whether the account is known to have all the rights.
