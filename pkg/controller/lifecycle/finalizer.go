@@ -199,18 +199,17 @@ type leftovers struct {
 	removed bool
 }
 
-// see notes, when this process first sees a spec, whether its status shows it already: then an earlier process has searched.
-// Later, status.observedGeneration shows the spec whether or not the search has ended.
+// see begins anew with another spec.
 func (l *leftovers) see(object controllerObject) {
 	if current := specIDOf(object); l.spec != current {
-		*l = leftovers{spec: current, removed: object.GetStatus().ObservedGeneration == object.GetGeneration()}
+		*l = leftovers{spec: current}
 	}
 }
 
-// removeLeftFinalizers removes the finalizer from parents that another process put it on, if the
-// status does not say that this process has seen the spec. From the parents that its views show,
-// the controller removes it itself. They do not show parents that its selectors do not select, so
-// these are searched for, once for all controllers.
+// removeLeftFinalizers removes the finalizer from parents that another process put it on, once in
+// each process: nothing says whether an earlier process has ended its search. From the parents that
+// its views show, the controller removes it itself. They do not show parents that its selectors do
+// not select, so these are searched for, once for all controllers.
 func (r *Reconciler) removeLeftFinalizers(state *controllerState, object controllerObject, spec *hosted.Spec) error {
 	known := &state.leftovers
 	if known.removed || spec.SeesAll() {

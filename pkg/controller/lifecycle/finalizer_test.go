@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
@@ -55,18 +56,44 @@ func TestTheParentTypeOfADeletedControllerIsAlwaysDrained(t *testing.T) {
 	}
 }
 
-// status.observedGeneration shows a new spec before the search for finalizers has begun.
-func TestASearchIsNotForgottenWhenTheStatusIsWritten(t *testing.T) {
+// status.observedGeneration shows a spec before the search for finalizers has ended, and the process may crash before.
+func TestAnotherProcessSearchesAgain(t *testing.T) {
 	object := controllerOf("shop", pods)
-	known := leftovers{}
-	known.see(object)
 	object.Status.ObservedGeneration = object.Generation
+	known := leftovers{}
 	known.see(object)
 	if known.removed {
 		t.Error("nothing is searched for")
 	}
-	after := leftovers{}
-	if after.see(object); !after.removed {
-		t.Error("a process that finds the status of an earlier one searches again")
+	known.removed = true
+	if known.see(object); !known.removed {
+		t.Error("the process searches twice")
 	}
+	object.Generation++
+	if known.see(object); known.removed {
+		t.Error("nothing is searched for after a change of the spec")
+	}
+}
+
+// To remove the finalizer from parents is to write to them.
+func TestAPausedControllerWhoseFinalizeHookIsRemovedLeavesItsParentsAlone(t *testing.T) {
+	f := newFixture(t)
+	object := controllerOf("a", "v1 pods")
+	object.Finalizers = []string{v1alpha1.DrainFinalizer}
+	object.Status.HeldResources = object.ParentTypes()
+	object.Spec.Paused = true
+	f.create(t, object)
+	f.untilReady(t, "a", "True Running")
+	if lists := f.host.lists("webs"); lists > 0 {
+		t.Errorf("parents were listed %d times to remove the finalizer", lists)
+	}
+	hasFinalizer := func() bool {
+		object, err := f.own.MetacontrollerV1alpha1().CompositeControllers().Get(t.Context(), "a", metav1.GetOptions{})
+		return err == nil && len(object.Finalizers) > 0
+	}
+	if !hasFinalizer() {
+		t.Error("the controller lost its finalizer")
+	}
+	f.update(t, "a", func(object *v1alpha1.CompositeController) { object.Spec.Paused = false })
+	waitUntil(t, func() string { return "it keeps its finalizer after the pause" }, func() bool { return !hasFinalizer() })
 }

@@ -70,6 +70,9 @@ func (r *Reconciler) reconcile(ctx context.Context, name string) (done bool, err
 	} else if !started {
 		return true, nil // and no finalizer of the one that runs is removed
 	}
+	if spec.Paused {
+		return true, nil // the next spec has the finalizers removed
+	}
 	return resultOf(ctx, name, r.removeFormerFinalizers(ctx, state, object, spec))
 }
 

@@ -34,6 +34,8 @@ type informer struct {
 	// minVersion is the resource version that next must reach before it replaces current: current
 	// has shown a change of that version.
 	minVersion string
+	// rewinds is how often current has listed the objects at an earlier resource version than it had shown.
+	rewinds int
 	// onDemand are the indexes that a view has asked for.
 	onDemand cache.Indexers
 	// warnings are what the host warned of when it last answered a request to list or watch: they are about the type.

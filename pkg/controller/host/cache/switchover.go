@@ -28,6 +28,10 @@ func (i *informer) onChange(s *store, before, after *object.Object, version stri
 // onReplace is called when a store has listed all objects at a resource version. Before has the
 // objects that it had until then.
 func (i *informer) onReplace(s *store, before cache.Indexer, version string) {
+	if s == i.current && s.version != "" && !isAtLeast(version, s.version) {
+		i.rewinds++
+		i.minVersion = ""
+	}
 	s.version = version
 	if s == i.current {
 		if i.distributeDifference(before, s.indexer) {

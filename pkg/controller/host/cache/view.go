@@ -158,6 +158,14 @@ func (v *View) selected(found []any) []*object.Object {
 	return selected
 }
 
+// Rewinds returns how often the resource versions of the type went backwards, as they do when the host's etcd is
+// restored. Versions from before such a time cannot be compared with those after it.
+func (v *View) Rewinds() int {
+	v.informer.mu.RLock()
+	defer v.informer.mu.RUnlock()
+	return v.informer.rewinds
+}
+
 // Seen reports whether the view shows all changes up to a resource version of the type. It returns
 // true for a version that cannot be compared.
 func (v *View) Seen(resourceVersion string) bool {

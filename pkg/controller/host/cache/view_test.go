@@ -457,3 +457,24 @@ func TestAWatchOfAVersionThatIsTooOldIsNoTrouble(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 }
+
+func TestVersionsThatGoBackwardsCannotBeCompared(t *testing.T) {
+	_, client := newFakeHost(t)
+	view := NewInformers(t.Context(), client, 0).Acquire(things)
+	list := func(version string) {
+		t.Helper()
+		if err := view.informer.current.Replace(nil, version); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list("900")
+	list("901")
+	if got := view.Rewinds(); got != 0 {
+		t.Errorf("the versions went backwards %d times", got)
+	}
+	list("500")
+	list("501")
+	if got := view.Rewinds(); got != 1 || view.Seen("900") {
+		t.Errorf("the versions went backwards %d times", got)
+	}
+}

@@ -32,6 +32,8 @@ type ownWrite struct {
 	name types.NamespacedName
 	// version is the resource version that the host stored; empty if it stored nothing.
 	version string
+	// rewinds is View.Rewinds at the time of the write.
+	rewinds int
 	// observed is the UID of the object before the write; empty if there was none.
 	observed types.UID
 	// removes is true if the host has removed the object on the write.
@@ -46,7 +48,7 @@ func (o *Observer) Wrote(writes *OwnWrites, outcomes []pipeline.Outcome) {
 		if view == nil || outcome.Err != nil || outcome.Conflict {
 			continue
 		}
-		write := ownWrite{view: view, op: outcome.Op, name: outcome.Key().NamespacedName}
+		write := ownWrite{view: view, rewinds: view.Rewinds(), op: outcome.Op, name: outcome.Key().NamespacedName}
 		if outcome.Observed != nil {
 			write.name, write.observed = outcome.Observed.Key(), outcome.Observed.UID
 		}
@@ -109,7 +111,7 @@ func (w ownWrite) seen() bool {
 	case w.removes:
 		return cached.UID != w.observed
 	case w.version != "":
-		return w.view.Seen(w.version)
+		return w.view.Seen(w.version) || w.view.Rewinds() != w.rewinds
 	case w.op.Deletes():
 		return cached == nil || cached.UID != w.observed || cached.DeletionTimestamp != nil
 	default:

@@ -185,3 +185,30 @@ func TestWritesOfChildrenOfTheParentsTypeAreLookedForAmongChildren(t *testing.T)
 		t.Error("they are looked for among the parents")
 	}
 }
+
+// So they do when the etcd of the host is restored.
+func TestAWriteIsNotPendingWhenTheVersionsGoBackwards(t *testing.T) {
+	observer, served := observing(t, webs, NewLabelClaims(false), shop)
+	var pending OwnWrites
+	write := func(version string) {
+		text := `{apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: x, resourceVersion: "` + version + `"}}`
+		observer.Wrote(&pending, []pipeline.Outcome{{
+			Step: pipeline.Step{Op: pipeline.Update, Type: configMaps}, Result: parsed(t, text),
+		}})
+	}
+	write("9000")
+	const other = `{apiVersion: v1, kind: ConfigMap, metadata: {name: other, namespace: default, resourceVersion: "9000"}}`
+	served.send(t, "ADDED", other)
+	eventually(t, "the write was seen", pending.DropSeen)
+	write("9001")
+	if pending.DropSeen() {
+		t.Fatal("the cache cannot show it yet")
+	}
+	served.eventsOf("/api/v1/configmaps") <- `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1",` +
+		`"status":"Failure","code":410,"reason":"Expired","message":"too old resource version"}}`
+	eventually(t, "the write is no longer waited for", pending.DropSeen)
+	write("8000")
+	if pending.DropSeen() {
+		t.Error("later writes are not waited for")
+	}
+}
