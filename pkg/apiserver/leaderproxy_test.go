@@ -250,6 +250,19 @@ func TestWithoutALeaderTheClientTriesAgain(t *testing.T) {
 	expect("if there is none", got, `"reason":"ServiceUnavailable"`)
 }
 
+// A client would take a 401 for its own, and drop its credentials.
+func TestALeaderThatDoesNotAcceptTheReplicaIsUnavailable(t *testing.T) {
+	p := newPair(t)
+	p.leads.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "who?", http.StatusUnauthorized)
+	})
+	got := ask(t, p.other, http.MethodGet, ours+"syncs", "jane")
+	if got.status != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" ||
+		!strings.Contains(got.body, "it does not accept this replica") {
+		t.Errorf("the answer is %+v", got)
+	}
+}
+
 // A process that was stopped keeps its connections.
 func TestAWatchEndsWithTheLeader(t *testing.T) {
 	p := newPair(t)

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"sync"
@@ -17,8 +18,12 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// trustTimeout bounds a request for whom the cluster trusts.
-const trustTimeout = 5 * time.Second
+const (
+	// trustTimeout bounds a request for whom the cluster trusts.
+	trustTimeout = 5 * time.Second
+	// dialTimeout bounds the attempt to connect to another replica, whose machine may be gone.
+	dialTimeout = 3 * time.Second
+)
 
 // Trust makes connections to other replicas. A replica trusts another one as the cluster trusts it: by the caBundle
 // of the APIService, and by the name of the Service. It shows itself as the user that it is at the cluster.
@@ -115,6 +120,7 @@ func (t *Trust) config(raw []byte) (*rest.Config, error) {
 	config.Insecure = false
 	config.ServerName = service.Spec.Service.Name + "." + service.Spec.Service.Namespace + ".svc"
 	config.QPS, config.RateLimiter, config.Timeout = -1, nil, 0
+	config.Dial = (&net.Dialer{Timeout: dialTimeout}).DialContext
 	config.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil } // replicas are not out in the world
 	return config, nil
 }

@@ -90,7 +90,10 @@ func (o *Options) config(ctx context.Context, embedded *etcd.Server) (*apiserver
 		if config.ExtraConfig.Live, err = newLive(handle, config.GenericConfig.ClientConfig); err != nil {
 			return nil, err
 		}
-		storage := &storageIdentity{host: host.client, storage: recommended.Etcd.StorageConfig, exclusive: o.embedded()}
+		storage := &storageIdentity{host: host.client, storage: recommended.Etcd.StorageConfig}
+		if o.embedded() {
+			storage.place = o.Controllers.process + ":" + o.Storage.DataDir
+		}
 		if host.isFound() { // if it is not, runControllers returns the error
 			if _, err := storage.claim(ctx); identity.IsOfOtherCluster(err) {
 				return nil, err
@@ -110,7 +113,7 @@ func (o *Options) runControllers(
 		if err := host.follow(ctx); err != nil || ctx.Err() != nil {
 			return err
 		}
-		id, err := storage.await(ctx)
+		id, err := storage.await(ctx, config.Election.Wait)
 		if err != nil || ctx.Err() != nil {
 			return err
 		}

@@ -25,8 +25,8 @@ const claimRetryPeriod = time.Second
 type storageIdentity struct {
 	host    kubernetes.Interface
 	storage storagebackend.Config
-	// exclusive is true for the etcd inside this process.
-	exclusive bool
+	// place is where the etcd inside this process is; empty for another one.
+	place string
 }
 
 // claim returns the ID. The error may be that the storage is of another cluster.
@@ -45,17 +45,21 @@ func (i *storageIdentity) claim(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer closeClient()
-	return identity.Storage{Client: client, Prefix: i.storage.Prefix, Exclusive: i.exclusive}.Claim(ctx, system.UID)
+	return identity.Storage{Client: client, Prefix: i.storage.Prefix, Place: i.place}.Claim(ctx, system.UID)
 }
 
 // await returns the ID when it is known, or if ctx ends. It returns an error if the storage is of another cluster.
-func (i *storageIdentity) await(ctx context.Context) (id string, err error) {
+// Report is told why the ID is not known yet.
+func (i *storageIdentity) await(ctx context.Context, report func(error)) (id string, err error) {
 	logged := ""
 	err = wait.PollUntilContextCancel(ctx, claimRetryPeriod, true, func(ctx context.Context) (bool, error) {
 		var err error
 		id, err = i.claim(ctx)
 		if identity.IsOfOtherCluster(err) {
 			return false, err
+		}
+		if err != nil {
+			report(err)
 		}
 		if err != nil && ctx.Err() == nil && err.Error() != logged {
 			logged = err.Error()

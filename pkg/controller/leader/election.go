@@ -67,12 +67,15 @@ type Election struct {
 	address  string
 	leads    context.Context
 	endLeads context.CancelFunc
+	// renewed is the time of the last renewal by another process, and seen is when this process has noticed it.
+	renewed metav1.MicroTime
+	seen    time.Time
 }
 
 // New returns an election. It has to be run.
 func New(config Config) *Election {
 	e := &Election{config: config}
-	e.lacks = fmt.Errorf("the Lease %s/%s has not been read yet", config.Namespace, config.Name)
+	e.lacks = errors.New("the ID of the storage is not known yet")
 	e.leads, e.endLeads = context.WithCancel(context.Background())
 	return e
 }
@@ -82,6 +85,7 @@ func New(config Config) *Election {
 // the storage.
 func (e *Election) Run(ctx context.Context, storage string, work func(context.Context, *Term) error) error {
 	e.storage = storage
+	e.Wait(fmt.Errorf("the Lease %s/%s has not been read yet", e.config.Namespace, e.config.Name))
 	identity := e.config.Process + "_" + string(uuid.NewUUID())
 	if e.config.Exclusive {
 		identity = e.config.Process + "_" + storage
@@ -106,7 +110,8 @@ func (e *Election) awaitPermission(ctx context.Context, identity string) bool {
 			e.free()
 			return true, nil
 		case err != nil:
-			err = e.unknown(fmt.Errorf("read the Lease %s/%s: %w", e.config.Namespace, e.config.Name, err))
+			err = fmt.Errorf("read the Lease %s/%s: %w", e.config.Namespace, e.config.Name, err)
+			e.Wait(err)
 		default:
 			err = e.see(found, identity)
 		}
@@ -260,11 +265,24 @@ func (e *Election) see(found *coordinationv1.Lease, identity string) error {
 		e.term.end(ErrNotLeading)
 	}
 	address := ""
-	if err == nil && holder != "" {
+	if e.isRenewed(found) && err == nil && holder != "" {
 		address = found.Annotations[AddressAnnotation]
 	}
 	e.setLeader(address)
 	return err
+}
+
+// isRenewed reports whether another process has renewed the Lease before it had to stop its controllers. The clocks
+// of the two need not agree, but for a Lease that this process sees for the first time. The caller holds mu.
+func (e *Election) isRenewed(found *coordinationv1.Lease) bool {
+	renewed := ptr.Deref(found.Spec.RenewTime, metav1.MicroTime{})
+	switch {
+	case e.seen.IsZero():
+		e.renewed, e.seen = renewed, renewed.Time
+	case !renewed.Equal(&e.renewed):
+		e.renewed, e.seen = renewed, time.Now()
+	}
+	return time.Since(e.seen) < renewDeadline
 }
 
 // setLeader notes where the leader serves. The caller holds mu.
@@ -285,14 +303,16 @@ func (e *Election) free() {
 	e.setLeader("")
 }
 
-// unknown notes why it is not known yet whether this process may take the Lease. It returns the reason.
-func (e *Election) unknown(reason error) error {
+// Wait notes why it is not known yet whether this process may take the Lease.
+func (e *Election) Wait(reason error) {
+	if e == nil {
+		return
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !e.isKnown {
 		e.lacks = reason
 	}
-	return reason
 }
 
 // isForeign reports whether the Lease belongs to another storage.

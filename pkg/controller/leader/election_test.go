@@ -215,6 +215,41 @@ func TestAnotherProcessLeadsAfterTheOneThatIsCutOff(t *testing.T) {
 	})
 }
 
+// Requests for what the leader has are answered at once then, and do not wait for a machine that is gone.
+func TestTheAddressOfALeaderThatDoesNotRenewItsLeaseIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := cluster{fake.NewClientset()}
+		one := c.start(t, "one", "a")
+		await(t, one)
+		two := c.start(t, "two", "a")
+		time.Sleep(time.Minute)
+		address, leads := two.Address()
+		if address != "one:443" {
+			t.Fatalf("the leader is at %q", address)
+		}
+		one.line.set(0, true)
+		time.Sleep(renewDeadline + 2*retryPeriod)
+		three := c.start(t, "three", "a") // sees the Lease for the first time
+		time.Sleep(retryPeriod)
+		for name, of := range map[string]*process{"two": two, "three": three} {
+			if address, _ := of.Address(); address != "" || of.Leads() {
+				t.Errorf("%s takes %q for the address of the leader, and leads: %t", name, address, of.Leads())
+			}
+		}
+		if leads.Err() == nil {
+			t.Error("the requests that are passed on go on")
+		}
+	})
+}
+
+func TestReadinessSaysForWhatAProcessWaits(t *testing.T) {
+	e := New(Config{})
+	e.Wait(errors.New("the host does not answer"))
+	if err := e.Check(nil); err == nil || err.Error() != "the host does not answer" {
+		t.Errorf("the error is %v", err)
+	}
+}
+
 // The Lease is renewed although the answer is late.
 func TestALeaderKeepsItsLeaseWhileAnswersAreLate(t *testing.T) {
 	for _, late := range []time.Duration{time.Second, 2100 * time.Millisecond, 3 * time.Second} {

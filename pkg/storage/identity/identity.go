@@ -3,7 +3,7 @@
 
 // Package identity tells storages apart. A storage has an ID of its own, in one key beside the objects, together with
 // the UID of the namespace kube-system of the cluster whose objects it keeps. Copies and snapshots of a storage have
-// the same ID.
+// the same record, so the ID of a storage that only one process can use depends on where it is, too.
 package identity
 
 import (
@@ -21,7 +21,7 @@ import (
 
 // record is what the key holds.
 type record struct {
-	// ID is that of the storage.
+	// ID is that of the storage, wherever it is.
 	ID string `json:"id"`
 	// Cluster is the UID of the namespace kube-system.
 	Cluster types.UID `json:"cluster"`
@@ -32,11 +32,12 @@ type Storage struct {
 	Client clientv3.KV
 	// Prefix is where its keys begin.
 	Prefix string
-	// Exclusive is true if no other process can use it at the same time.
-	Exclusive bool
+	// Place is where a storage is that only one process can use at a time: a copy is in another place. It is empty if
+	// several processes share the storage.
+	Place string
 }
 
-// Claim returns the ID of a storage that is to keep the objects of a cluster. A storage without one is given one.
+// Claim returns the ID of a storage that is to keep the objects of a cluster. A storage without a record is given one.
 // Claim returns an error if the storage keeps the objects of another cluster, which may still use it. If it cannot,
 // the storage has come from there, for instance by a snapshot, and is of this cluster from now on.
 func (s Storage) Claim(ctx context.Context, cluster types.UID) (id string, err error) {
@@ -47,10 +48,10 @@ func (s Storage) Claim(ctx context.Context, cluster types.UID) (id string, err e
 		}
 		switch {
 		case found.Cluster == cluster && found.ID != "":
-			return found.ID, nil
+			return s.id(found), nil
 		case found.ID == "":
 			found.ID = uuid.NewString()
-		case !s.Exclusive:
+		case s.Place == "":
 			return "", &otherClusterError{key: s.key(), other: found.Cluster, cluster: cluster}
 		default:
 			klog.FromContext(ctx).Info("The storage was used with another cluster before, and is used with this one from now on",
@@ -58,7 +59,7 @@ func (s Storage) Claim(ctx context.Context, cluster types.UID) (id string, err e
 		}
 		found.Cluster = cluster
 		if done, err := s.write(ctx, found, version); err != nil || done {
-			return found.ID, err
+			return s.id(found), err
 		}
 	}
 }
@@ -80,6 +81,14 @@ func (e *otherClusterError) Error() string {
 		"namespace kube-system, and that of this cluster is %s; give this server an --etcd-prefix of its own, or, if the "+
 		"other cluster no longer exists, delete that key",
 		e.key, e.other, e.cluster)
+}
+
+// id returns the ID of the storage in its place.
+func (s Storage) id(of record) string {
+	if s.Place == "" {
+		return of.ID
+	}
+	return uuid.NewSHA1(uuid.NameSpaceOID, []byte(of.ID+"\n"+s.Place)).String()
 }
 
 func (s Storage) key() string { return path.Join("/", s.Prefix, "storage") }

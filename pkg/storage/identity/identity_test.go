@@ -75,13 +75,19 @@ func TestAStorageOfAnotherCluster(t *testing.T) {
 			t.Errorf("the error does not say %q: %v", part, err)
 		}
 	}
-	storage.Exclusive = true // it was restored from a snapshot, and nobody else can have it
-	for _, cluster := range []string{"two", "two"} {
-		if again, err := storage.Claim(t.Context(), "two"); err != nil || again != id {
-			t.Errorf("for cluster %s, the ID is %q, %v; want %q", cluster, again, err, id)
-		}
+	storage.Place = "here" // it was restored from a snapshot, and nobody else can have it
+	here, err := storage.Claim(t.Context(), "two")
+	if err != nil || here == id {
+		t.Fatalf("the ID is %q, %v; want another one than %q", here, err, id)
 	}
-	storage.Exclusive = false
+	if again, err := storage.Claim(t.Context(), "two"); err != nil || again != here {
+		t.Errorf("the ID is %q, %v; want %q as before", again, err, here)
+	}
+	storage.Place = "a copy"
+	if there, err := storage.Claim(t.Context(), "two"); err != nil || there == here {
+		t.Errorf("the ID of a copy is %q, %v; want another one", there, err)
+	}
+	storage.Place = ""
 	if _, err := storage.Claim(t.Context(), "one"); !identity.IsOfOtherCluster(err) {
 		t.Errorf("the former cluster has it still: %v", err)
 	}

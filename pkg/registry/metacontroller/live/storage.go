@@ -140,7 +140,7 @@ const retryAfterSeconds = 1
 
 // Unavailable returns the error that is answered while this process cannot answer: 503 with a time to try again.
 func Unavailable(why error) error {
-	if apierrors.IsServiceUnavailable(why) {
+	if _, isSaid := apierrors.SuggestsClientDelay(why); isSaid {
 		return why
 	}
 	unavailable := apierrors.NewServiceUnavailable(why.Error())
