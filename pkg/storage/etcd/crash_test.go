@@ -19,6 +19,7 @@ import (
 	"testing"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/storage/wal"
 	"google.golang.org/protobuf/proto"
 	"k8s.io/klog/v2"
@@ -226,4 +227,22 @@ func TestTheCopyOfADefragmentationThatWasKilledIsRemoved(t *testing.T) {
 	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%s is still there: %v", left, err)
 	}
+}
+
+// Somebody restores a snapshot by hand, by etcdutl, after the first start was killed.
+func TestAStorageThatWasPutThereAfterAFirstStartIsNotRemoved(t *testing.T) {
+	dir := shortTempDir(t)
+	ended(t, dir, func(_ *Server, client *clientv3.Client) { put(t, client, "key", "value") })
+	mark := filepath.Join(storageOf(dir), firstStartName)
+	if err := os.WriteFile(mark, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Start(t.Context(), Config{DataDir: dir})
+	if err == nil || !strings.Contains(err.Error(), memberOf(storageOf(dir))+" has data") {
+		t.Fatalf("the error is %v", err)
+	}
+	if err := os.Remove(mark); err != nil {
+		t.Fatal(err)
+	}
+	wantKey(t, connect(t, start(t, Config{DataDir: dir})), "key")
 }

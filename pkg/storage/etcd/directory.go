@@ -61,6 +61,10 @@ func beginFirstStart(logger klog.Logger, etcdDir string) error {
 	switch {
 	case !fileutil.Exist(member):
 	case fileutil.Exist(mark):
+		if last, err := lastRevision(filepath.Join(member, "snap", "db")); err == nil && last > 1 {
+			return fmt.Errorf("the storage %s has data, and %s says that it never was ready: if the data was put there "+
+				"by hand, as by etcdutl, remove that file", member, mark)
+		}
 		logger.Info("Beginning again with an empty storage, because its first start was interrupted", "directory", member)
 		if err := os.RemoveAll(member); err != nil {
 			return fmt.Errorf("removing a storage whose first start was interrupted: %w", err)
