@@ -69,7 +69,10 @@ func (m *Migration) leadHere(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return m.until(ctx, "that the server serves the API", m.servedHere)
+	if err := m.until(ctx, "that the server serves the API", m.servedHere); err != nil {
+		return err
+	}
+	return pause(ctx, settlePeriod) // until the other kube-apiservers lead there
 }
 
 // hold has the controllers of the server held, or not. It leaves what an administrator holds them for.
@@ -119,7 +122,7 @@ func (m *Migration) leadBack(ctx context.Context, from apiService) error {
 			return fmt.Errorf("delete the APIService %s, which leads to the server: %w", apiServiceName, err)
 		}
 	}
-	return m.until(ctx, "that the CustomResourceDefinitions serve the API", func(ctx context.Context) error {
+	err := m.until(ctx, "that the CustomResourceDefinitions serve the API", func(ctx context.Context) error {
 		if m.servedHere(ctx) == nil {
 			return errors.New("the server still serves it")
 		}
@@ -130,6 +133,10 @@ func (m *Migration) leadBack(ctx context.Context, from apiService) error {
 		}
 		return m.discovered(ctx)
 	})
+	if err != nil {
+		return err
+	}
+	return pause(ctx, settlePeriod) // until the other kube-apiservers lead there
 }
 
 // servedHere returns nil if this server serves the API.

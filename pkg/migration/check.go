@@ -7,23 +7,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/enumerate"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/registration"
 )
-
-// minHostVersion is the oldest version of Kubernetes that the server extends, and the first with
-// ValidatingAdmissionPolicies.
-const minHostVersion = "1.30"
 
 // Check says what stands in the way of Switch, and what will be different. It writes nothing, and needs no server. It
 // returns an error if something stands in the way.
@@ -34,7 +27,7 @@ func (m *Migration) Check(ctx context.Context) error {
 	}
 	is, next := now.describe()
 	m.say("%s", is)
-	if now.side == inServer && now.policy == nil {
+	if now.side == inServer && !now.isInterrupted() {
 		m.say("Next: %s", next)
 		return m.sayBeside(ctx, now)
 	}
@@ -63,20 +56,12 @@ func (m *Migration) check(ctx context.Context, now *situation, needsServer bool)
 
 // findHost checks the cluster itself.
 func (m *Migration) findHost(ctx context.Context, now *situation, found *findings) error {
-	info, err := m.kube.Discovery().ServerVersionWithContext(ctx)
-	if err != nil {
-		return fmt.Errorf("ask the cluster for its version: %w", err)
-	}
-	if is, err := version.ParseGeneric(info.GitVersion); err == nil &&
-		is.LessThan(version.MustParseGeneric(minHostVersion)) {
-		found.add(blocks, "the version of the cluster is %s, and the server needs %s", info.GitVersion, minHostVersion)
-	}
 	if now.leadsHere || !now.service.exists() {
 		return nil
 	}
 	if err := m.discovered(ctx); err != nil {
-		found.add(blocks, "%s, so no namespace can be deleted, and kubectl does not find the kinds. kube-apiserver mends it "+
-			"when it makes the APIService anew; nothing is lost: kubectl delete apiservice %s", err, apiServiceName)
+		found.add(blocks, "%s, so no namespace can be deleted, and kubectl does not find the kinds. kube-apiserver repairs it "+
+			"when it makes a new APIService; nothing is lost: kubectl delete apiservice %s", err, apiServiceName)
 	}
 	return nil
 }
@@ -91,41 +76,11 @@ func (m *Migration) findDefinitions(ctx context.Context, now *situation, found *
 		if err := of.unfit(); err != nil {
 			found.add(blocks, "CustomResourceDefinition %s: %s", of.GetName(), err)
 		}
-		if by := managerOf(of.Unstructured); by != "" {
-			found.add(warns, "the CustomResourceDefinition %s has %s: have the tool that manages it leave it alone until the "+
-				"migration is finished, for what it removes, it removes with all objects", of.GetName(), by)
-		}
-	}
-	list, err := m.dynamic.Resource(definitions()).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return fmt.Errorf("read the CustomResourceDefinitions: %w", err)
-	}
-	for _, of := range list.Items {
-		resource, in, _ := strings.Cut(of.GetName(), ".")
-		if _, known := now.definitions[resource]; in == group && !known {
-			found.add(blocks, "the CustomResourceDefinition %s is of the same group and none of Metacontroller: move it to "+
-				"another group", of.GetName())
-		}
 	}
 	return nil
 }
 
-// managerOf returns the label or annotation by which another tool says that it manages an object; empty if there is
-// none.
-func managerOf(of *unstructured.Unstructured) string {
-	for _, names := range []map[string]string{of.GetLabels(), of.GetAnnotations()} {
-		for _, name := range slices.Sorted(maps.Keys(names)) {
-			for _, tool := range []string{"argocd.argoproj.io/", "fluxcd.io/", "meta.helm.sh/", "olm."} {
-				if strings.Contains(name, tool) {
-					return name
-				}
-			}
-		}
-	}
-	return ""
-}
-
-// findOriginal finds what runs Metacontroller, and whether the server has the flags that it has.
+// findOriginal finds what runs Metacontroller.
 func (m *Migration) findOriginal(ctx context.Context, now *situation, found *findings) error {
 	workloads, err := m.originals(ctx)
 	if err != nil {
@@ -137,27 +92,12 @@ func (m *Migration) findOriginal(ctx context.Context, now *situation, found *fin
 	}
 	for _, of := range workloads {
 		found.add(informs, "Metacontroller runs as %s, with %s", of.Workload, counted(int(of.replicas), "replica"))
+		found.add(informs, "Metacontroller runs with the arguments %s", strings.Join(of.args, " "))
 		if now.leadsHere && of.replicas > 0 {
 			found.add(warns, "Metacontroller runs beside the server, as a client of its API")
 		}
-		for i, arg := range of.args {
-			name, _, hasValue := strings.Cut(strings.TrimLeft(arg, "-"), "=")
-			if !slices.Contains(decisiveFlags(), name) {
-				continue
-			}
-			if !hasValue && i+1 < len(of.args) {
-				arg += "=" + of.args[i+1]
-			}
-			found.add(warns, "Metacontroller runs with %s: the server must, too, or it runs other controllers, or writes each "+
-				"child once", arg)
-		}
 	}
 	return nil
-}
-
-// decisiveFlags returns the flags of Metacontroller that decide what is written.
-func decisiveFlags() []string {
-	return []string{"apply-strategy", "apply-strategy-ssa-field-manager", "target-label-selector"}
 }
 
 // findServer checks that the server is installed. Unless it is needed, its absence is only a warning.

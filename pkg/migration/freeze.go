@@ -16,17 +16,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 )
 
 const (
-	// policyName is the name of the policy that freezes the objects, and of its binding.
-	policyName = "metacontroller-apiserver-migration"
+	// policyName is the name of the policy that freezes the objects, and of the binding that denies. The one that warns
+	// is called warningName.
+	policyName  = "metacontroller-apiserver-migration"
+	warningName = policyName + "-warning"
 	// countsAnnotation on the policy says which side has the objects that count.
 	countsAnnotation = group + "/counts"
 	// manager is the field manager of the requests that the policy lets pass.
 	manager = "metacontroller-apiserver-migrate"
-	// settlePeriod is how long a change of the policy may take until all kube-apiservers know it.
+	// settlePeriod is how long a change of the policy or of the APIService may take until all kube-apiservers know it.
 	settlePeriod = 2 * time.Second
 )
 
@@ -56,11 +60,13 @@ spec:
       again. If this lasts, a step was interrupted: do 'metacontroller-apiserver migrate switch' or 'back' again
 `
 
+// binding is a binding of the policy. Of the policies that deny a request, an answer names only one, which may be that of
+// somebody else. It has all warnings, so the second binding shows that the policy is known.
 const binding = `
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding
-metadata: {name: metacontroller-apiserver-migration}
-spec: {policyName: metacontroller-apiserver-migration, validationActions: [Deny]}
+metadata: {name: %s}
+spec: {policyName: metacontroller-apiserver-migration, validationActions: [%s]}
 `
 
 // probe is an object that both sides would take.
@@ -100,23 +106,25 @@ func (m *Migration) setCounts(ctx context.Context, counts side) error {
 	if err != nil {
 		return fmt.Errorf("ask the cluster for the name of the user: %w", err)
 	}
-	err = m.apply(ctx, policies(), fmt.Sprintf(policy, counts, strconv.Quote(self.Status.UserInfo.Username)))
+	err = m.apply(ctx, policies(), policyName, fmt.Sprintf(policy, counts, strconv.Quote(self.Status.UserInfo.Username)))
 	if err == nil {
-		err = m.apply(ctx, bindings(), binding)
+		err = m.apply(ctx, bindings(), policyName, fmt.Sprintf(binding, policyName, "Deny"))
+	}
+	if err == nil { // after the other one, so that who knows it knows both
+		err = m.apply(ctx, bindings(), warningName, fmt.Sprintf(binding, warningName, "Warn"))
 	}
 	if err != nil {
-		return fmt.Errorf("apply the ValidatingAdmissionPolicy %s and its binding: %w", policyName, err)
+		return fmt.Errorf("apply the ValidatingAdmissionPolicy %s and its bindings: %w", policyName, err)
 	}
 	return nil
 }
 
-func (m *Migration) apply(ctx context.Context, resource schema.GroupVersionResource, text string) error {
+func (m *Migration) apply(ctx context.Context, resource schema.GroupVersionResource, name, text string) error {
 	wanted := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal([]byte(text), &wanted.Object); err != nil {
 		return err
 	}
-	_, err := m.dynamic.Resource(resource).Apply(ctx, policyName, wanted, metav1.ApplyOptions{FieldManager: manager,
-		Force: true})
+	_, err := m.dynamic.Resource(resource).Apply(ctx, name, wanted, metav1.ApplyOptions{FieldManager: manager, Force: true})
 	return err
 }
 
@@ -144,26 +152,41 @@ func (m *Migration) frozen(ctx context.Context) error {
 	if err := yaml.Unmarshal([]byte(probe), &written.Object); err != nil {
 		return err
 	}
-	_, err := m.dynamic.Resource(kinds()[1].in(servedVersion)).Create(ctx, written,
-		metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: policyName + "-probe"})
-	switch {
-	case err == nil:
-		return errors.New("they are accepted")
-	case !strings.Contains(err.Error(), policyName):
+	warned := &warnings{}
+	host := rest.CopyConfig(m.config.Host)
+	host.WarningHandler = warned
+	client, err := dynamic.NewForConfig(host)
+	if err != nil {
 		return err
 	}
-	return nil
+	_, err = client.Resource(kinds()[1].in(servedVersion)).Create(ctx, written,
+		metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: policyName + "-probe"})
+	switch {
+	case warned.ofPolicy:
+		return nil
+	case err == nil:
+		return errors.New("they are accepted")
+	}
+	return err
+}
+
+// warnings notes whether the policy has warned.
+type warnings struct{ ofPolicy bool }
+
+// HandleWarningHeader implements rest.WarningHandler.
+func (w *warnings) HandleWarningHeader(_ int, _, text string) {
+	w.ofPolicy = w.ofPolicy || strings.Contains(text, warningName)
 }
 
 // thaw removes the policy. The policy goes last, because it says which side counts.
 func (m *Migration) thaw(ctx context.Context) error {
-	if err := pause(ctx, settlePeriod); err != nil { // until all kube-apiservers know where the API leads to
-		return err
-	}
-	for _, resource := range []schema.GroupVersionResource{bindings(), policies()} {
-		err := m.dynamic.Resource(resource).Delete(ctx, policyName, metav1.DeleteOptions{})
+	for _, of := range []struct {
+		resource schema.GroupVersionResource
+		name     string
+	}{{bindings(), policyName}, {bindings(), warningName}, {policies(), policyName}} {
+		err := m.dynamic.Resource(of.resource).Delete(ctx, of.name, metav1.DeleteOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("remove the %s %s: %w", resource.Resource, policyName, err)
+			return fmt.Errorf("remove the %s %s: %w", of.resource.Resource, of.name, err)
 		}
 	}
 	err := m.until(ctx, "that writes to the API are accepted", func(ctx context.Context) error {

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/registration"
 )
 
@@ -63,20 +64,45 @@ func (m *Migration) refuseStrange(s *situation) error {
 		return fmt.Errorf("the APIService %s leads to the Service %s, not to %s: see --service-name and --service-namespace",
 			apiServiceName, s.service.leadsTo(), m.config.Service)
 	}
-	for _, of := range s.definitions {
-		if !s.service.exists() && s.policy == nil && !registration.Serves(of.Unstructured, servedVersion) {
-			return fmt.Errorf("there is no APIService %s, and the CustomResourceDefinitions do not serve the API: "+
-				"their objects have been moved to a server. Apply the APIService of the server again", apiServiceName)
-		}
+	if !s.service.exists() && s.policy == nil && !s.serve() {
+		return fmt.Errorf("there is no APIService %s, and the CustomResourceDefinitions do not serve the API: "+
+			"their objects have been moved to a server. Apply the APIService of the server again", apiServiceName)
 	}
 	return nil
 }
 
-// counts returns where the objects are that count. While nothing is written, the policy says so, because a killed
-// step may have left everything else in any state.
+// isInterrupted reports whether a step has begun and not ended. The policy says so, or, if somebody has removed that,
+// the APIService.
+func (s *situation) isInterrupted() bool {
+	if s.policy != nil || !s.leadsHere {
+		return s.policy != nil
+	}
+	annotations := s.service.GetAnnotations()
+	return s.isOpen() && annotations[v1alpha1.HoldAnnotation] != "" && annotations[v1alpha1.MovedAnnotation] == ""
+}
+
+// isOpen reports whether a definition has the version for copies.
+func (s *situation) isOpen() bool {
+	for _, of := range s.definitions {
+		if of.version(copyVersion) != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// counts returns where the objects are that count. The policy says so, because a killed step may have left everything
+// else in any state. If somebody has removed it, the objects of definitions count from when these serve the API, which
+// is the first change after the policy says so, and the last one before.
 func (s *situation) counts() side {
 	if s.policy != nil {
 		return side(s.policy.GetAnnotations()[countsAnnotation])
+	}
+	if s.isInterrupted() {
+		if s.serve() {
+			return inDefinitions
+		}
+		return inServer
 	}
 	if !s.leadsHere {
 		if len(s.definitions) > 0 {
@@ -94,24 +120,30 @@ func (s *situation) counts() side {
 
 // isOriginal reports whether nothing was begun, or everything undone.
 func (s *situation) isOriginal() bool {
+	return s.side == inDefinitions && s.policy == nil && !s.leadsHere && !s.isOpen() && s.serve()
+}
+
+// serve reports whether all definitions serve the API.
+func (s *situation) serve() bool {
 	for _, of := range s.definitions {
-		if of.version(copyVersion) != nil || !registration.Serves(of.Unstructured, servedVersion) {
+		if !registration.Serves(of.Unstructured, servedVersion) {
 			return false
 		}
 	}
-	return s.side == inDefinitions && s.policy == nil && !s.leadsHere
+	return true
 }
 
 // describe says how far the migration is, and what to do next.
 func (s *situation) describe() (is, next string) {
-	const refused = " Writes to the API are refused meanwhile."
 	switch {
 	case s.side == nowhere:
 		return "The cluster does not serve the API.", "nothing; install the server"
-	case s.policy != nil && s.side == inDefinitions:
-		return "A step is not complete. The objects of the CustomResourceDefinitions count." + refused, "switch or back"
-	case s.policy != nil:
-		return "A step is not complete. The objects of the server count." + refused, "switch or back"
+	case s.isInterrupted():
+		is = fmt.Sprintf("A step is not complete. The objects of the %s count.", s.side)
+		if s.policy != nil {
+			is += " Writes to the API are refused meanwhile."
+		}
+		return is, "switch or back"
 	case s.side == inDefinitions && s.leadsHere:
 		return "The server was installed over Metacontroller's CustomResourceDefinitions. It does not show their objects, " +
 			"which count, and its controllers are held.", "back, or check and switch"

@@ -37,8 +37,24 @@ func defined(t *testing.T, served bool) map[string]definition {
 	return all
 }
 
+// begun returns definitions as a step leaves them on the way.
+func begun(t *testing.T, served bool) map[string]definition {
+	all := defined(t, served)
+	for _, of := range all {
+		of.addCopyVersion()
+	}
+	return all
+}
+
+// older returns an APIService from before the definitions.
+func older(of apiService) apiService {
+	of.SetCreationTimestamp(metav1.Unix(0, 0))
+	return of
+}
+
 func TestWhichSideCounts(t *testing.T) {
 	moved := map[string]string{"metacontroller.k8s.io/moved": "true"}
+	held := map[string]string{"metacontroller.k8s.io/hold": "migration"}
 	policy := func(counts side) *unstructured.Unstructured {
 		of := &unstructured.Unstructured{Object: map[string]any{}}
 		of.SetAnnotations(map[string]string{countsAnnotation: string(counts)})
@@ -65,6 +81,14 @@ func TestWhichSideCounts(t *testing.T) {
 		"an APIService that was deleted": {situation{definitions: defined(t, false)}, inDefinitions, true},
 		"another server": {situation{service: leading("other", moved), definitions: defined(t, false)},
 			inDefinitions, true},
+		"an interrupted switch whose policy was removed": {situation{service: leading("ours", held),
+			definitions: begun(t, true)}, inDefinitions, false},
+		"an interrupted way back whose policy was removed": {situation{service: leading("ours", held),
+			definitions: begun(t, false)}, inServer, false},
+		"a way back into definitions that are newer than the APIService, whose policy was removed": {
+			situation{service: older(leading("ours", held)), definitions: begun(t, true)}, inDefinitions, false},
+		"a finish that was interrupted": {situation{service: leading("ours", moved), definitions: begun(t, true)},
+			inServer, false},
 		"an interrupted switch": {situation{service: leading("ours", nil), definitions: defined(t, true),
 			policy: policy(inDefinitions)}, inDefinitions, false},
 		"a switch interrupted at its end": {situation{service: leading("ours", nil), definitions: defined(t, true),

@@ -17,17 +17,18 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
-// answerTimeout is how long the way back waits for a server that it can do without.
+// answerTimeout is how long a step waits for what it can do without.
 const answerTimeout = 10 * time.Second
 
 // Switch moves all objects to the server, and lets its controllers run. What fails is undone.
-func (m *Migration) Switch(ctx context.Context) error {
+func (m *Migration) Switch(ctx context.Context) (err error) {
+	defer func() { err = m.withRefused(ctx, err) }()
 	now, err := m.situation(ctx)
 	if err != nil {
 		return err
 	}
 	switch {
-	case now.side == inServer && now.policy == nil:
+	case now.side == inServer && !now.isInterrupted():
 		m.say("the server has the objects already")
 		return m.sayBeside(ctx, now)
 	case now.side == inServer:
@@ -46,13 +47,27 @@ func (m *Migration) Switch(ctx context.Context) error {
 	}
 	if err := m.moveToServer(ctx); err != nil {
 		return m.undo(ctx, err, func(ctx context.Context) error {
-			if now.leadsHere && now.policy == nil { // as before; otherwise an earlier switch was interrupted
+			if now.leadsHere && !now.isInterrupted() { // as before; otherwise an earlier switch was interrupted
 				return errors.Join(m.thaw(ctx), m.startOriginal(ctx))
 			}
 			return m.serveFromDefinitions(ctx, (*Migration).cleanCopies)
 		})
 	}
 	return m.serveFromServer(ctx)
+}
+
+// withRefused adds to the error of a step that writes are still refused.
+func (m *Migration) withRefused(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTimeout)
+	defer cancel()
+	if policy, unknown := m.getPolicy(ctx); policy == nil && unknown == nil {
+		return err
+	}
+	return fmt.Errorf("%w\nwrites to the API are refused until a step ends: do 'metacontroller-apiserver migrate switch' "+
+		"or 'back'", err)
 }
 
 // undo completes the opposite step after an error, unless the user has interrupted this one.
@@ -112,7 +127,8 @@ func (m *Migration) serveFromServer(ctx context.Context) error {
 
 // Back moves all objects to the definitions, which are created if they are gone, and starts Metacontroller. What
 // fails is undone.
-func (m *Migration) Back(ctx context.Context) error {
+func (m *Migration) Back(ctx context.Context) (err error) {
+	defer func() { err = m.withRefused(ctx, err) }()
 	now, err := m.situation(ctx)
 	if err != nil {
 		return err
@@ -191,11 +207,14 @@ func (m *Migration) serveFromDefinitions(ctx context.Context, clean func(*Migrat
 			return err
 		}
 		err := m.openDefinitions(ctx, false)
+		if err == nil { // which also says that they count
+			err = m.serveDefinitions(ctx)
+		}
 		if err == nil {
 			err = clean(m, ctx)
 		}
 		if err != nil {
-			if now.policy == nil {
+			if !now.isInterrupted() {
 				err = errors.Join(err, m.thaw(ctx))
 			}
 			return err
@@ -204,7 +223,7 @@ func (m *Migration) serveFromDefinitions(ctx context.Context, clean func(*Migrat
 		m.say("the server does not answer. If its storage has copies of the objects, remove them: they would come alive " +
 			"another time")
 	}
-	if err := m.changeDefinitions(ctx, func(of definition) bool { return of.serve(servedVersion, true) }); err != nil {
+	if err := m.serveDefinitions(ctx); err != nil {
 		return err
 	}
 	if err := m.leadBack(ctx, now.service); err != nil {
@@ -215,6 +234,10 @@ func (m *Migration) serveFromDefinitions(ctx context.Context, clean func(*Migrat
 	}
 	m.say("the CustomResourceDefinitions serve the API")
 	return errors.Join(m.thaw(ctx), m.startOriginal(ctx))
+}
+
+func (m *Migration) serveDefinitions(ctx context.Context) error {
+	return m.changeDefinitions(ctx, func(of definition) bool { return of.serve(servedVersion, true) })
 }
 
 // answers reports whether the server serves the API within some seconds.
@@ -230,7 +253,7 @@ func (m *Migration) Finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if now.side != inServer || now.policy != nil {
+	if now.side != inServer || now.isInterrupted() {
 		is, next := now.describe()
 		return fmt.Errorf("the objects have not been moved to the server. %s Next: %s", is, next)
 	}

@@ -47,8 +47,6 @@ func TestWhatCheckSays(t *testing.T) {
 	for _, name := range []string{"a", "b"} { // both have the same parents
 		env.Apply(t, fmt.Sprintf(plain, name, "http://127.0.0.1:1"))
 	}
-	w.patchDefinition("compositecontrollers.metacontroller.k8s.io",
-		`{"metadata":{"labels":{"argocd.argoproj.io/instance":"metacontroller"}}}`)
 	from := env.AuditEnd(t)
 	w.expectSays([]string{"check"}, true, "no workload of Metacontroller was recognised", "--original=none")
 	w.expectSays([]string{"switch"}, true, "no workload of Metacontroller was recognised", "the server is not installed")
@@ -58,8 +56,7 @@ func TestWhatCheckSays(t *testing.T) {
 		"The CustomResourceDefinitions serve the API.", "2 CompositeControllers", "0 DecoratorControllers", "0 "+
 			"ControllerRevisions",
 		"Metacontroller runs as statefulset/metacontroller/metacontroller, with 1 replica",
-		"Metacontroller runs with --apply-strategy=server-side-apply: the server must, too",
-		"the CustomResourceDefinition compositecontrollers.metacontroller.k8s.io has argocd.argoproj.io/instance",
+		"Metacontroller runs with the arguments ", "--apply-strategy=server-side-apply --workers=20",
 		`CompositeController "b" may handle the same parents`, "the server is not installed: there is no Service", "Nothing "+
 			"stands in the way")
 	owner, err := env.Dynamic.Resource(compositeControllers).Get(t.Context(), "a", metav1.GetOptions{})

@@ -7,14 +7,17 @@ import (
 	"bufio"
 	"bytes"
 	"io"
-	"os/exec"
+	"os"
 	"strings"
 	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// killAfter does a step, and kills it after so many lines that are not details. It reports whether the step ended
-// before by itself.
-func (w *world) killAfter(lines int, step string) (ended bool) {
+// killAfter does a step, and sends it a signal after so many lines that are not details. It reports whether the step
+// ended before by itself.
+func (w *world) killAfter(lines int, step string, signal os.Signal) (ended bool) {
 	w.Helper()
 	command := w.command(step)
 	out, err := command.StdoutPipe()
@@ -38,19 +41,29 @@ func (w *world) killAfter(lines int, step string) (ended bool) {
 			lines--
 		}
 	}
-	w.kill(command)
+	if err := command.Process.Signal(signal); err != nil {
+		w.Fatal(err)
+	}
 	_, _ = io.Copy(io.Discard, out)
 	_ = command.Wait()
-	w.Logf("migrate %s was killed after %q", step, scanner.Text())
+	w.Logf("migrate %s was ended by %s after %q: %s", step, signal, scanner.Text(), said.String())
+	_, err = env.Dynamic.Resource(policies).Get(w.Context(), "metacontroller-apiserver-migration", metav1.GetOptions{})
+	if signal == os.Interrupt && err == nil && !strings.Contains(said.String(), "writes to the API are refused until") {
+		w.Error("it does not say that writes are refused")
+	}
 	return false
 }
 
-func (w *world) kill(of *exec.Cmd) {
-	w.Helper()
-	if err := of.Process.Kill(); err != nil {
-		w.Fatal(err)
+// signalAfter interrupts every third time, and kills otherwise.
+func signalAfter(lines int) os.Signal {
+	if lines%3 == 0 {
+		return os.Interrupt
 	}
+	return os.Kill
 }
+
+var policies = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1",
+	Resource: "validatingadmissionpolicies"}
 
 // A step that was killed at any point is done again, and ends as if it had not been, or is undone by the opposite one.
 func TestStepsThatAreKilled(t *testing.T) {
@@ -64,7 +77,7 @@ func TestStepsThatAreKilled(t *testing.T) {
 			if killed == "back" {
 				w.migrate("switch")
 			}
-			for lines := 1; !w.killAfter(lines, killed); lines++ {
+			for lines := 1; !w.killAfter(lines, killed, signalAfter(lines)); lines++ {
 				if lines%2 == 0 {
 					w.migrate(opposite)
 					e.expectSurvived(before, opposite)

@@ -6,6 +6,7 @@ package migrate
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -134,6 +135,7 @@ func TestWritesAreShownAndUndone(t *testing.T) {
 		metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	w.killAfter(3, "switch", os.Kill) // a switch that is repeated, and then fails, is undone, too
 	said, err := w.tryToMigrate("switch")
 	for _, part := range []string{
 		"previewed 2 parents: 1 write to children", "CompositeController one, Thing " + e.namespace +
