@@ -12,13 +12,16 @@ import (
 	"strconv"
 	"testing"
 
+	"go.etcd.io/etcd/client/pkg/v3/transport"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/etcdutl/v3/snapshot"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/storage/etcd"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/pki"
 )
 
 // As docs/install.md says: a member is made of a snapshot, and a data directory of a snapshot of that etcd.
@@ -143,4 +146,67 @@ func saveMember(t *testing.T, member *url.URL) (path string) {
 		t.Fatal(err)
 	}
 	return file.Name()
+}
+
+// The etcd comes to accept certificates of another authority only. docs/scaling.md promises that this needs no restart.
+func TestClientCertificatesForEtcdAreReplacedWithoutARestart(t *testing.T) {
+	dir, clients := newDataDir(t), newClientAuthority(t)
+	serving := newAuthorityIn(t, dir, "serving")
+	pair, err := serving.Serving(net.IPv4(127, 0, 0, 1), "localhost")
+	if err != nil || pair.Write(filepath.Join(dir, "serving.crt"), filepath.Join(dir, "serving.key")) != nil {
+		t.Fatal(err)
+	}
+	certificate, key := filepath.Join(dir, "client.crt"), filepath.Join(dir, "client.key")
+	issueFrom := func(authority string) {
+		pair, err := newAuthorityIn(t, dir, authority).Client("server")
+		if err != nil || pair.Write(certificate, key) != nil {
+			t.Fatal(err)
+		}
+	}
+	at := freeURL(t)
+	at.Scheme = "https"
+	member := embed.NewConfig()
+	member.Dir = filepath.Join(dir, "member")
+	member.Logger, member.LogLevel = "zap", "error"
+	member.ListenClientUrls, member.AdvertiseClientUrls = []url.URL{at}, []url.URL{at}
+	member.ListenPeerUrls = nil
+	member.ClientTLSInfo = transport.TLSInfo{CertFile: filepath.Join(dir, "serving.crt"),
+		KeyFile: filepath.Join(dir, "serving.key"), ClientCertAuth: true}
+	run := func(authority string) *embed.Etcd {
+		member.ClientTLSInfo.TrustedCAFile = filepath.Join(dir, authority+".ca")
+		started, err := embed.StartEtcd(member)
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-started.Server.ReadyNotify()
+		return started
+	}
+	issueFrom("before")
+	former := run("before")
+	config := serverConfig{dataDir: newDataDir(t), clientCA: clients.file, given: []string{"shutdown-delay-duration"}}
+	config.options = func(o *Options) {
+		o.Recommended.Etcd.StorageConfig.Transport = storagebackend.TransportConfig{ServerList: []string{at.String()},
+			TrustedCAFile: filepath.Join(dir, "serving.ca"), CertFile: certificate, KeyFile: key}
+	}
+	server := start(t, config)
+	createController(t, server, clients, "first")
+	former.Close()
+	issueFrom("after")
+	t.Cleanup(run("after").Close)
+	eventually(t, func() error {
+		_, err := server.clientset(t, clients.admin(t)).MetacontrollerV1alpha1().CompositeControllers().
+			Create(t.Context(), newController("second"), metav1.CreateOptions{})
+		return err
+	})
+}
+
+// newAuthorityIn writes the certificate of a new authority into a file.
+func newAuthorityIn(t *testing.T, dir, name string) *pki.Authority {
+	t.Helper()
+	authority, err := pki.NewAuthority(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(dir, name+".ca"), authority.Cert)
+	return authority
 }
