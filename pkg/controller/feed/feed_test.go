@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/alloctest"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/alloctest"
 )
 
 func TestAChangeThatNobodyFollowsCostsNoAllocation(t *testing.T) {

@@ -25,7 +25,6 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/hosttest"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/lifecycle/drain"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/permissions"
@@ -36,6 +35,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/fake"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/scheme"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/informers/externalversions"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hosttest"
 )
 
 // fixture is a Reconciler of CompositeControllers that runs, with an API of its own and a host.

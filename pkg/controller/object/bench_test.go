@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/alloctest"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/alloctest"
 )
 
 // samples are objects as a host sends them, by what is large in them.

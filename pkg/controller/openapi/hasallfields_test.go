@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/alloctest"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/alloctest"
 )
 
 func TestHasAllFields(t *testing.T) {

@@ -81,7 +81,7 @@ func controller(name string) *unstructured.Unstructured {
 }
 
 // refuseProbes has somebody else's policy refuse what the steps try in order to see whether writes are refused.
-func refuseProbes(w *world) {
+func refuseProbes(w *world) (end func()) {
 	for _, manifest := range []string{`
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
@@ -90,7 +90,7 @@ spec:
   matchConstraints:
     resourceRules:
     - {apiGroups: [metacontroller.k8s.io], apiVersions: ["*"], operations: [CREATE], resources: [decoratorcontrollers]}
-  validations: [{expression: "has(object.metadata.labels)", message: which team is it?}]
+  validations: [{expression: "has(object.metadata.labels)", message: 'which team is it?'}]
 `, `
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding
@@ -99,9 +99,9 @@ spec: {policyName: needs-a-team, validationActions: [Deny]}
 `} {
 		env.Apply(w, manifest)
 	}
-	w.Cleanup(func() {
+	return func() {
 		env.Kubectl(w, "delete", "validatingadmissionpolicy,validatingadmissionpolicybinding", "needs-a-team")
-	})
+	}
 }
 
 // No write that was accepted is lost, and nothing that was deleted is back.
@@ -112,7 +112,7 @@ func TestNoWriteIsLost(t *testing.T) {
 	for i := range objects {
 		env.Apply(t, fmt.Sprintf(plain, fmt.Sprintf("c-%d", i), "http://127.0.0.1:1"))
 	}
-	refuseProbes(w)
+	defer refuseProbes(w)()
 	ctx, stop := context.WithCancel(t.Context())
 	defer l.running.Wait()
 	defer stop()

@@ -8,8 +8,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/apitesting/roundtrip"
 	"k8s.io/apimachinery/pkg/runtime"
-
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/fuzzer"
 )
 
 func TestEveryKindSurvivesARoundTripThroughJSON(t *testing.T) {
@@ -17,5 +15,5 @@ func TestEveryKindSurvivesARoundTripThroughJSON(t *testing.T) {
 	if err := Install(scheme); err != nil {
 		t.Fatal(err)
 	}
-	roundtrip.RoundTripTestForScheme(t, scheme, fuzzer.Funcs)
+	roundtrip.RoundTripTestForScheme(t, scheme, fuzzFuncs)
 }

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/alloctest"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/alloctest"
 )
 
 // claiming is a way of finding children, with the metadata by which it finds those of a parent.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/alloctest"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/alloctest"
 )
 
 // merging is a child as the host shows it and as the hook wants it now.

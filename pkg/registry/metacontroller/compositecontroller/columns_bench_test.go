@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/registrytest"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/registrytest"
 )
 
 // thousands is a list of as many running controllers.

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/registrytest"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/registrytest"
 )
 
 const headings = "NAME PARENT CHILDREN READY SYNCED PARENTS FAILING WARNED OUTDATED AGE | HOOK REASON RESYNC\n"

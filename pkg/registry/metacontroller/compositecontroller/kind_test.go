@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/registrytest"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/resource"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/registrytest"
 )
 
 const (

@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/registrytest"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/resource"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/registrytest"
 )
 
 const (

@@ -23,8 +23,8 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/live"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/registrytest"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/registrytest"
 )
 
 // reviews allows jane to get pods in all namespaces, and joe in ns.

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/registrytest"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/registrytest"
 )
 
 func TestTable(t *testing.T) {

@@ -23,8 +23,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
 	generatedopenapi "github.com/metacontroller/metacontroller-apiserver/pkg/generated/openapi"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/registrytest"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/rest"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/registrytest"
 )
 
 // A server is the API group behind a generic API server that lets everybody do everything, on an

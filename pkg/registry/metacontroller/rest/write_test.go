@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/registrytest"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/registrytest"
 )
 
 func TestAnObjectReadsBackAsItWasWritten(t *testing.T) {

@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package fuzzer
+package install
 
 import (
 	"fmt"
@@ -13,9 +13,9 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 )
 
-// Funcs returns the fuzz functions for the internal types. They never leave a field empty that the
+// fuzzFuncs returns the fuzz functions for the internal types. They never leave a field empty that the
 // public version defaults, because an empty value would not survive a round trip.
-func Funcs(serializer.CodecFactory) []any {
+func fuzzFuncs(serializer.CodecFactory) []any {
 	return []any{
 		func(extension *runtime.RawExtension, c randfill.Continue) {
 			*extension = runtime.RawExtension{Raw: fmt.Appendf(nil, `{"replicas":%d}`, c.Intn(100))}
