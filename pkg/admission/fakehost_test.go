@@ -35,12 +35,8 @@ type fakeHost struct {
 	// served are the resources and subresources of each API version. The ones with a * at the end of
 	// their names are cluster-scoped.
 	served map[string][]string
-	// objects are those of all types, by label selector. Definitions are CustomResourceDefinitions by
-	// name.
-	objects     map[string][]metav1.PartialObjectMetadata
+	// definitions are CustomResourceDefinitions by name.
 	definitions map[string]string
-	// hasMore is true if each list is only a part.
-	hasMore bool
 	// err is the answer to every review, discoveryErr that to every question about types.
 	err, discoveryErr error
 	// trouble is what could not be evaluated.
@@ -112,20 +108,6 @@ func (h *fakeHost) ServerGroupsAndResourcesWithContext(ctx context.Context) (gro
 	return groups, lists, nil
 }
 
-func (h *fakeHost) List(_ context.Context, resource schema.GroupVersionResource, options metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.asked = append(h.asked, strings.TrimSpace("list "+resource.GroupResource().String()+" "+options.LabelSelector))
-	if h.discoveryErr != nil {
-		return nil, h.discoveryErr
-	}
-	list := &metav1.PartialObjectMetadataList{Items: h.objects[options.LabelSelector]}
-	if h.hasMore {
-		list.Continue = "more"
-	}
-	return list, nil
-}
-
 func (h *fakeHost) Get(_ context.Context, name string) ([]byte, error) {
 	if h.discoveryErr != nil {
 		return nil, h.discoveryErr
@@ -137,7 +119,7 @@ func (h *fakeHost) Get(_ context.Context, name string) ([]byte, error) {
 }
 
 // asHost returns the host with all its clients.
-func (h *fakeHost) asHost() Host { return Host{Reviews: h, Types: h, Objects: h, Definitions: h} }
+func (h *fakeHost) asHost() Host { return Host{Reviews: h, Types: h, Definitions: h} }
 
 // questions are what was asked, in alphabetical order.
 func (h *fakeHost) questions() []string {

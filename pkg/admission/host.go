@@ -24,7 +24,6 @@ import (
 type Host struct {
 	Reviews     rights.Reviews
 	Types       Types
-	Objects     Objects
 	Definitions Definitions
 }
 
@@ -32,11 +31,6 @@ type Host struct {
 type Types interface {
 	ServerResourcesForGroupVersionWithContext(ctx context.Context, groupVersion string) (*metav1.APIResourceList, error)
 	ServerGroupsAndResourcesWithContext(ctx context.Context) ([]*metav1.APIGroup, []*metav1.APIResourceList, error)
-}
-
-// Objects lists objects of the host, as metadata alone.
-type Objects interface {
-	List(ctx context.Context, resource schema.GroupVersionResource, options metav1.ListOptions) (*metav1.PartialObjectMetadataList, error)
 }
 
 // Definitions reads CustomResourceDefinitions of the host, as JSON.
@@ -58,7 +52,7 @@ func (u *hostUser) SetHost(host Host) { u.host = host }
 
 // ValidateInitialization returns an error if SetHost was not called.
 func (u *hostUser) ValidateInitialization() error {
-	if u.host.Reviews == nil || u.host.Types == nil || u.host.Objects == nil || u.host.Definitions == nil {
+	if u.host.Reviews == nil || u.host.Types == nil || u.host.Definitions == nil {
 		return errors.New("there is no way to ask the cluster")
 	}
 	return nil

@@ -4,10 +4,8 @@
 package admission
 
 import (
-	"context"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -21,20 +19,6 @@ const (
 	escalate          = "escalate"
 	impersonate       = "impersonate"
 )
-
-// RequiredRights returns the rights that whoever writes the spec of a controller must have, as far as that shows; none for any other
-// object.
-func RequiredRights(ctx context.Context, types Types, object runtime.Object) ([]rights.Required, error) {
-	of := controllerOf(object)
-	if of == nil {
-		return nil, nil
-	}
-	known, _, err := Host{Types: types}.lookUpTypes(ctx, of.typesToLookUp())
-	if err != nil {
-		return nil, err
-	}
-	return of.requiredRights(known), nil
-}
 
 // requiredRights returns the rights that the author of a controller needs, as far as its spec shows.
 // known is what the host answers about its types.

@@ -4,7 +4,6 @@
 package admission
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
@@ -202,26 +201,5 @@ func TestWhereRightsAreNeeded(t *testing.T) {
 				t.Errorf("needs (-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-// What is not told about a type is asked of the host, and nothing is required for other objects.
-func TestRequiredRightsAskTheHostAboutTypes(t *testing.T) {
-	host := &fakeHost{served: map[string][]string{"example.com/v1": {"pages"}}}
-	got, err := RequiredRights(t.Context(), host, composed())
-	if err != nil {
-		t.Fatal(err)
-	}
-	// Pages have no status subresource there.
-	want := []string{"spec.parentResource: get,list,watch,update pages.example.com", writePods}
-	if diff := cmp.Diff(want, read(got)); diff != "" {
-		t.Errorf("rights (-want +got):\n%s", diff)
-	}
-	if got, err := RequiredRights(t.Context(), host, &metacontroller.ControllerRevision{}); err != nil || got != nil {
-		t.Errorf("a revision requires %v, error %v", got, err)
-	}
-	host.discoveryErr = errors.New("the host is away")
-	if _, err := RequiredRights(t.Context(), host, composed()); err == nil {
-		t.Error("it does not say that the host is away")
 	}
 }

@@ -77,9 +77,7 @@ func (w *Warnings) Validate(ctx context.Context, request admission.Attributes, _
 	})
 	all[3] = w.parents.warnings(request.GetName(), updated)
 	if stored != nil {
-		group.Go(func() {
-			all[4] = w.host.letGo(asking, newReviewer(w.host.Reviews, request.GetUserInfo()), request.GetName(), stored, updated)
-		})
+		all[4] = letGo(stored, updated)
 	}
 	group.Wait()
 	for _, text := range slices.Concat(all[:]...) {

@@ -28,37 +28,6 @@ func Rules(missing []Required) string {
 	return text.String()
 }
 
-// Summary returns rights in one line, for reading.
-func Summary(required []Required) string {
-	var parts []string
-	for _, namespace := range namespaces(required) {
-		where := ""
-		if namespace != "" {
-			where = " in namespace " + namespace
-		}
-		for _, rule := range rulesOf(required, namespace) {
-			parts = append(parts, strings.Join(rule.verbs, ", ")+" "+rule.objects()+where)
-		}
-	}
-	return strings.Join(parts, "; ")
-}
-
-// objects returns what the rule is for.
-func (r rule) objects() string {
-	var all []string
-	for _, resource := range r.resources {
-		if r.group != "" {
-			name, subresource, _ := strings.Cut(resource, "/")
-			resource = strings.TrimSuffix(name+"."+r.group+"/"+subresource, "/")
-		}
-		all = append(all, resource)
-	}
-	if r.names != nil {
-		return strings.Join(all, ", ") + " " + strings.Join(r.names, ", ")
-	}
-	return strings.Join(all, ", ")
-}
-
 // namespaces returns the namespaces of required rights, first "" for the whole cluster.
 func namespaces(required []Required) []string {
 	all := sets.New[string]()

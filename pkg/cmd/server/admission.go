@@ -11,12 +11,9 @@ import (
 	"net/http"
 	"sync"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	genericadmission "k8s.io/apiserver/pkg/admission"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
@@ -76,22 +73,10 @@ func admissionHost(config *rest.Config) (admission.Host, error) {
 	if err != nil {
 		return admission.Host{}, fmt.Errorf("making a client of the cluster for admission: %w", err)
 	}
-	objects, err := metadata.NewForConfig(hostConfig)
-	if err != nil {
-		return admission.Host{}, fmt.Errorf("making a metadata client of the cluster for admission: %w", err)
-	}
 	return admission.Host{
 		Reviews: client.AuthorizationV1().SubjectAccessReviews(), Types: client.Discovery(),
-		Objects: hostObjects{objects}, Definitions: hostDefinitions{client.Discovery().RESTClient()},
+		Definitions: hostDefinitions{client.Discovery().RESTClient()},
 	}, nil
-}
-
-// hostObjects lists the metadata of objects of the host.
-type hostObjects struct{ client metadata.Interface }
-
-// List implements admission.Objects.
-func (h hostObjects) List(ctx context.Context, resource schema.GroupVersionResource, options metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
-	return h.client.Resource(resource).List(ctx, options)
 }
 
 // hostDefinitions reads CustomResourceDefinitions of the host.

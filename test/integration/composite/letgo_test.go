@@ -38,14 +38,6 @@ func (f *fixture) patchWarned(patch object, warning string) {
 	}
 }
 
-// named returns the type of parents and the names of some, as a warning shows them.
-func (f *fixture) named(parents ...string) string {
-	for i, parent := range parents {
-		parents[i] = f.Namespace + "/" + parent
-	}
-	return fmt.Sprintf("%s %s", f.Parents.GroupResource(), strings.Join(parents, ", "))
-}
-
 // elsewhere selects parents that there are not.
 func elsewhere() object {
 	return object{"spec": object{"parentResource": object{"labelSelector": object{"matchLabels": object{"run": "elsewhere"}}}}}
@@ -55,7 +47,7 @@ func TestANarrowerSelectorFinalizesAndSaysSo(t *testing.T) {
 	t.Parallel()
 	f := start(t, scripted(t, notFinalized).handle, withFinalize)
 	f.createParentsWithFinalizer(2)
-	f.patchWarned(elsewhere(), fmt.Sprintf("spec.parentResource.labelSelector: 2 parents (%s) stop matching: their finalize hook will be called", f.named("p0", "p1")))
+	f.patchWarned(elsewhere(), fmt.Sprintf("spec.parentResource.labelSelector: parents (%s) that stop matching are let go of: their finalize hook will be called", f.Parents.GroupResource()))
 	for _, parent := range []string{"p0", "p1"} {
 		env.WaitForEvent(t, f.Namespace, parent, "NoLongerSelected", "its finalize hook is called")
 	}
@@ -70,7 +62,7 @@ func TestANarrowerSelectorWithoutAFinalizeHookSaysSo(t *testing.T) {
 	f.labelled("c", "there")
 	f.waitForSynced("a")
 	f.waitForSynced("b")
-	f.patchWarned(elsewhere(), fmt.Sprintf("spec.parentResource.labelSelector: 2 parents (%s) stop matching: they are not synced any more, and their children stay as they are", f.named("a", "b")))
+	f.patchWarned(elsewhere(), fmt.Sprintf("spec.parentResource.labelSelector: parents (%s) that stop matching are let go of: they are not synced any more, and their children stay as they are", f.Parents.GroupResource()))
 	for _, parent := range []string{"a", "b"} {
 		env.WaitForEvent(t, f.Namespace, parent, "NoLongerSelected", "it is not synced any more")
 	}
@@ -84,7 +76,7 @@ func TestAFinalizeHookThatIsTakenAwaySaysSo(t *testing.T) {
 	f := start(t, scripted(t, notFinalized).handle, withFinalize)
 	f.createParentsWithFinalizer(2)
 	f.patchWarned(object{"spec": object{"hooks": object{"finalize": nil}}},
-		fmt.Sprintf("spec.hooks.finalize: 2 parents (%s) lose their finalizer: no hook will be called when they are deleted", f.named("p0", "p1")))
+		"spec.hooks.finalize: parents lose their finalizer: no hook will be called when they are deleted")
 	for _, parent := range []string{"p0", "p1"} {
 		env.WaitForEvent(t, f.Namespace, parent, "FinalizerRemoved", "without a call of the finalize hook")
 	}
