@@ -25,7 +25,7 @@ import (
 func (o *Options) addAdmissionPlugins() {
 	plugins := o.Recommended.Admission
 	plugins.Plugins = genericadmission.NewPlugins()
-	registerHostPlugins(plugins.Plugins)
+	genericapiserver.RegisterAllAdmissionPlugins(plugins.Plugins)
 	plugins.Plugins.Register(admission.HookAddressesPlugin, func(io.Reader) (genericadmission.Interface, error) { return o.hookAddresses(), nil })
 	plugins.Plugins.Register(admission.ServiceAccountsPlugin, func(io.Reader) (genericadmission.Interface, error) { return o.serviceAccounts(), nil })
 	plugins.Plugins.Register(admission.LimitsPlugin, func(io.Reader) (genericadmission.Interface, error) {

@@ -22,6 +22,7 @@ import (
 	mutatingpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
 	validatingpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/validating"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -117,10 +118,9 @@ func (h *extendedHost) follow(ctx context.Context) error {
 	if err := h.await(ctx, func(error) bool { return false }); err != nil {
 		return nil // the context has ended
 	}
-	if h.options.Features.EnablePriorityAndFairness {
-		served, err := serves(ctx, h.client.Discovery(), flowSchemasResource())
-		if err == nil && !served {
-			return fmt.Errorf("the cluster has come and does not serve %s; started again, the server does without", flowSchemasResource())
+	for _, api := range watchedAPIs() {
+		if served, err := serves(ctx, h.client.Discovery(), api.resource); err == nil && !served {
+			return fmt.Errorf("the cluster has come and does not serve %s; started again, the server does without", api.resource)
 		}
 	}
 	close(h.found)
@@ -243,9 +243,8 @@ func flowSchemasResource() schema.GroupVersionResource {
 	return flowcontrolv1.SchemeGroupVersion.WithResource("flowschemas")
 }
 
-// trimToHost turns off what watches APIs that the host does not serve, and cannot wait for them. Older
-// hosts serve fewer of them.
-func trimToHost(ctx context.Context, host servedResources, options *genericoptions.RecommendedOptions) error {
+// trimToHost turns off what watches APIs that the host does not serve. Older hosts serve fewer of them.
+func trimToHost(ctx context.Context, host discovery.ServerResourcesInterfaceWithContext, options *genericoptions.RecommendedOptions) error {
 	for _, api := range watchedAPIs() {
 		served, err := serves(ctx, host, api.resource)
 		if err != nil {
@@ -262,14 +261,15 @@ func trimToHost(ctx context.Context, host servedResources, options *genericoptio
 		case slices.Contains(options.Admission.EnablePlugins, api.plugin):
 			return fmt.Errorf("--enable-admission-plugins has %s, which needs %s, which the cluster does not serve", api.plugin, api.resource)
 		default:
-			logger.Info("Serving without an admission plugin until the cluster has it", "plugin", api.plugin)
+			options.Admission.DisablePlugins = append(options.Admission.DisablePlugins, api.plugin)
+			logger.Info("Serving without an admission plugin, since the cluster does not have what it needs", "plugin", api.plugin)
 		}
 	}
 	return nil
 }
 
 // serves reports whether the host serves a resource.
-func serves(ctx context.Context, host servedResources, resource schema.GroupVersionResource) (bool, error) {
+func serves(ctx context.Context, host discovery.ServerResourcesInterfaceWithContext, resource schema.GroupVersionResource) (bool, error) {
 	list, err := host.ServerResourcesForGroupVersionWithContext(ctx, resource.GroupVersion().String())
 	if apierrors.IsNotFound(err) {
 		return false, nil

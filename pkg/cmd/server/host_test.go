@@ -85,13 +85,14 @@ func TestTheServerBecomesReadyOnHostsThatServeLess(t *testing.T) {
 
 func TestWhatTheHostLacksIsTurnedOff(t *testing.T) {
 	tests := map[string]struct {
-		missing string
-		enabled []string // plugins asked for
-		noAPF   bool
-		wantErr string
+		missing  string
+		enabled  []string // plugins asked for
+		disabled []string // plugins that are turned off
+		noAPF    bool
+		wantErr  string
 	}{
-		"nothing is missing":          {},
-		"policies, which are awaited": {missing: "mutatingadmissionpolicies"},
+		"nothing is missing": {},
+		"mutating policies":  {missing: "mutatingadmissionpolicies", disabled: []string{"MutatingAdmissionPolicy"}},
 		"priority and fairness": {
 			missing: "flowschemas",
 			noAPF:   true,
@@ -121,8 +122,8 @@ func TestWhatTheHostLacksIsTurnedOff(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := recommended.Admission.DisablePlugins; !slices.Equal(got, []string{"Own"}) {
-				t.Errorf("disabled plugins %v, want only the own one", got)
+			if got := recommended.Admission.DisablePlugins; !slices.Equal(got, append([]string{"Own"}, test.disabled...)) {
+				t.Errorf("disabled plugins %v, want the own one and %v", got, test.disabled)
 			}
 			want(t, "priority and fairness", recommended.Features.EnablePriorityAndFairness, !test.noAPF)
 		})
@@ -232,7 +233,7 @@ func TestAHostThatComesLaterMayNeedAnotherStart(t *testing.T) {
 	host := newFakeHost(t, newClientAuthority(t))
 	options := parse(t, "--kubeconfig="+host.kubeconfig(t))
 	extended := extended(t, options)
-	host.setResources()
+	host.setResources(currentResources()[:2]...)
 	wantError(t, extended.follow(t.Context()), "does not serve flowcontrol.apiserver.k8s.io/v1, Resource=flowschemas")
 }
 
