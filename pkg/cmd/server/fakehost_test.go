@@ -44,7 +44,6 @@ type fakeHost struct {
 	server *httptest.Server
 
 	mu      sync.Mutex
-	lists   []string
 	reviews []authorizationv1.SubjectAccessReviewSpec
 }
 
@@ -167,9 +166,6 @@ func (h *fakeHost) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case request.Resource == "configmaps":
 		h.answer(w, http.StatusOK, corev1.ConfigMapList{Items: []corev1.ConfigMap{h.authentication()}})
 	default:
-		h.mu.Lock()
-		h.lists = append(h.lists, request.Resource)
-		h.mu.Unlock()
 		h.answer(w, http.StatusOK, metav1.PartialObjectMetadataList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}})
 	}
 }
@@ -179,13 +175,6 @@ func (h *fakeHost) setResources(resources ...string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.resources = resources
-}
-
-// listed returns the resources that were listed.
-func (h *fakeHost) listed() []string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return slices.Clone(h.lists)
 }
 
 func (h *fakeHost) authentication() corev1.ConfigMap {
