@@ -18,7 +18,6 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/validation"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/live"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
@@ -81,9 +80,6 @@ func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.Val
 	warnings, err := r.reviewer.ReviewSyncs(ctx, userOf(author), answered)
 	for _, text := range warnings {
 		warning.AddWarning(ctx, "", text)
-	}
-	if apierrors.IsServiceUnavailable(err) {
-		return nil, live.Unavailable(err)
 	}
 	if err != nil {
 		return nil, err
