@@ -42,9 +42,11 @@ func TestParentsThatAChangeLetsGoOf(t *testing.T) {
 		return fmt.Sprintf("%s: parents (%s) that stop matching are let go of: %s", path, resource, becomes)
 	}
 	const pages = "pages.example.com"
-	const finalized, stay = "their finalize hook will be called", "they are not synced any more, and their children stay as they are"
+	const finalized = "their finalize hook will be called"
+	const stay = "they are not synced any more, and their children stay as they are"
 	const released = "their finalizer is removed without a call of the finalize hook, and their children stay as they are"
-	const lose = "spec.hooks.finalize: parents lose their finalizer: no hook will be called when they are deleted; set it again to put the finalizer back"
+	const lose = "spec.hooks.finalize: parents lose their finalizer: no hook will be called when they are deleted; " +
+		"set it again to put the finalizer back"
 	empty := func(spec *metacontroller.CompositeControllerSpec) {
 		spec.ParentResource.LabelSelector = &metav1.LabelSelector{}
 	}
@@ -62,7 +64,8 @@ func TestParentsThatAChangeLetsGoOf(t *testing.T) {
 			composed(), composed(selecting("shop")), []string{stop(labels, pages, stay)},
 		},
 		"another selector": {
-			composed(finalizing, selecting("blog")), composed(finalizing, selecting("shop")), []string{stop(labels, pages, finalized)},
+			composed(finalizing, selecting("blog")), composed(finalizing, selecting("shop")),
+			[]string{stop(labels, pages, finalized)},
 		},
 		"a wider selector": {composed(finalizing, selecting("blog")), composed(finalizing), nil},
 		"another type, with a finalize hook": {
@@ -82,7 +85,8 @@ func TestParentsThatAChangeLetsGoOf(t *testing.T) {
 			annotated(), annotated(exists), []string{stop("spec.resources", pages, stay)},
 		},
 		"a type of targets that is gone": {
-			annotated(exists), decorated("pods"), []string{stop("spec.resources", pages, stay), stop("spec.resources", "pods", stay)},
+			annotated(exists), decorated("pods"),
+			[]string{stop("spec.resources", pages, stay), stop("spec.resources", "pods", stay)},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
