@@ -60,8 +60,8 @@ func (m *Migration) findHost(ctx context.Context, now *situation, found *finding
 		return nil
 	}
 	if err := m.discovered(ctx); err != nil {
-		found.add(blocks, "%s, so no namespace can be deleted, and kubectl does not find the kinds. kube-apiserver repairs it "+
-			"when it makes a new APIService; nothing is lost: kubectl delete apiservice %s", err, apiServiceName)
+		found.add(blocks, "%s, so no namespace can be deleted, and kubectl does not find the kinds. kube-apiserver repairs "+
+			"it when it makes a new APIService; nothing is lost: kubectl delete apiservice %s", err, apiServiceName)
 	}
 	return nil
 }

@@ -60,8 +60,8 @@ spec:
       again. If this lasts, a step was interrupted: do 'metacontroller-apiserver migrate switch' or 'back' again
 `
 
-// binding is a binding of the policy. Of the policies that deny a request, an answer names only one, which may be that of
-// somebody else. It has all warnings, so the second binding shows that the policy is known.
+// binding is a binding of the policy. Of the policies that deny a request, an answer names only one, which may be that
+// of somebody else. It has all warnings, so the second binding shows that the policy is known.
 const binding = `
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding
@@ -124,7 +124,8 @@ func (m *Migration) apply(ctx context.Context, resource schema.GroupVersionResou
 	if err := yaml.Unmarshal([]byte(text), &wanted.Object); err != nil {
 		return err
 	}
-	_, err := m.dynamic.Resource(resource).Apply(ctx, name, wanted, metav1.ApplyOptions{FieldManager: manager, Force: true})
+	_, err := m.dynamic.Resource(resource).Apply(ctx, name, wanted,
+		metav1.ApplyOptions{FieldManager: manager, Force: true})
 	return err
 }
 

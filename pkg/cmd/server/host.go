@@ -244,7 +244,9 @@ func flowSchemasResource() schema.GroupVersionResource {
 }
 
 // trimToHost turns off what watches APIs that the host does not serve. Older hosts serve fewer of them.
-func trimToHost(ctx context.Context, host discovery.ServerResourcesInterfaceWithContext, options *genericoptions.RecommendedOptions) error {
+func trimToHost(
+	ctx context.Context, host discovery.ServerResourcesInterfaceWithContext, options *genericoptions.RecommendedOptions,
+) error {
 	for _, api := range watchedAPIs() {
 		served, err := serves(ctx, host, api.resource)
 		if err != nil {
@@ -262,14 +264,16 @@ func trimToHost(ctx context.Context, host discovery.ServerResourcesInterfaceWith
 			return fmt.Errorf("--enable-admission-plugins has %s, which needs %s, which the cluster does not serve", api.plugin, api.resource)
 		default:
 			options.Admission.DisablePlugins = append(options.Admission.DisablePlugins, api.plugin)
-			logger.Info("Serving without an admission plugin, since the cluster does not have what it needs", "plugin", api.plugin)
+			logger.Info("Serving without an admission plugin, since the cluster lacks what it needs", "plugin", api.plugin)
 		}
 	}
 	return nil
 }
 
 // serves reports whether the host serves a resource.
-func serves(ctx context.Context, host discovery.ServerResourcesInterfaceWithContext, resource schema.GroupVersionResource) (bool, error) {
+func serves(
+	ctx context.Context, host discovery.ServerResourcesInterfaceWithContext, resource schema.GroupVersionResource,
+) (bool, error) {
 	list, err := host.ServerResourcesForGroupVersionWithContext(ctx, resource.GroupVersion().String())
 	if apierrors.IsNotFound(err) {
 		return false, nil
