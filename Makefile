@@ -196,6 +196,13 @@ bench-previews: host-binaries bench-server ## Measure reviews of 1,000 parents, 
 	METACONTROLLER_APISERVER="$(CURDIR)/bin/bench/metacontroller-apiserver" \
 	go test -run '^$$' -bench '^BenchmarkManyParents$$' -benchtime 1x -timeout 30m ./test/integration/previews
 
+.PHONY: bench-hostile-hook
+bench-hostile-hook: host-binaries build ## Have a hook do all that is expensive to the server for a minute, beside another tenant's.
+	KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)" \
+	METACONTROLLER_APISERVER="$(CURDIR)/bin/metacontroller-apiserver" \
+	KUBECTL_METACONTROLLER="$(CURDIR)/bin/kubectl-metacontroller" \
+	go test -count=1 -v -run '^TestAHostileHook' ./test/integration/load -hostile-for=1m
+
 .PHONY: manifests
 manifests: host-binaries ## Render artifacts/deploy/metacontroller.yaml from the folders beside it.
 	@mkdir -p bin
