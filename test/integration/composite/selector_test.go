@@ -71,6 +71,17 @@ func TestQ50AdoptedChildThatNoAnswerHasNamedIsKept(t *testing.T) {
 	underBothEngines(t, testAdoptedChildThatNoAnswerHasNamedIsKept)
 }
 
+// isSyncedAt accepts a parent whose status is of a generation.
+func isSyncedAt(generation int64) func(*unstructured.Unstructured) error {
+	return func(parent *unstructured.Unstructured) error {
+		seen, _, _ := unstructured.NestedInt64(parent.Object, "status", "observedGeneration")
+		if seen != generation {
+			return fmt.Errorf("the parent should be synced at generation %d, but is at %d", generation, seen)
+		}
+		return nil
+	}
+}
+
 func testAdoptedChildThatNoAnswerHasNamedIsKept(t *testing.T, engine change) {
 	t.Parallel()
 	onDelete := func(spec *v1alpha1.CompositeControllerSpec) {
@@ -88,18 +99,12 @@ func testAdoptedChildThatNoAnswerHasNamedIsKept(t *testing.T, engine change) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.CreateParent("a", selectorSpec("unnamed"))
+	parent := f.CreateParent("a", selectorSpec("unnamed"))
 	env.WaitForEvent(t, f.Namespace, "a", "Adopted", "Adopted ConfigMap "+f.Namespace+"/a: ")
 	env.WaitForEvent(t, f.Namespace, "a", "ChildKept", "ConfigMap "+f.Namespace+"/a: the parent controls it")
 
 	f.PatchParent("a", object{"spec": object{"value": "named"}})
-	f.WaitForParent("a", func(parent *unstructured.Unstructured) error {
-		seen, _, _ := unstructured.NestedInt64(parent.Object, "status", "observedGeneration")
-		if seen != parent.GetGeneration() {
-			return fmt.Errorf("the parent should be synced at generation %d, but is at %d", parent.GetGeneration(), seen)
-		}
-		return nil
-	})
+	f.WaitForParent("a", isSyncedAt(parent.GetGeneration()+1))
 	f.WaitForConfigMap("a", func(child *corev1.ConfigMap) error {
 		if child.UID != orphan.UID {
 			t.Fatal("the orphan was replaced")
