@@ -22,7 +22,7 @@ import (
 )
 
 // leastAttempts is the least number of commands in the transcripts.
-const leastAttempts = 150
+const leastAttempts = 157
 
 // secretOfTheBank is in all objects of the team bank.
 const secretOfTheBank = "only-the-bank-knows-this"
