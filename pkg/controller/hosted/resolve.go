@@ -39,7 +39,7 @@ func NewSpec(kind Kind, object ControllerObject, hooks *Hooks, endpoints []v1alp
 	if hooks == nil {
 		return nil, errors.New("no hooks defined")
 	}
-	sent, err := controllerJSON(kind, object)
+	sent, err := ControllerJSON(kind, object)
 	if err != nil {
 		return nil, fmt.Errorf("encode %s %s: %w", kind.Name, object.GetName(), err)
 	}
@@ -50,9 +50,9 @@ func NewSpec(kind Kind, object ControllerObject, hooks *Hooks, endpoints []v1alp
 	return spec, spec.ResolveHooks(*hooks)
 }
 
-// controllerJSON returns the JSON of a controller object as it is sent to hooks: with its kind, and
+// ControllerJSON returns the JSON of a controller object as it is sent to hooks: with its kind, and
 // with an empty status, because the status changes all the time.
-func controllerJSON(kind Kind, sent ControllerObject) ([]byte, error) {
+func ControllerJSON(kind Kind, sent ControllerObject) ([]byte, error) {
 	sent.GetObjectKind().SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind(kind.Name))
 	sent.SetManagedFields(nil)
 	raw, err := json.Marshal(sent)
@@ -81,12 +81,32 @@ func withWebhook(hook *v1alpha1.Hook) *v1alpha1.Hook {
 	return hook
 }
 
+// MissingChildError is the error of a spec whose parent types the host has, and a child type it has not.
+type MissingChildError struct {
+	Rule v1alpha1.ResourceRule
+	err  error
+}
+
+func (e *MissingChildError) Error() string { return e.err.Error() }
+
+func (e *MissingChildError) Unwrap() error { return e.err }
+
+// LacksChild reports whether an error is a *MissingChildError.
+func LacksChild(err error) bool {
+	_, ok := errors.AsType[*MissingChildError](err)
+	return ok
+}
+
 // ResolveChild adds a child type with the strategy for its children, and returns the type. The
-// error is a *discovery.UnknownTypeError if the host does not have the type.
+// error is a *MissingChildError if the host does not have the type.
 func (s *Spec) ResolveChild(ctx context.Context, discovery *discovery.Discovery, rule v1alpha1.ResourceRule, strategy plan.Strategy) (object.Type, error) {
 	child, err := discovery.Resolve(ctx, rule.APIVersion, rule.Resource)
 	if err != nil {
-		return object.Type{}, fmt.Errorf("child type: %w", err)
+		err = fmt.Errorf("child type: %w", err)
+		if isUnknown(err) {
+			err = &MissingChildError{rule, err}
+		}
+		return object.Type{}, err
 	}
 	if !slices.Contains(s.Children, child) {
 		s.Children = append(s.Children, child)

@@ -6,7 +6,6 @@ package hosted
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -42,7 +41,7 @@ func (s *Spec) ResolveResyncOn(ctx context.Context, of *discovery.Discovery, obj
 		field := fmt.Sprintf("spec.resyncOn[%d]", i)
 		resource, err := of.Resolve(ctx, one.APIVersion, one.Resource)
 		name := types.NamespacedName{Namespace: one.Namespace, Name: one.Name}
-		if _, isMissing := errors.AsType[*discovery.UnknownTypeError](err); isMissing {
+		if isUnknown(err) {
 			group, _ := schema.ParseGroupVersion(one.APIVersion) // it was parsed to resolve it
 			s.ResyncOn = append(s.ResyncOn, WatchedObject{Name: name, Field: field, Missing: group, why: err})
 			continue

@@ -61,6 +61,8 @@ type Spec struct {
 	Resync time.Duration
 	// ResyncOn are the objects whose changes have all parents synced.
 	ResyncOn []WatchedObject
+	// Lacks is why only parents that are being deleted are synced: the host lacks a child type. It is nil if all are.
+	Lacks error
 	// Related are the types that the customize hook may ask for, if the controller acts as a service
 	// account or is limited to namespaces. None is any.
 	Related []object.Type

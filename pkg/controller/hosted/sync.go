@@ -144,6 +144,9 @@ func (c *Controller) syncParent(ctx context.Context, parent object.Key, state *p
 	}
 	defer func() { state.bytes = room.Leave() }()
 	started := time.Now()
+	if c.spec.Lacks != nil && c.stays(parent) {
+		return syncResult{err: c.spec.Lacks}
+	}
 	snapshot, webhook, err := c.observe(ctx, state, parent)
 	switch {
 	case err != nil:
@@ -162,6 +165,12 @@ func (c *Controller) syncParent(ctx context.Context, parent object.Key, state *p
 	result = c.planAndAct(ctx, started, state, snapshot, responses)
 	result.leaving = longestLeaving(snapshot)
 	return result
+}
+
+// stays reports whether a parent is there and is not being deleted.
+func (c *Controller) stays(parent object.Key) bool {
+	of := c.observer.Get(parent)
+	return of != nil && of.DeletionTimestamp == nil && c.observer.Handles(of)
 }
 
 // recoverInto makes a panic an error.

@@ -63,7 +63,7 @@ func (r *Reconciler) reconcile(ctx context.Context, name string) (done bool, err
 	if err != nil {
 		return resultOf(ctx, name, err)
 	}
-	if state.runs(object, spec) {
+	if state.runs(object, spec) && !state.lacksChild {
 		r.keepRunning(ctx, state, object, spec)
 	} else if started, err := r.replace(ctx, state, object, spec); err != nil {
 		return r.cannotRun(ctx, state, object, err), err
@@ -153,13 +153,17 @@ func (r *Reconciler) cannotRun(ctx context.Context, state *controllerState, obje
 		return false // the process ends, so the error says nothing about the spec
 	}
 	if running := state.getRunning(); running != nil {
-		if _, err := r.api.resolve(ctx, r.Discovery, running.object); lacksTypes(err) {
+		_, err := r.api.resolve(ctx, r.Discovery, running.object)
+		if state.lacksChild = hosted.LacksChild(err); lacksTypes(err) && !state.lacksChild {
 			r.stop(ctx, state)
 		}
 	}
+	r.runWithoutChild(ctx, state, object, err)
 	err = r.Discovery.WithSuggestion(ctx, err)
 	problem := problemOf(err)
-	problem.RunningGeneration = state.getRunning().generation()
+	if running := state.getRunning().generation(); running != object.GetGeneration() {
+		problem.RunningGeneration = running
+	}
 	if state.setProblem(object, problem) {
 		klog.FromContext(ctx).Error(err, "Failed to create controller", "controller", state.name)
 		if missing, ok := errors.AsType[*composite.NoStatusSubresourceError](err); ok {

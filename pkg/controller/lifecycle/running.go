@@ -70,6 +70,7 @@ func (r *Reconciler) replace(ctx context.Context, state *controllerState, object
 		next.controller.ReportLetGo(ctx, running.controller, object.GetName())
 	}
 	r.stop(ctx, state)
+	state.lacksChild = false
 	r.start(ctx, state, object, next.spec, next.controller)
 	return true, nil
 }

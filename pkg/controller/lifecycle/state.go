@@ -36,6 +36,8 @@ type controllerState struct {
 	required *permissions.Requirement
 	// asking is true while the cluster is asked about what is required.
 	asking atomic.Bool
+	// lacksChild is true if the host lacked a child type of the controller that runs.
+	lacksChild bool
 	// leftovers is the result of removeLeftFinalizers.
 	leftovers leftovers
 	// drainErr is why finalizers are still on parents that should have lost them; nil if nothing
