@@ -47,7 +47,7 @@ func newRolloutStatus(c *cluster, streams genericiooptions.IOStreams) *cobra.Com
 		Long: `Show how far a rolling update is, and wait until it is done.
 
 Each version of the parent that children are still at is a ControllerRevision. The update is done when all children are at the
-present version, and the parent is synced. With -o, the ControllerRevisions are printed: when the update is done, or at once with
+present version and healthy, and the parent is synced. With -o, the ControllerRevisions are printed: when the update is done, or at once with
 --watch=false.`,
 		Example: `  # Wait until all children of a CatSet have the new template.
   kubectl metacontroller rollout status catset/web
@@ -164,13 +164,15 @@ func (r *rolloutStatus) look(ctx context.Context, of *lookup.Parent) (*progressO
 			state += ": " + row.Status.Message
 		}
 	}
-	behind := 0
+	behind, earlier := 0, 0
 	for i := range revisions {
 		if !isCurrent(&revisions[i]) {
+			earlier++
 			behind += childrenAt(&revisions[i])
 		}
 	}
-	seen := &progressOfRollout{parent: parent, done: behind == 0 && synced, revisions: revisions}
+	// An earlier revision without children is kept until those at the present one are healthy.
+	seen := &progressOfRollout{parent: parent, done: earlier == 0 && synced, revisions: revisions}
 	switch {
 	case seen.done && len(revisions) == 0:
 		seen.text = "has no rolling update: no ControllerRevision belongs to it"
@@ -240,12 +242,12 @@ func newRolloutUndo(c *cluster, streams genericiooptions.IOStreams) *cobra.Comma
 	u := &rolloutUndo{rollout: rollout{cluster: c, output: newOutput(streams)}}
 	command := &cobra.Command{
 		Use:   "undo PARENT",
-		Short: "Give a parent the version back that children are still at",
-		Long: `Give a parent the version back that children are still at.
+		Short: "Give a parent the version back that it had before a rolling update",
+		Long: `Give a parent the version back that it had before a rolling update.
 
 The fields of the parent that rolling updates are about become what they were in an earlier version. The
-children that have moved go back one by one. Earlier versions are kept as long as children are at them: to
-take back an update that is done, apply the earlier parent, for instance from a repository. If the parent is
+children that have moved go back one by one. Earlier versions are kept until the update is done: to
+take back one that is done, apply the earlier parent, for instance from a repository. If the parent is
 applied from a repository, change it there, too.`,
 		Example: `  # Go back to the version before.
   kubectl metacontroller rollout undo catset/web
@@ -315,7 +317,7 @@ func (u *rolloutUndo) choose(all []v1alpha1.ControllerRevision) (*v1alpha1.Contr
 		if u.toRevision != "" {
 			return revision.Name == u.toRevision
 		}
-		return !isCurrent(&revision) && childrenAt(&revision) > 0
+		return !isCurrent(&revision)
 	})
 	switch {
 	case at >= 0:
@@ -323,7 +325,8 @@ func (u *rolloutUndo) choose(all []v1alpha1.ControllerRevision) (*v1alpha1.Contr
 	case u.toRevision != "":
 		return nil, fmt.Errorf("the parent has no ControllerRevision %q", u.toRevision)
 	}
-	return nil, errors.New("no children are at an earlier version of it: there is nothing to go back to")
+	return nil, errors.New("there is no earlier version of it to go back to: the last rolling update is done; " +
+		"to take it back, apply the earlier parent")
 }
 
 // backTo returns the JSON merge patch that gives a parent what a revision records.

@@ -58,11 +58,11 @@ func (c *Controller) reportRollout(state *parentState, parent *object.Object, de
 		events.waitsFor, events.waitingSince = updated.Message, now
 	}
 	if waited := now.Sub(events.waitingSince); waited < rolloutWaitThreshold {
-		return rolloutWaitThreshold - waited, nil
+		return sooner(rolloutWaitThreshold-waited, decision.Recheck), nil
 	}
 	warning := pipeline.Warning{Reason: pipeline.RolloutWaiting, About: updated.Message, Message: "The rollout waits: " + cmp.Or(decision.Advice, updated.Message)}
 	warning.EachTime = events.waitEvents.markIfDue(updated.Message, now)
-	return pipeline.EventRepeatInterval, []pipeline.Warning{warning}
+	return sooner(pipeline.EventRepeatInterval, decision.Recheck), []pipeline.Warning{warning}
 }
 
 // conditionStatus returns the status of a condition of an object; empty if it has no such

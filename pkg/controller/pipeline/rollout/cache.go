@@ -26,6 +26,8 @@ type RevisionCache struct {
 	// status is the last status of the condition of the parent, which it has had since then.
 	status metav1.ConditionStatus
 	since  metav1.Time
+	// completions are what was found of the children, while a rollout is in progress.
+	completions map[types.UID]completion
 	// conditionWarnings are about the condition in parents with that schema.
 	conditionWarnings struct {
 		schema   *openapi.Type

@@ -6,6 +6,7 @@ package rollout
 import (
 	"cmp"
 	"iter"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,6 +24,14 @@ type children struct {
 	// ofKind counts the children of each kind.
 	ofKind   map[schema.GroupKind]int
 	upToDate UpToDate
+	now      time.Time
+	// completions are what was found of children in motion, and observedKinds the kinds of which a controller
+	// has observed a child.
+	completions   map[types.UID]completion
+	observedKinds map[schema.GroupKind]bool
+	// recheck is the time after which a child that no controller has observed may count as completed; zero
+	// if there is none.
+	recheck time.Duration
 }
 
 // child is a child of a rolling kind.
@@ -46,8 +55,8 @@ type child struct {
 
 // children reads the answers. If an answer lists a child twice, the last entry counts, in the
 // position of the first.
-func (r *Rollout) children(responses []*pipeline.Response, upToDate UpToDate) *children {
-	c := &children{Rollout: r, ofKind: map[schema.GroupKind]int{}, upToDate: upToDate}
+func (r *Rollout) children(responses []*pipeline.Response, upToDate UpToDate, now time.Time) *children {
+	c := &children{Rollout: r, ofKind: map[schema.GroupKind]int{}, upToDate: upToDate, now: now}
 	observed := r.observedChildren()
 	byKey := map[object.Key]*child{}
 	for i, response := range responses {
@@ -138,6 +147,9 @@ func keysOf(children []*child) []object.Key {
 
 // isBeforePartition reports whether the partition of its kind keeps the child at its revision.
 func (c *child) isBeforePartition() bool { return c.index < c.kind.Partition }
+
+// isBehind reports whether the child is at an earlier revision than the latest.
+func (c *child) isBehind() bool { return c.at != 0 }
 
 // isInMotion reports whether the child was in motion when the sync began.
 func (c *child) isInMotion() bool { return c.motion != "" }

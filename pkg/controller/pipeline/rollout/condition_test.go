@@ -132,6 +132,8 @@ func TestTheTimeOfAConditionThatIsNotStoredStays(t *testing.T) {
 	}
 	w.stored = nil
 	w.remembers("v2: Pod a") // now it is at the latest revision
+	w.snapshot.Children[0].Claimed = nil
+	w.has("Pod a v2")
 	if third := decideAt(latest); !third.Time.Equal(latest) {
 		t.Errorf("after a change of the status the time is %s", third)
 	}

@@ -35,6 +35,9 @@ type Decision struct {
 	Moved, Behind []object.Key
 	// Waits is true if children in motion keep others from moving.
 	Waits bool
+	// Recheck is the time after which a child may count as healthy although nothing changes; zero if there is
+	// none.
+	Recheck time.Duration
 	// Advice says more than the message of Updated: it names the field of the controller's spec that makes
 	// the rollout wait, and what is probably wrong with it; empty if it waits for something else.
 	Advice string
@@ -47,7 +50,7 @@ func (r *Rollout) Decide(responses []*pipeline.Response, upToDate UpToDate, now 
 	if len(responses) != len(r.Revisions) {
 		return nil, fmt.Errorf("there are %d answers about %d revisions of %s", len(responses), len(r.Revisions), r.snapshot.Parent)
 	}
-	c := r.children(responses, upToDate)
+	c := r.children(responses, upToDate, now)
 	if err := c.assign(); err != nil {
 		return nil, err
 	}
@@ -55,7 +58,10 @@ func (r *Rollout) Decide(responses []*pipeline.Response, upToDate UpToDate, now 
 	if err != nil {
 		return nil, err
 	}
-	d := &Decision{Moved: keysOf(moved), Behind: slices.Collect(c.keysBehind()), Writes: r.writes(c), Response: c.compose(responses), Updated: condition, Waits: waitsFor != nil, Advice: waitsFor.advice()}
+	d := &Decision{
+		Moved: keysOf(moved), Behind: slices.Collect(c.keysBehind()), Writes: r.writes(c, condition), Response: c.compose(responses),
+		Updated: condition, Waits: waitsFor != nil, Recheck: c.recheck, Advice: waitsFor.advice(),
+	}
 	d.Updated.LastTransitionTime = r.lastTransition(condition, now)
 	d.Response.Status, err = r.withCondition(d.Response.Status, d.Updated)
 	if d.Response.Status != nil {
@@ -125,7 +131,8 @@ func (c *children) advance() (condition metav1.Condition, moved []*child, waitsF
 	}
 	switch {
 	case len(behind) == 0 && len(heldBack) == 0:
-		return updated(onLatestRevision, "latest ControllerRevision: "+c.Revisions[0].Name), nil, nil, nil
+		condition, waitsFor, err = c.finish()
+		return condition, nil, waitsFor, err
 	case len(behind) == 0:
 		return updated(rolloutWaiting, fmt.Sprintf("partition %d holds back %s", heldBack[0].kind.Partition, c.list(heldBack))), nil, nil, nil
 	}
@@ -143,6 +150,36 @@ func (c *children) advance() (condition metav1.Condition, moved []*child, waitsF
 	}
 	waitsFor = motion.waitsFor()
 	return updated(rolloutWaiting, waitsFor.motion), nil, waitsFor, nil
+}
+
+// finish returns the condition when all children are at the latest revision. A rollout is over when they are
+// healthy, too. Until then it also returns the child that it waits for. What becomes of the children later
+// does not bear on the condition.
+func (c *children) finish() (metav1.Condition, *child, error) {
+	over := updated(onLatestRevision, "latest ControllerRevision: "+c.Revisions[0].Name)
+	if !c.inProgress() {
+		c.cache.completions = nil
+		return over, nil, nil
+	}
+	motion, err := c.countMotion()
+	if err != nil {
+		return metav1.Condition{}, nil, err
+	}
+	waitsFor := motion.waitsFor()
+	if waitsFor == nil {
+		c.cache.completions = nil
+		return over, nil, nil
+	}
+	return updated(rolloutWaiting, waitsFor.motion), waitsFor, nil
+}
+
+// inProgress reports whether a rollout of the parent was in progress when it was last synced.
+func (c *children) inProgress() bool {
+	if status := c.cache.status; status != "" {
+		return status == metav1.ConditionFalse
+	}
+	before := findCondition(c.snapshot.Parent.Lookup("status", "conditions"), ConditionType)
+	return textOf(before, "status") == string(metav1.ConditionFalse)
 }
 
 // compose makes one answer from the answers about all revisions. It is the answer about the

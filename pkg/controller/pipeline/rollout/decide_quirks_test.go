@@ -103,6 +103,6 @@ func TestQ4NamesOfChildrenThatAreGoneAreDroppedFromTheLatestRevision(t *testing.
 		version: "v2", lists: "Pod a, Pod b", has: "Pod a v2, Pod b v1", remembers: "v1: Pod b; v2: Pod a, Pod c, Pod d",
 		condition:  "False RolloutProgressing: updating Pod b",
 		wants:      "Pod a v2, Pod b v2",
-		remembered: "v2: Pod a, Pod b",
+		remembered: "v1:; v2: Pod a, Pod b",
 	}.check(t)
 }

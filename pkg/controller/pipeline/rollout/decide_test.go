@@ -67,7 +67,7 @@ func TestDecide(t *testing.T) {
 			version: "v2", lists: "Pod a, Pod b", has: "Pod a v2 lagging, Pod b v1", remembers: "v1: Pod b; v2: Pod a",
 			condition:  "False RolloutProgressing: updating Pod b",
 			wants:      "Pod a v2, Pod b v2",
-			remembered: "v2: Pod a, Pod b",
+			remembered: "v1:; v2: Pod a, Pod b",
 		},
 		"the moved child is healthy but somebody deletes it": {
 			version: "v2", lists: "Pod a, Pod b", has: "Pod a v2 deleting, Pod b v1", remembers: "v1: Pod b; v2: Pod a",
@@ -81,13 +81,13 @@ func TestDecide(t *testing.T) {
 			wants:      "Pod a v2, Pod b v2, Pod c v1",
 			remembered: "v1: Pod c; v2: Pod a, Pod b",
 		},
-		"the last one moves: the older revision goes": {
+		"the last one moves: the older revision stays until it is healthy": {
 			version: "v2", lists: "Pod a, Pod b", has: "Pod a v2, Pod b v1", remembers: "v1: Pod b; v2: Pod a",
 			condition:  "False RolloutProgressing: updating Pod b",
 			wants:      "Pod a v2, Pod b v2",
-			remembered: "v2: Pod a, Pod b",
+			remembered: "v1:; v2: Pod a, Pod b",
 		},
-		"all have moved, whether they are healthy yet or not": {
+		"all have moved, and none was moving: whether they are healthy does not matter": {
 			version: "v2", lists: "Pod a, Pod b", has: "Pod a v2, Pod b v2 unready", remembers: "v2: Pod a, Pod b",
 			condition:  "True OnLatestRevision: latest ControllerRevision: " + nameOfV("v2"),
 			wants:      "Pod a v2, Pod b v2",
@@ -115,7 +115,7 @@ func TestDecide(t *testing.T) {
 			version: "v2", lists: "Pod a, Pod b", has: "Pod a v2, Pod b v1, Pod c v1", remembers: "v1: Pod b, Pod c; v2: Pod a",
 			condition:  "False RolloutProgressing: updating Pod b",
 			wants:      "Pod a v2, Pod b v2",
-			remembered: "v2: Pod a, Pod b",
+			remembered: "v1:; v2: Pod a, Pod b",
 		},
 		"of two claims on a child the latest revision's counts": {
 			version: "v2", lists: "Pod a, Pod b", has: "Pod a v2 unready, Pod b v1", remembers: "v1: Pod a, Pod b; v2: Pod a",

@@ -36,14 +36,26 @@ func (c *children) whyInMotion(child *child) (string, error) {
 			return "child " + name + " failed status check: " + why, nil
 		}
 	}
+	if why := c.whyNotCompleted(child); why != "" {
+		return "child " + name + " has not completed the change: " + why, nil
+	}
 	return "", nil
 }
 
 // isSpecObserved reports whether the status of an object is about its latest spec. It is true
 // if the status does not say.
 func isSpecObserved(observed *object.Object) bool {
-	generation, err := strconv.ParseInt(string(observed.Lookup("status", "observedGeneration")), 10, 64)
-	return err != nil || generation <= 0 || generation >= observed.Generation
+	generation := generationObserved(observed)
+	return generation <= 0 || generation >= observed.Generation
+}
+
+// generationObserved returns the generation that the status of an object is about; zero if it does not say.
+func generationObserved(of *object.Object) int64 {
+	generation, err := strconv.ParseInt(string(of.Lookup("status", "observedGeneration")), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return generation
 }
 
 // failure returns why an object does not pass a check. It is empty if the object passes.

@@ -32,6 +32,7 @@ func (c *children) countMotion() (*motion, error) {
 			m.older++
 		}
 	}
+	c.cache.completions = c.completions
 	return m, nil
 }
 

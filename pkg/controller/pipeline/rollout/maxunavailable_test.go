@@ -50,7 +50,7 @@ func TestMaxUnavailable(t *testing.T) {
 			remembers:  "v1: Pod a, Pod b, Pod c, Pod d, Pod e, Pod f, Pod g, Pod h, Pod i, Pod j, Pod k, Pod l",
 			condition:  "False RolloutProgressing: updating Pod a, Pod b, Pod c, Pod d, Pod e, Pod f, Pod g, Pod h, Pod i, Pod j and 2 more",
 			wants:      "Pod a v2, Pod b v2, Pod c v2, Pod d v2, Pod e v2, Pod f v2, Pod g v2, Pod h v2, Pod i v2, Pod j v2, Pod k v2, Pod l v2",
-			remembered: "v2: Pod a, Pod b, Pod c, Pod d, Pod e, Pod f, Pod g, Pod h, Pod i, Pod j, Pod k, Pod l",
+			remembered: "v1:; v2: Pod a, Pod b, Pod c, Pod d, Pod e, Pod f, Pod g, Pod h, Pod i, Pod j, Pod k, Pod l",
 		},
 		"nothing is rounded to one": {
 			kinds:   []Kind{atMost(intstr.FromString("0%"), recreated(pods))},

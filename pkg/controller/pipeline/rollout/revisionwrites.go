@@ -39,12 +39,14 @@ func permitted(snapshot *pipeline.Snapshot, writes []revisions.Write) []revision
 // writes returns the writes after which the stored revisions name the children that are at
 // them. The latest revision is written first, so that it names a child before another revision
 // no longer does. Revisions that no child is at are removed last, and so are duplicates that
-// record the same version.
-func (r *Rollout) writes(c *children) []revisions.Write {
+// record the same version. If the rollout is not over, and all children are at the latest revision, the one
+// before it stays, so that it is known what to go back to.
+func (r *Rollout) writes(c *children, condition metav1.Condition) []revisions.Write {
+	keepsOne := condition.Status != metav1.ConditionTrue && !slices.ContainsFunc(c.inOrder, (*child).isBehind)
 	var writes, removals []revisions.Write
 	for i, revision := range r.Revisions {
 		claims, spare := revisions.Children(r.snapshot.Parent, c.keysAt(i)), revision.stored
-		if i == 0 || len(claims) > 0 {
+		if i == 0 || len(claims) > 0 || i == 1 && keepsOne {
 			writes = append(writes, r.store(revision, claims)...)
 			spare = spare[min(1, len(spare)):]
 		}
