@@ -46,9 +46,9 @@ func newRolloutStatus(c *cluster, streams genericiooptions.IOStreams) *cobra.Com
 		Short: "Show how far a rolling update is, and wait until it is done",
 		Long: `Show how far a rolling update is, and wait until it is done.
 
-Each version of the parent that children are still at is a ControllerRevision. The update is done when all children are at the
-present version and healthy, and the parent is synced. With -o, the ControllerRevisions are printed: when the update is done, or at once with
---watch=false.`,
+Each version of the parent that children are still at is a ControllerRevision. The update is done when all children
+are at the present version and healthy, and the parent is synced. With -o, the ControllerRevisions are printed: when
+the update is done, or at once with --watch=false.`,
 		Example: `  # Wait until all children of a CatSet have the new template.
   kubectl metacontroller rollout status catset/web
 

@@ -158,6 +158,10 @@ func (c *Controller) syncParent(ctx context.Context, parent object.Key, state *p
 		return syncResult{}
 	}
 	snapshot.Trigger = triggerOf(cause)
+	if cause == syncqueue.Asked {
+		c.guard.Forgive(parent)
+		state.setLoopsEnd(time.Time{})
+	}
 	responses, err := c.callHooks(ctx, state, snapshot, webhook)
 	if err != nil {
 		return syncResult{err: err}
@@ -312,7 +316,9 @@ func (c *Controller) report(ctx context.Context, key object.Key, state *parentSt
 		return c.reportUnfinished(ctx, key, state, result.err, next)
 	}
 	over := state.slowedDown(time.Now())
-	result.resyncAfter = sooner(result.resyncAfter, over)
+	if over > 0 {
+		result.resyncAfter = sooner(result.resyncAfter, c.guard.RecheckAfter(over))
+	}
 	failure := cmp.Or(result.err, result.incomplete)
 	if failure == nil && over > 0 {
 		failure = c.slowedDownError(key)

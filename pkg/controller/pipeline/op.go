@@ -55,9 +55,9 @@ var ops = [...]struct {
 	op Op
 	traits
 }{
-	{Adopt, traits{writes: true}},
-	{Release, traits{writes: true}},
-	{Delete, traits{writes: true, deletes: true}},
+	{Adopt, traits{writes: true, formsWriteLoops: true}},
+	{Release, traits{writes: true, formsWriteLoops: true}},
+	{Delete, traits{writes: true, deletes: true, formsWriteLoops: true}},
 	{Recreate, traits{writes: true, deletes: true, formsWriteLoops: true}},
 	{Create, traits{writes: true, createsMissing: true, formsWriteLoops: true, yieldsDesired: true}},
 	{Update, traits{writes: true, formsWriteLoops: true, yieldsDesired: true}},

@@ -82,7 +82,8 @@ func TestWhatOpsAre(t *testing.T) {
 		"yields what is desired":  {Op.YieldsDesired, []Op{Create, Update, Apply, Keep}},
 		"may change nothing":      {Op.MayChangeNothing, []Op{Apply, Keep}},
 		"forms write loops": {Op.FormsWriteLoops, []Op{
-			Recreate, Create, Update, Apply, ToServerSideApply, ToDynamicApply, Status, Metadata, Finalizer,
+			Adopt, Release, Delete, Recreate, Create, Update, Apply, ToServerSideApply, ToDynamicApply,
+			Status, Metadata, Finalizer,
 		}},
 	}
 	for name, test := range tests {

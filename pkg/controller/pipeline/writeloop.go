@@ -20,6 +20,11 @@ type WriteLoop struct {
 	// it is the parent's status.
 	Object             object.Key
 	OfParent, OfStatus bool
+	// Op is what is done to the object, and Expires is true if it is created with a ttlSecondsAfterFinished.
+	Op      Op
+	Expires bool
+	// OfNames is true if children of the kind are created under ever new names, and those before deleted.
+	OfNames bool
 	// Path is the field in which the object differed last from what the hook wants. It is
 	// empty if the object was missing.
 	Path string

@@ -16,8 +16,10 @@ import (
 // writeLoopEvent returns the message of the event about the write loops of a parent.
 func writeLoopEvent(loops []pipeline.WriteLoop, now time.Time) string {
 	first := loops[0]
-	message := fmt.Sprintf("%s was written %d times in a row, each time because %s; the next write waits %s, further ones longer and longer",
-		subject(first), first.Writes, cause(first), max(first.Next.Sub(now).Round(100*time.Millisecond), 100*time.Millisecond))
+	wait := max(first.Next.Sub(now).Round(100*time.Millisecond), 100*time.Millisecond)
+	message := fmt.Sprintf("%s was %s %d times in a row, each time because %s; "+
+		"the next write waits %s, further ones longer and longer",
+		subject(first), done(first), first.Writes, cause(first), wait)
 	if more := len(loops) - 1; more > 0 {
 		message += fmt.Sprintf(" (%d more alike)", more)
 	}
@@ -49,7 +51,8 @@ func summary(loops []pipeline.WriteLoop, where func(pipeline.WriteLoop) string) 
 	})
 	var said []string
 	for _, loop := range loops[:min(len(loops), most)] {
-		said = append(said, fmt.Sprintf("%s is written again and again, each time because %s%s", subject(loop), cause(loop), where(loop)))
+		said = append(said, fmt.Sprintf("%s is %s again and again, each time because %s%s",
+			subject(loop), done(loop), cause(loop), where(loop)))
 	}
 	if more := len(loops) - most; more > 0 {
 		said = append(said, fmt.Sprintf("and %d more", more))
@@ -59,10 +62,28 @@ func summary(loops []pipeline.WriteLoop, where func(pipeline.WriteLoop) string) 
 
 // subject names what is written.
 func subject(loop pipeline.WriteLoop) string {
-	if loop.OfStatus {
+	switch {
+	case loop.OfStatus:
 		return "the status of " + loop.Object.String()
+	case loop.OfNames:
+		return "a " + loop.Object.Kind + " of another name, such as " + loop.Object.String() + ","
 	}
 	return loop.Object.String()
+}
+
+// done returns what is done to the object.
+func done(loop pipeline.WriteLoop) string {
+	switch {
+	case loop.OfNames:
+		return "created, and one before it deleted,"
+	case loop.Op == pipeline.Delete:
+		return "deleted"
+	case loop.Op == pipeline.Adopt:
+		return "adopted"
+	case loop.Op == pipeline.Release:
+		return "released"
+	}
+	return "written"
 }
 
 // cause returns why the object is written again and what would end that.
@@ -70,6 +91,16 @@ func cause(loop pipeline.WriteLoop) string {
 	const sameAnswer = "it must give the same answer to the same request, so leave out times and random values"
 	rivals := strings.Join(loop.Rivals, " and ")
 	switch {
+	case loop.OfNames:
+		return "the hook answers other names: " + sameAnswer
+	case loop.Expires && !loop.AnswerChanges:
+		return "it is gone: its ttlSecondsAfterFinished removes it when it has finished; answer it until it is done, " +
+			"and keep in the parent's status that it is, or leave out ttlSecondsAfterFinished"
+	case loop.Op == pipeline.Delete && !loop.AnswerChanges:
+		return "the hook does not list it, and another writer creates it again; have it listed, or give the other's " +
+			"objects labels that the parent's selector does not match"
+	case (loop.Op == pipeline.Adopt || loop.Op == pipeline.Release) && !loop.AnswerChanges:
+		return "another writer changes its owners or labels; have only one of them decide whose it is"
 	case loop.AnswerChanges && loop.Path == "":
 		return "the hook answers something else: " + sameAnswer
 	case loop.AnswerChanges:

@@ -52,6 +52,44 @@ func deletedBy(rival string) pipeline.WriteLoop {
 	return loop
 }
 
+func TestWhatIsDoneAgainAndAgain(t *testing.T) {
+	of := key("ConfigMap", "default", "c")
+	tests := map[string]struct {
+		loop pipeline.WriteLoop
+		want string
+	}{
+		"other names": {
+			pipeline.WriteLoop{Object: of, OfNames: true, AnswerChanges: true},
+			"a ConfigMap of another name, such as ConfigMap default/c, is created, and one before it deleted, " +
+				"again and again, each time because the hook answers other names: it must give the same answer to the same request, " +
+				"so leave out times and random values",
+		},
+		"deleted": {
+			pipeline.WriteLoop{Object: of, Op: pipeline.Delete},
+			"ConfigMap default/c is deleted again and again, each time because the hook does not list it, and another writer " +
+				"creates it again; have it listed, or give the other's objects labels that the parent's selector does not match",
+		},
+		"adopted": {
+			pipeline.WriteLoop{Object: of, Op: pipeline.Adopt},
+			"ConfigMap default/c is adopted again and again, each time because another writer changes its owners or labels; " +
+				"have only one of them decide whose it is",
+		},
+		"expired": {
+			pipeline.WriteLoop{Object: of, Op: pipeline.Create, Expires: true},
+			"ConfigMap default/c is written again and again, each time because it is gone: its ttlSecondsAfterFinished " +
+				"removes it when it has finished; answer it until it is done, and keep in the parent's status that it is, or leave out " +
+				"ttlSecondsAfterFinished",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := WriteLoopsOfParent([]pipeline.WriteLoop{test.loop}); got != test.want {
+				t.Errorf("it says\n%s, want\n%s", got, test.want)
+			}
+		})
+	}
+}
+
 func TestWhatAParentInAWriteLoopSays(t *testing.T) {
 	want := "ConfigMap default/c is written again and again, each time because it is gone: CompositeController comp deletes it; " +
 		"give the controllers labelSelectors (spec.parentResource.labelSelector) that do not overlap, or make one of them a DecoratorController"

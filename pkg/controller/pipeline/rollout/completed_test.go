@@ -16,10 +16,11 @@ import (
 // A Deployment is Available through its old Pods while none of the new version starts.
 func TestAChildHasToCompleteTheChange(t *testing.T) {
 	const (
-		conditions = `conditions: [{type: Available, status: "True"}, {type: Progressing, status: "True", reason: NewReplicaSetAvailable}]`
-		done       = `observedGeneration: 2, replicas: 1, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1, ` + conditions
-		denied     = `observedGeneration: 2, replicas: 1, readyReplicas: 1, availableReplicas: 1, ` + conditions
-		behind     = `observedGeneration: 1, replicas: 1, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1, ` + conditions
+		available = `replicas: 1, readyReplicas: 1, availableReplicas: 1, conditions: [
+			{type: Available, status: "True"}, {type: Progressing, status: "True", reason: NewReplicaSetAvailable}]`
+		done       = `observedGeneration: 2, updatedReplicas: 1, ` + available
+		denied     = `observedGeneration: 2, ` + available
+		behind     = `observedGeneration: 1, updatedReplicas: 1, ` + available
 		unobserved = "its controller has not observed it yet"
 	)
 	tests := map[string]struct {
@@ -30,19 +31,30 @@ func TestAChildHasToCompleteTheChange(t *testing.T) {
 		want    string
 		recheck time.Duration
 	}{
-		"a Deployment that is done":                 {kind: "apps/v1 Deployment", status: done},
-		"a Deployment without new Pods":             {kind: "apps/v1 Deployment", status: denied, want: "Updated: 0/1"},
-		"a Deployment whose status is of before":    {kind: "apps/v1 Deployment", status: behind, want: "Deployment generation is 2, but latest observed generation is 1"},
-		"a new one, and others have a controller":   {kind: "apps/v1 Deployment", age: time.Hour, sibling: done, want: unobserved},
-		"a new one, and nothing shows a controller": {kind: "apps/v1 Deployment", age: 3 * time.Second, want: "Replicas: 0/1", recheck: 7 * time.Second},
-		"one without controller":                    {kind: "apps/v1 Deployment", age: time.Minute},
-		"a StatefulSet that waits":                  {kind: "apps/v1 StatefulSet", status: "observedGeneration: 2, replicas: 1", want: "Ready: 0/1"},
-		"a StatefulSet without controller":          {kind: "apps/v1 StatefulSet", age: time.Minute, status: "replicas: 0"},
+		"a Deployment that is done":     {kind: "apps/v1 Deployment", status: done},
+		"a Deployment without new Pods": {kind: "apps/v1 Deployment", status: denied, want: "Updated: 0/1"},
+		"a Deployment whose status is of before": {
+			kind: "apps/v1 Deployment", status: behind,
+			want: "Deployment generation is 2, but latest observed generation is 1",
+		},
+		"a new one, and others have a controller": {
+			kind: "apps/v1 Deployment", age: time.Hour, sibling: done, want: unobserved,
+		},
+		"a new one, and nothing shows a controller": {
+			kind: "apps/v1 Deployment", age: 3 * time.Second, want: "Replicas: 0/1", recheck: 7 * time.Second,
+		},
+		"one without controller": {kind: "apps/v1 Deployment", age: time.Minute},
+		"a StatefulSet that waits": {
+			kind: "apps/v1 StatefulSet", status: "observedGeneration: 2, replicas: 1", want: "Ready: 0/1",
+		},
+		"a StatefulSet without controller": {kind: "apps/v1 StatefulSet", age: time.Minute, status: "replicas: 0"},
 		"a custom resource that is not ready": {
-			kind: "a.example/v1 Bucket", status: `conditions: [{type: Ready, status: "False", message: "no quota"}]`, want: "no quota",
+			kind: "a.example/v1 Bucket", want: "no quota",
+			status: `conditions: [{type: Ready, status: "False", message: "no quota"}]`,
 		},
 		"a custom resource that has stalled": {
-			kind: "a.example/v1 Bucket", status: `conditions: [{type: Stalled, status: "True", message: "no quota"}]`, want: "no quota",
+			kind: "a.example/v1 Bucket", want: "no quota",
+			status: `conditions: [{type: Stalled, status: "True", message: "no quota"}]`,
 		},
 		"a custom resource with a status":              {kind: "a.example/v1 Bucket", status: "size: 1"},
 		"a custom resource whose status is a surprise": {kind: "a.example/v1 Bucket", status: "observedGeneration: many"},
@@ -93,7 +105,8 @@ func TestARolloutIsOverWhenTheLastChildIsHealthy(t *testing.T) {
 			t.Errorf("revisions (-want +got):\n%s", diff)
 		}
 	}
-	const unready = `False RolloutWaiting: child Pod a failed status check: "Ready" condition status is "False" (want "True")`
+	const unready = `False RolloutWaiting: ` +
+		`child Pod a failed status check: "Ready" condition status is "False" (want "True")`
 	decides("Pod a v1", "False RolloutProgressing: updating Pod a", "v1:", "v2: Pod a")
 	decides("Pod a v2 unready", unready, "v1:", "v2: Pod a")
 	w.parent("v1", "Pod a") // it is undone

@@ -59,8 +59,8 @@ func (r *Rollout) Decide(responses []*pipeline.Response, upToDate UpToDate, now 
 		return nil, err
 	}
 	d := &Decision{
-		Moved: keysOf(moved), Behind: slices.Collect(c.keysBehind()), Writes: r.writes(c, condition), Response: c.compose(responses),
-		Updated: condition, Waits: waitsFor != nil, Recheck: c.recheck, Advice: waitsFor.advice(),
+		Moved: keysOf(moved), Behind: slices.Collect(c.keysBehind()),
+		Writes: r.writes(c, condition), Response: c.compose(responses), Updated: condition, Waits: waitsFor != nil, Recheck: c.recheck, Advice: waitsFor.advice(),
 	}
 	d.Updated.LastTransitionTime = r.lastTransition(condition, now)
 	d.Response.Status, err = r.withCondition(d.Response.Status, d.Updated)

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
@@ -26,8 +28,9 @@ type Guard struct {
 // a parent and a child, if a controller has parents and children of the same type.
 type target struct {
 	object.Key
-	// ofParent is the Op that writes the parent, empty for a child.
-	ofParent pipeline.Op
+	// as is the Op that writes the parent, or adopts, releases or deletes the child; empty for writes of
+	// its content. See also churnTarget.
+	as pipeline.Op
 }
 
 // New returns a guard that has seen no write.
@@ -35,8 +38,13 @@ func New() *Guard { return &Guard{histories: map[target]*history{}, looping: loo
 
 func targetOf(step *pipeline.Step) target {
 	at := target{Key: step.Key()}
-	if step.Op.OnParent() {
-		at.ofParent = step.Op
+	switch step.Op {
+	case pipeline.Adopt, pipeline.Release, pipeline.Delete:
+		at.as = step.Op
+	default:
+		if step.Op.OnParent() {
+			at.as = step.Op
+		}
 	}
 	return at
 }
@@ -59,7 +67,7 @@ func (g *Guard) Postpone(snapshot *pipeline.Snapshot, plan *pipeline.Plan, now t
 	steps := plan.Steps[:0]
 	for _, op := range parentOps {
 		if !slices.ContainsFunc(plan.Steps, func(step pipeline.Step) bool { return step.Op == op }) {
-			g.markUpToDate(target{Key: object.KeyOf(snapshot.Parent), ofParent: op})
+			g.markUpToDate(target{Key: object.KeyOf(snapshot.Parent), as: op})
 		}
 	}
 	for _, step := range plan.Steps {
@@ -74,19 +82,61 @@ func (g *Guard) Postpone(snapshot *pipeline.Snapshot, plan *pipeline.Plan, now t
 			steps = append(steps, step)
 			continue
 		}
-		if next.IsZero() || history.loop.until.Before(next) {
-			next = history.loop.until
-		}
+		next = earlier(next, history.loop.until)
 		if !step.Op.OnParent() {
-			step.Op, step.Body, step.Why = pipeline.Keep, nil, "it is written too often: "+step.Why
-			steps = append(steps, step)
+			steps = append(steps, postponed(step))
 		}
 	}
 	plan.Steps = steps
+	until, loops := g.postponeChurn(plan, &state, now)
+	next, report = earlier(next, until), append(report, loops...)
+	g.markAbsent(plan, &state, now)
 	if !next.IsZero() {
 		plan.Steps = slices.DeleteFunc(steps, func(step pipeline.Step) bool { return step.Op == pipeline.Finalizer })
 	}
 	return next, report
+}
+
+// postponed returns what becomes of a step of a child that it is too early for.
+func postponed(step pipeline.Step) pipeline.Step {
+	step.Op, step.Body, step.Why = pipeline.Keep, nil, "it is written too often: "+step.Why
+	return step
+}
+
+// earlier returns the earlier of two times; zero is no time.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// Forgive drops what is known of the loops of a parent, because a user wants it synced.
+func (g *Guard) Forgive(parent object.Key) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for at := range g.looping[parent] {
+		delete(g.histories, at)
+	}
+	delete(g.looping, parent)
+}
+
+// markAbsent notes of the loops of the parent which targets the plan does not have: the hook does not want
+// them any more.
+func (g *Guard) markAbsent(plan *pipeline.Plan, state *state, now time.Time) {
+	parent := object.KeyOf(state.snapshot.Parent)
+	if len(g.looping[parent]) == 0 {
+		return
+	}
+	wanted := sets.New[object.Key]()
+	for i := range plan.Steps {
+		wanted.Insert(plan.Steps[i].Key())
+	}
+	for at := range g.looping[parent] {
+		if history := g.histories[at]; history != nil && at.as == "" && !wanted.Has(at.Key) {
+			history.settle(absent, state.full(), now)
+		}
+	}
 }
 
 // Fork returns a guard that decides about the steps of a plan as this one does, and that leaves nothing in
@@ -101,10 +151,11 @@ func (g *Guard) Fork(snapshot *pipeline.Snapshot, plan *pipeline.Plan) *Guard {
 		}
 	}
 	for _, op := range parentOps {
-		copyOf(target{Key: object.KeyOf(snapshot.Parent), ofParent: op})
+		copyOf(target{Key: object.KeyOf(snapshot.Parent), as: op})
 	}
 	for i := range plan.Steps {
 		copyOf(targetOf(&plan.Steps[i]))
+		copyOf(churnTarget(snapshot.Parent, plan.Steps[i].Type.GroupKind()))
 	}
 	return fork
 }
@@ -161,18 +212,21 @@ func (g *Guard) Wrote(snapshot *pipeline.Snapshot, outcomes []pipeline.Outcome, 
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	state := state{snapshot: snapshot}
+	g.wroteChurn(outcomes, &state, now)
 	for i := range outcomes {
 		outcome := &outcomes[i]
 		if !changed(outcome) {
 			continue
 		}
 		at := targetOf(&outcome.Step)
-		if outcome.Op == pipeline.Delete {
-			if history := g.historyOf(snapshot, at); history != nil {
+		switch {
+		case outcome.Op == pipeline.Delete:
+			if history := g.historyOf(snapshot, target{Key: at.Key}); history != nil {
 				history.desired = 0 // the hook does not want the child at all
 			}
 			g.deletions.add(at.Key, now)
-			continue
+		case outcome.Creates():
+			delete(g.histories, target{Key: at.Key, as: pipeline.Delete}) // the hook wants it
 		}
 		of := g.historyOf(snapshot, at)
 		if of == nil {

@@ -167,8 +167,24 @@ func TestWhatIsNotSlowedDown(t *testing.T) {
 				w.uid++
 			}
 		},
-		"deletions": func(w *world) {
-			w.fight(time.Millisecond, 10*time.Second, constantly(step(pipeline.Delete, "c", 0)))
+		"a child that is replaced by one of another name again and again, but slowly": func(w *world) {
+			for i := range 100 {
+				w.sync(step(pipeline.Delete, fmt.Sprint("run-", i), 0), step(pipeline.Create, fmt.Sprint("run-", i+1), 1))
+				w.now += 2 * time.Second
+			}
+		},
+		"children that are created one after the other": func(w *world) {
+			for i := range 100 {
+				w.sync(step(pipeline.Create, fmt.Sprint("c-", i), 1))
+				w.now += time.Millisecond
+			}
+		},
+		"children that are created or deleted when the parent changes": func(w *world) {
+			for i := range 100 {
+				w.sync(step(pipeline.Delete, fmt.Sprint("c-", i), 0), step(pipeline.Create, fmt.Sprint("c-", i+1), 1))
+				w.now += time.Millisecond
+				w.parent++
+			}
 		},
 		"many children": func(w *world) {
 			var steps []pipeline.Step
@@ -282,8 +298,8 @@ func TestWhatChangesNothingIsNotCounted(t *testing.T) {
 	failed := pipeline.Outcome{Step: step(pipeline.Update, "c", 1), Err: fmt.Errorf("no")}
 	overtaken := pipeline.Outcome{Step: step(pipeline.Recreate, "c", 1), Conflict: true}
 	taken := pipeline.Outcome{Step: step(pipeline.Create, "c", 1), NameConflict: true}
-	adopted := pipeline.Outcome{Step: step(pipeline.Adopt, "c", 1), Result: observed("c", "2", 0)}
-	w.guard.Wrote(w.snapshot(), []pipeline.Outcome{same, failed, overtaken, taken, adopted}, start)
+	kept := pipeline.Outcome{Step: step(pipeline.Keep, "c", 1), Result: observed("c", "2", 0)}
+	w.guard.Wrote(w.snapshot(), []pipeline.Outcome{same, failed, overtaken, taken, kept}, start)
 	if len(w.guard.histories) != 0 {
 		t.Errorf("there are histories: %v", w.guard.histories)
 	}

@@ -23,7 +23,19 @@ const (
 	// soon after the last write. A longer pause takes one off the count.
 	maxChanging = 20
 	soon        = 500 * time.Millisecond
+	// A child that vanishes may do so after minutes: when something cleans up, or when it expires. An
+	// expiring one is told of after maxExpired creations.
+	vanishing  = 10 * time.Minute
+	expiring   = 24 * time.Hour
+	maxExpired = 2
 )
+
+// settling is for how long the hook has to want the same, once it wants something else than what was
+// written again and again.
+const settling = time.Second
+
+// absent stands for what the hook wants of a child that it does not list.
+const absent = ^uint64(0)
 
 // The next write of a loop is firstDelay after the last one. The delay doubles with each write
 // up to maxDelay.
@@ -50,6 +62,19 @@ type history struct {
 	undone, changing int
 	// loop is the loop that the target is in, nil if it is in none. Few targets ever are.
 	loop *loop
+	// isChurn is true of the creation of children under ever new names. Then deleted is true if one was
+	// deleted since the last creation.
+	isChurn, deleted bool
+	// asked is what the hook wanted of the target when that was last looked at since the last write, and
+	// askedState what it was shown then. turned is true if it wanted something else although it was shown
+	// the same: either its answers are random, or the hook was changed.
+	asked, askedState uint64
+	askedAt           time.Time
+	turned            bool
+	// pause is how long the target of the last creation was there.
+	pause time.Duration
+	// keep is how long the history is kept.
+	keep time.Duration
 }
 
 // loop is a write loop that is slowed down, by this guard or by the other side.
@@ -59,6 +84,8 @@ type loop struct {
 	until, reported time.Time
 	// rivals are the other controllers that were found to take part.
 	rivals []string
+	// settled is true if the hook does not want any more what was written again and again.
+	settled bool
 }
 
 // isOfFormer reports whether the target was last written for a former parent of the same name.
@@ -81,6 +108,7 @@ func (h *history) clone() *history {
 // can be in a loop too: if two sides undo each other's writes, the side that was slowed down
 // first sets the pace, and the steps of the other side are never too early.
 func (h *history) attempt(step *pipeline.Step, state *state, now time.Time) (early bool, report []pipeline.WriteLoop) {
+	isSettled := h.loop != nil && h.settle(step.Desired, state.full(), now)
 	if !step.Op.FormsWriteLoops() {
 		h.wantedSince = time.Time{}
 		return false, nil
@@ -92,21 +120,26 @@ func (h *history) attempt(step *pipeline.Step, state *state, now time.Time) (ear
 		return false, nil
 	}
 	undone, changing := h.counts(step, state)
-	excess := max(undone-maxUndone, changing-maxChanging)
-	if excess <= 0 || now.Sub(h.last) >= 2*delay(excess) {
+	excess := max(undone-mostUndone(step), changing-maxChanging)
+	vanishes := step.Creates() && !h.isChurn
+	if excess <= 0 || isSettled || !vanishes && now.Sub(h.last) >= 2*delay(excess) {
 		return false, nil
+	}
+	if vanishes {
+		h.pause = now.Sub(h.last)
 	}
 	until := h.last.Add(delay(excess))
 	early = until.After(now)
 	if h.loop == nil {
 		h.loop = &loop{}
 	}
-	h.loop.until = until
+	h.loop.until, h.loop.settled = until, false
 	h.loop.WriteLoop = pipeline.WriteLoop{
 		Parent: object.KeyOf(state.snapshot.Parent),
 		Object: step.Key(), OfParent: step.Op.OnParent(), OfStatus: step.Op == pipeline.Status,
+		Op: step.Op, Expires: vanishes && expires(step), OfNames: h.isChurn,
 		Path:          step.Path,
-		AnswerChanges: undone <= maxUndone,
+		AnswerChanges: undone <= mostUndone(step),
 		Writes:        max(undone, changing) - 1,
 		Next:          until,
 	}
@@ -128,7 +161,7 @@ func (h *history) attempt(step *pipeline.Step, state *state, now time.Time) (ear
 func (h *history) counts(step *pipeline.Step, state *state) (undone, changing int) {
 	undone, changing = 1, 1
 	pause := h.wantedSince.Sub(h.last)
-	if h.desired == step.Desired && pause < calm {
+	if h.desired == step.Desired && pause < window(step) && !h.isChurn {
 		undone += h.undone
 	}
 	switch {
@@ -151,12 +184,57 @@ func (h *history) completesRecreate(step *pipeline.Step) bool {
 func (h *history) wrote(step *pipeline.Step, state *state, now time.Time) {
 	if !h.completesRecreate(step) {
 		h.undone, h.changing = h.counts(step, state)
-		if h.undone <= maxUndone && h.changing <= maxChanging {
+		if h.undone <= mostUndone(step) && h.changing <= maxChanging {
 			h.loop = nil
 		}
 	}
+	h.askedAt, h.turned = time.Time{}, false
+	h.keep = calm
+	if step.Creates() {
+		h.keep = window(step)
+	}
 	h.last, h.op, h.desired, h.state, h.wantedSince = now, step.Op, step.Desired, state.hashFor(step), time.Time{}
 	h.path, h.parent, h.parentUID = step.Path, object.KeyOf(state.snapshot.Parent), state.snapshot.Parent.UID
+}
+
+// settle notes what the hook wants of the target of a loop, and reports whether the loop is over, because
+// that is something else than what was written again and again, and stays.
+func (h *history) settle(desired, full uint64, now time.Time) bool {
+	switch {
+	case h.askedAt.IsZero():
+		h.asked, h.askedState, h.askedAt = desired, full, now
+	case h.asked == desired:
+		other := h.turned || !h.loop.AnswerChanges && desired != h.desired
+		h.loop.settled = h.loop.settled || other && now.Sub(h.askedAt) >= settling
+	default:
+		h.turned = h.askedState == full
+		h.asked, h.askedState, h.askedAt = desired, full, now
+	}
+	return h.loop.settled
+}
+
+// window returns the longest pause after which the same write counts as undone.
+func window(step *pipeline.Step) time.Duration {
+	switch {
+	case !step.Creates():
+		return calm
+	case expires(step):
+		return expiring
+	}
+	return vanishing
+}
+
+// mostUndone returns how many times in a row the same may be written.
+func mostUndone(step *pipeline.Step) int {
+	if step.Creates() && expires(step) {
+		return maxExpired
+	}
+	return maxUndone
+}
+
+// expires reports whether the host deletes a new object when it has finished.
+func expires(step *pipeline.Step) bool {
+	return object.Lookup(object.Lookup(step.Body, "spec"), "ttlSecondsAfterFinished") != nil
 }
 
 // delay returns how long after the last write the next one is due, when there were that many
@@ -173,5 +251,16 @@ func (l *loop) isReportDue(now time.Time) bool {
 
 // isOver reports whether the target has not needed a write for long enough.
 func (h *history) isOver(now time.Time) bool {
-	return now.Sub(h.last) > calm && (h.loop == nil || now.Sub(h.loop.until) > calm)
+	if h.loop == nil {
+		return now.Sub(h.last) > max(h.keep, calm)
+	}
+	return now.After(h.end())
+}
+
+// end returns when the loop is over if nothing more is written.
+func (h *history) end() time.Time {
+	if h.loop.settled {
+		return h.last.Add(settling)
+	}
+	return latest(h.last, h.loop.until).Add(max(calm, 2*h.pause))
 }

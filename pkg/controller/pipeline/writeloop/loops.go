@@ -12,15 +12,18 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
+// maxHistories bounds how many histories of creations are kept for more than a minute.
+const maxHistories = 10_000
+
 // Loops returns the write loops that are slowed down, and drops the histories of objects that
 // are no longer written.
 func (g *Guard) Loops(now time.Time) []pipeline.WriteLoop {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	var loops []pipeline.WriteLoop
-	dropped := false
+	dropped, tooMany := false, len(g.histories) > maxHistories
 	for at, history := range g.histories {
-		if history.isOver(now) {
+		if history.isOver(now) || tooMany && history.loop == nil && now.Sub(history.last) > calm {
 			delete(g.histories, at)
 			dropped = true
 		} else if history.loop != nil {
@@ -49,13 +52,21 @@ func (g *Guard) LoopsOf(parent object.Key, now time.Time) (loops []pipeline.Writ
 	return loops
 }
 
+// RecheckAfter returns when the hook is asked again whether a loop of a parent is over that otherwise ends
+// after so long: within seconds, but later if that is far off or if many parents are in loops.
+func (g *Guard) RecheckAfter(over time.Duration) time.Duration {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return min(over, max(3*time.Second, over/20, time.Duration(len(g.looping))*500*time.Millisecond))
+}
+
 // LoopsEnd returns when all write loops of a parent will be over if nothing more is written; zero if
 // it is in none.
 func (g *Guard) LoopsEnd(parent object.Key) (end time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, history := range g.historiesOf(parent) {
-		end = latest(end, latest(history.last, history.loop.until).Add(calm))
+		end = latest(end, history.end())
 	}
 	return end
 }

@@ -39,7 +39,7 @@ func (r *Registry) Add(guard *Guard, name string) (remove func()) {
 // Rivals returns the names of the other controllers that take part in a loop of a guard: they
 // write the same part of the object again and again, or delete it. The names are sorted.
 func (r *Registry) Rivals(of *Guard, loop pipeline.WriteLoop) []string {
-	if r == nil || loop.AnswerChanges {
+	if r == nil || loop.AnswerChanges || loop.Op == pipeline.Delete {
 		return nil
 	}
 	r.mu.Lock()
@@ -79,14 +79,14 @@ func (g *Guard) setRivals(loop pipeline.WriteLoop, rivals []string) {
 // findLoop returns a loop of this guard, nil if it is over. The guard must be locked.
 func (g *Guard) findLoop(of pipeline.WriteLoop) *loop {
 	for _, as := range writtenAs {
-		if history := g.histories[target{Key: of.Object, ofParent: as}]; history != nil && history.loop != nil && history.loop.Path == of.Path {
+		if history := g.histories[target{Key: of.Object, as: as}]; history != nil && history.loop != nil && history.loop.Path == of.Path {
 			return history.loop
 		}
 	}
 	return nil
 }
 
-// writtenAs are the values of target.ofParent.
+// writtenAs are the values of target.as for writes of content.
 var writtenAs = append([]pipeline.Op{""}, parentOps...)
 
 // minRivalWrites is how many writes in a row make a controller a rival. It is less than maxUndone,
@@ -102,7 +102,7 @@ func (g *Guard) isRivalIn(loop pipeline.WriteLoop) bool {
 		return g.deletions[loop.Object].times >= minRivalWrites
 	}
 	for _, as := range writtenAs {
-		history := g.histories[target{Key: loop.Object, ofParent: as}]
+		history := g.histories[target{Key: loop.Object, as: as}]
 		if history != nil && max(history.undone, history.changing) >= minRivalWrites && part(history.path) == part(loop.Path) {
 			return true
 		}

@@ -39,6 +39,9 @@ func (s *state) hashFor(step *pipeline.Step) uint64 {
 	}
 }
 
+// full returns the hash of all that a hook is shown, but for the status of the parent.
+func (s *state) full() uint64 { return s.withOthers(s.snapshot.Parent.Hash) }
+
 // withOthers adds the hash of the objects other than the parent to that of the parent.
 func (s *state) withOthers(parent uint64) uint64 {
 	if !s.computed {
