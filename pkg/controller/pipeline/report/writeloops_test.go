@@ -61,7 +61,8 @@ func TestWhatIsDoneAgainAndAgain(t *testing.T) {
 		"other names": {
 			pipeline.WriteLoop{Object: of, OfNames: true, AnswerChanges: true},
 			"a ConfigMap of another name, such as ConfigMap default/c, is created, and one before it deleted, " +
-				"again and again, each time because the hook answers other names: it must give the same answer to the same request, " +
+				"again and again, each time because the hook answers other names: " +
+				"it must give the same answer to the same request, " +
 				"so leave out times and random values",
 		},
 		"deleted": {
@@ -77,7 +78,8 @@ func TestWhatIsDoneAgainAndAgain(t *testing.T) {
 		"expired": {
 			pipeline.WriteLoop{Object: of, Op: pipeline.Create, Expires: true},
 			"ConfigMap default/c is written again and again, each time because it is gone: its ttlSecondsAfterFinished " +
-				"removes it when it has finished; answer it until it is done, and keep in the parent's status that it is, or leave out " +
+				"removes it when it has finished; answer it until it is done, " +
+				"and keep in the parent's status that it is, or leave out " +
 				"ttlSecondsAfterFinished",
 		},
 	}

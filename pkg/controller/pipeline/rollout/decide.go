@@ -60,7 +60,8 @@ func (r *Rollout) Decide(responses []*pipeline.Response, upToDate UpToDate, now 
 	}
 	d := &Decision{
 		Moved: keysOf(moved), Behind: slices.Collect(c.keysBehind()),
-		Writes: r.writes(c, condition), Response: c.compose(responses), Updated: condition, Waits: waitsFor != nil, Recheck: c.recheck, Advice: waitsFor.advice(),
+		Writes: r.writes(c, condition), Response: c.compose(responses), Updated: condition,
+		Waits: waitsFor != nil, Recheck: c.recheck, Advice: waitsFor.advice(),
 	}
 	d.Updated.LastTransitionTime = r.lastTransition(condition, now)
 	d.Response.Status, err = r.withCondition(d.Response.Status, d.Updated)

@@ -79,7 +79,8 @@ func (g *Guard) setRivals(loop pipeline.WriteLoop, rivals []string) {
 // findLoop returns a loop of this guard, nil if it is over. The guard must be locked.
 func (g *Guard) findLoop(of pipeline.WriteLoop) *loop {
 	for _, as := range writtenAs {
-		if history := g.histories[target{Key: of.Object, as: as}]; history != nil && history.loop != nil && history.loop.Path == of.Path {
+		history := g.histories[target{Key: of.Object, as: as}]
+		if history != nil && history.loop != nil && history.loop.Path == of.Path {
 			return history.loop
 		}
 	}
