@@ -149,11 +149,14 @@ func (e *Events) FinalizerRemoved(parent *object.Object, finalizer string, why p
 			"Removed the finalizer %s although the finalize hook has not answered that it is done: %s", finalizer, why)
 		return
 	}
-	remedy := ""
+	remedy, eventType := "", corev1.EventTypeNormal
+	if why == pipeline.ControllerDeleted { // what the hook made outside of the cluster may be left there
+		eventType = corev1.EventTypeWarning
+	}
 	if why == pipeline.NoFinalizeHook {
 		remedy = "; to have the hook called when this object is deleted, set spec.hooks.finalize again, which puts the finalizer back"
 	}
-	e.record(parent, corev1.EventTypeNormal, reasonFinalizerRemoved,
+	e.record(parent, eventType, reasonFinalizerRemoved,
 		"Removed the finalizer %s without a call of the finalize hook: %s. The children stay as they are%s", finalizer, why, remedy)
 }
 

@@ -145,7 +145,8 @@ func TestEvents(t *testing.T) {
 		},
 		"a finalizer of which the controller is deleted": {
 			func(e *Events) { e.FinalizerRemoved(parent(t, "shop"), "x/y", pipeline.ControllerDeleted) },
-			"default Web shop: Normal FinalizerRemoved: Removed the finalizer x/y without a call of the finalize hook: the controller is being deleted. The children stay as they are",
+			"default Web shop: Warning FinalizerRemoved: Removed the finalizer x/y without a call of the finalize hook: " +
+				"the controller is being deleted. The children stay as they are",
 		},
 		"a finalizer that kept an object": {
 			func(e *Events) {
