@@ -238,7 +238,7 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 		result.err = err
 		return result
 	}
-	findings := slices.Concat(state.told.recallDeletion(findingsOf(decision.Response, planned)), waiting)
+	findings := slices.Concat(state.told.recallDeletion(findingsOf(decision.Response, planned)), waiting, planned.Notices)
 	c.reportFindings(state, snapshot.Parent, findings, planned.Outdated)
 	state.upToDate.Prune(snapshot)
 	state.noOp = knownNoOp{}

@@ -21,6 +21,8 @@ type Plan struct {
 	Refused []error
 	// Warnings are about what is desired. They are the same each time it is planned.
 	Warnings []Warning
+	// Notices are worth an event, and no mistake.
+	Notices []Warning
 	// Desired is the number of children that the hook wants, each once, with those that are refused.
 	Desired int
 	// Outdated is the number of children that differ from what is desired and are left alone

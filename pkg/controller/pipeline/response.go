@@ -21,6 +21,8 @@ type Response struct {
 	Labels, Annotations map[string]*string
 	// Children are the desired children in the order of the answer.
 	Children []*object.Object
+	// SaysChildren is true if the answer has the field of children at all.
+	SaysChildren bool
 	// ResyncAfter is the time after which one more sync is due; zero if none is.
 	ResyncAfter time.Duration
 	// Finalized is true if a finalize hook has nothing left to do. SaysFinalized is true if the

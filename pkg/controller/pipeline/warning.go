@@ -25,7 +25,7 @@ type Warning struct {
 	Message string
 	// EachTime is true if each sync with this warning is worth an event, and not only the first one.
 	EachTime bool
-	// Chosen is true if the spec asks for it in so many words. Then it is no mistake: its event is Normal, and
+	// Chosen is true if the spec or the answer asks for it in so many words. Then it is no mistake: its event is Normal, and
 	// the parent does not count as warned.
 	Chosen bool
 }
@@ -48,8 +48,8 @@ const (
 	UnknownField WarningReason = "UnknownField"
 	// UnknownAnswerField: an answer has a field that is none of the protocol, so it is not read.
 	UnknownAnswerField WarningReason = "UnknownAnswerField"
-	// ChildrenDeleted: an answer has no field for children, but one of nearly that name, so all children
-	// are deleted. About is the message of the UnknownAnswerField that stays when they are gone.
+	// ChildrenDeleted: all children are deleted. If the answer has no field for children, but one of nearly
+	// that name, About is the message of the UnknownAnswerField that stays when they are gone.
 	ChildrenDeleted WarningReason = "ChildrenDeleted"
 	// ChildOutdated: children differ from what is desired, and their update method leaves them alone.
 	ChildOutdated WarningReason = "ChildOutdated"

@@ -33,6 +33,8 @@ const (
 
 // question is what a call asks a hook. It is not kept, so that its functions cost nothing.
 type question struct {
+	// nothing is the answer that asks for nothing.
+	nothing string
 	// size is about how long the body of the request is, and request appends it.
 	size    int
 	request func(to []byte) []byte
@@ -130,6 +132,9 @@ func (w *Webhook) read(ctx context.Context, q question, request []byte, reply re
 	w.logAnswer(ctx, reply.status, answer, &d.Redactor)
 	if reply.status != http.StatusOK && !reply.notModified {
 		return false, &statusError{status: reply.status, body: d.Show(answer), advice: w.transport.ExplainStatus(reply.status)}
+	}
+	if w.strict() && protocol.IsNull(answer) {
+		return false, w.forgottenAnswer(q.nothing)
 	}
 	if free, err = q.decode(d, answer); err != nil {
 		return false, err

@@ -206,6 +206,7 @@ func (w *Webhook) SyncDecorator(ctx context.Context, snapshot *pipeline.Snapshot
 func (w *Webhook) sync(ctx context.Context, format protocol.Format, snapshot *pipeline.Snapshot) (*pipeline.Response, error) {
 	var response *pipeline.Response
 	err := w.call(ctx, snapshot, question{
+		nothing: `{"` + format.ChildrenField() + `": []}`,
 		size:    protocol.RequestSize(snapshot),
 		request: func(to []byte) []byte { return format.AppendRequest(to, w.version, snapshot) },
 		decode: func(d *protocol.Decoder, answer []byte) (free bool, err error) {
@@ -214,6 +215,9 @@ func (w *Webhook) sync(ctx context.Context, format protocol.Format, snapshot *pi
 				return true, nil
 			}
 			if response, err = d.Response(format, answer); err != nil {
+				return false, err
+			}
+			if err := w.checkForgotten(d, response, format.ChildrenField(), snapshot); err != nil {
 				return false, err
 			}
 			response.Hash = hash
@@ -243,6 +247,7 @@ func (w *Webhook) noOpResponse(ctx context.Context, noOp *pipeline.NoOp, hash ui
 // sends only Controller, Parent and Trigger of the snapshot. The warnings are about the answer.
 func (w *Webhook) Customize(ctx context.Context, snapshot *pipeline.Snapshot) (rules []pipeline.RelatedRule, warnings []pipeline.Warning, err error) {
 	err = w.call(ctx, snapshot, question{
+		nothing: `{"relatedResources": []}`,
 		size:    protocol.CustomizeRequestSize(snapshot),
 		request: func(to []byte) []byte { return protocol.AppendCustomizeRequest(to, snapshot) },
 		decode: func(d *protocol.Decoder, answer []byte) (free bool, err error) {

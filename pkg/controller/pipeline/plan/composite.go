@@ -43,6 +43,7 @@ func Composite(snapshot *pipeline.Snapshot, response *pipeline.Response, strateg
 	}
 	parent.leaveTerminating(plan)
 	parent.warn(plan, upToDate, c.duplicates, response.Children)
+	sayAllAreDeleted(plan, snapshot, response, "children")
 	if finalized && len(plan.Refused) == 0 {
 		return plan, addRemoveFinalizerStep(plan, snapshot)
 	}

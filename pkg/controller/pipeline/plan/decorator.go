@@ -34,6 +34,7 @@ func Decorator(snapshot *pipeline.Snapshot, response *pipeline.Response, strateg
 	plan.Steps = append(steps, plan.Steps...)
 	parent.leaveTerminating(plan)
 	parent.warn(plan, upToDate, c.duplicates, response.Children)
+	sayAllAreDeleted(plan, snapshot, response, "attachments")
 	return plan, nil
 }
 

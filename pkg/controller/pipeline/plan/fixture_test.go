@@ -245,7 +245,7 @@ func (w *world) snapshot() *pipeline.Snapshot {
 
 // answer is a hook's answer with children in YAML and a status that changes nothing.
 func (w *world) answer(children ...string) *pipeline.Response {
-	response := &pipeline.Response{}
+	response := &pipeline.Response{SaysChildren: true}
 	for _, text := range children {
 		response.Children = append(response.Children, parseYAML(w.t, text))
 	}

@@ -101,7 +101,7 @@ func (d *Decoder) readObject(answer []byte, fields fields) error {
 	switch {
 	case len(answer) == 0:
 		return errors.New("it is empty; a hook answers with a JSON object")
-	case string(answer) == "null":
+	case IsNull(answer):
 		return nil
 	case answer[0] != '{':
 		return fmt.Errorf("it must be a JSON object, but it is %s", d.quoteAll(answer))
@@ -144,6 +144,9 @@ func (d *Decoder) readObject(answer []byte, fields fields) error {
 		return nil
 	}
 }
+
+// IsNull reports whether an answer is the JSON null.
+func IsNull(answer []byte) bool { return string(bytes.TrimSpace(answer)) == "null" }
 
 // redacted returns the error of a parser without what it quotes, if that may be a part of a Secret.
 func (d *Decoder) redacted(err error) error {

@@ -22,6 +22,7 @@ func (d *Decoder) Response(f Format, answer []byte) (*pipeline.Response, error) 
 			return err
 		},
 		f.children: func(value []byte) (err error) {
+			response.SaysChildren = true
 			response.Children, err = d.children(f.children, value)
 			return err
 		},
