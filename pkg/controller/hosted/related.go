@@ -30,6 +30,7 @@ func (c *Controller) relatedConfig(ask related.AskFunc, changed func(parents ...
 		Resolve:     c.resolveRelated,
 		Ask:         ask,
 		Confinement: confinement(c.spec),
+		NotShown:    notShown(c.spec),
 		Namespaces:  c.spec.Namespaces,
 		Changed:     changed,
 		Types:       c.spec.Access.RelatedResources,

@@ -164,6 +164,7 @@ func (c *Controller) syncParent(ctx context.Context, parent object.Key, state *p
 	}
 	responses, err := c.callHooks(ctx, state, snapshot, webhook)
 	if err != nil {
+		c.reportCustomizeWarnings(state, snapshot.Parent, state.customizeAnswer.Warnings())
 		return syncResult{err: err}
 	}
 	result = c.planAndAct(ctx, started, state, snapshot, responses)

@@ -72,6 +72,23 @@ func (c *Controller) reportFindings(state *parentState, parent *object.Object, w
 	state.told.planned = planned
 }
 
+// reportCustomizeWarnings writes an event about each of the warnings about the answer of the customize
+// hook that was not told before. It is for a sync that gets no answer of the other hook: the reason may be that this hook
+// is not shown what it expects.
+func (c *Controller) reportCustomizeWarnings(state *parentState, parent *object.Object, warnings []pipeline.Warning) {
+	for _, warning := range warnings {
+		key := warning.Key()
+		if state.told.has(key) && !c.DeveloperMode {
+			continue
+		}
+		if state.told.planned == nil {
+			state.told.planned = sets.New[string]()
+		}
+		state.told.planned.Insert(key)
+		c.Events.Warning(parent, warning)
+	}
+}
+
 // reportWriteWarnings writes an event about each warning in the host's answers to writes that was not
 // told before. It adds all of them to the findings about the parent.
 func (c *Controller) reportWriteWarnings(state *parentState, parent *object.Object, findings, ofWrites []pipeline.Warning, outdated int) {

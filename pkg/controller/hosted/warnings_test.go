@@ -146,6 +146,29 @@ func TestWarningsOfWritesDoNotGrow(t *testing.T) {
 	}
 }
 
+// A hook that is not shown what it expects often fails, so that there is no answer with the warning.
+func TestThatRelatedObjectsAreNotShownIsSaidAlthoughTheHookFails(t *testing.T) {
+	events, sent := eventsOf(t)
+	c := &Controller{line: line{spec: &Spec{}}, Dependencies: Dependencies{Events: events}, health: newSyncHealth()}
+	warning := pipeline.Warning{Reason: pipeline.RelatedNotShown, About: "0", Message: "the hook is shown none"}
+	state, parent := &parentState{}, withUpdated(t, "")
+	for range 2 {
+		c.reportCustomizeWarnings(state, parent, []pipeline.Warning{warning})
+	}
+	c.reportFindings(state, parent, []pipeline.Warning{warning}, 0)
+	events.SyncError(parent, errors.New("the end"))
+	var told []string
+	for event := range sent {
+		told = append(told, event.Reason)
+		if event.Reason == "SyncError" {
+			break
+		}
+	}
+	if want := []string{"RelatedNotShown", "SyncError"}; !slices.Equal(told, want) {
+		t.Errorf("told was %q, want %q", told, want)
+	}
+}
+
 // eventsOf returns a writer of at most ten events about an object, and the events that it has written.
 func eventsOf(t *testing.T) (*report.Events, chan corev1.Event) {
 	t.Helper()

@@ -61,6 +61,9 @@ const (
 	DuplicateChild WarningReason = "DuplicateChild"
 	// OwnerIgnored: an answer lists an owner of a child that cannot own it, or denies that the parent controls it.
 	OwnerIgnored WarningReason = "OwnerIgnored"
+	// RelatedNotShown: the customize hook asks for objects that another hook is not shown, because of its
+	// version.
+	RelatedNotShown WarningReason = "RelatedNotShown"
 	// ClusterWarning: the cluster has accepted a write with a warning.
 	ClusterWarning WarningReason = "ClusterWarning"
 	// RevisionIgnored: a ControllerRevision, or a part of one, does not count.
@@ -69,7 +72,7 @@ const (
 
 // reasonsByWeight are the reasons of warnings, the gravest one first.
 var reasonsByWeight = []WarningReason{
-	ChildrenDeleted, RolloutWaiting, ChildKept, ChildOutdated, DuplicateChild, OwnerIgnored, ClusterWarning,
+	ChildrenDeleted, RolloutWaiting, ChildKept, ChildOutdated, DuplicateChild, OwnerIgnored, RelatedNotShown, ClusterWarning,
 	RevisionIgnored, UnknownAnswerField, UnknownField,
 }
 

@@ -25,8 +25,9 @@ type Answer struct {
 	about   version
 	given   time.Time
 	written []pipeline.RelatedRule
-	// warnings are about what is written.
-	warnings []pipeline.Warning
+	// warnings are about what is written, and notShown about rules whose objects no hook is shown, as of
+	// the types that the host had last.
+	warnings, notShown []pipeline.Warning
 	// found are the written rules with their types, and rules what they select, as of the types
 	// that the host had last.
 	found []typed
@@ -42,19 +43,24 @@ func (a *Answer) lasts(parent *object.Object, now time.Time) bool {
 
 // Warnings returns the warnings about the answer. Nil has none.
 func (a *Answer) Warnings() []pipeline.Warning {
-	if a == nil {
+	switch {
+	case a == nil:
 		return nil
+	case len(a.notShown) == 0:
+		return a.warnings
+	default:
+		return slices.Concat(a.warnings, a.notShown)
 	}
-	return a.warnings
 }
 
 // WarningsHash returns the hash of the warnings; zero if there are none.
 func (a *Answer) WarningsHash() uint64 {
-	if len(a.Warnings()) == 0 {
+	warnings := a.Warnings()
+	if len(warnings) == 0 {
 		return 0
 	}
 	digest := xxhash.New()
-	for _, warning := range a.warnings {
+	for _, warning := range warnings {
 		_, _ = digest.WriteString(warning.Message)
 		_, _ = digest.Write([]byte{0xff})
 	}

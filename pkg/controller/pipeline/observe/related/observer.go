@@ -32,6 +32,9 @@ type Config struct {
 	// Confinement is why the rules of namespaced parents are kept within their namespaces, and how to
 	// change that; empty if they are not.
 	Confinement string
+	// NotShown is which hooks are shown nothing outside of the namespace of a namespaced parent, and how to
+	// change that; empty if none are.
+	NotShown string
 	// Namespaces are those that related objects may be in.
 	Namespaces object.Namespaces
 	// Changed enqueues parents.
@@ -136,6 +139,7 @@ func (o *Observer) bringUpToDate(ctx context.Context, answer *Answer, snapshot *
 	if answer.rules, err = o.narrow(snapshot.Parent, found); err != nil {
 		return err
 	}
+	answer.notShown = o.notShown(snapshot.Parent, found)
 	answer.reads, err = o.reads(answer.rules)
 	return err
 }
