@@ -185,8 +185,9 @@ func newDependencies(
 		Events:      events,
 		Hook: hook.Options{
 			MaxResponseBytes: config.HookMaxResponseBytes, MaxIdleConnections: config.Workers, Denied: config.HookDenied,
-			Budget:  hook.NewBudget(config.HookMaxBytesInFlight),
-			Metrics: calls, MayCall: term.Check, Sources: objects, DeveloperMode: config.DeveloperMode,
+			Redirects: config.HookRedirects,
+			Budget:    hook.NewBudget(config.HookMaxBytesInFlight),
+			Metrics:   calls, MayCall: term.Check, Sources: objects, DeveloperMode: config.DeveloperMode,
 		},
 		WriteLoops: writeloop.NewRegistry(),
 		Engine:     config.ApplyStrategy.engine(),

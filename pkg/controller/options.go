@@ -13,6 +13,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/leader"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/transport"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/registration"
@@ -72,6 +73,8 @@ type Options struct {
 	HookMaxBytesInFlight int64
 	// HookDenied are the networks that hooks must not be in.
 	HookDenied hookaddress.Denied
+	// HookRedirects are the redirects of hooks that are followed.
+	HookRedirects transport.Redirects
 	// DeveloperMode says more to the authors of hooks, and says it each time.
 	DeveloperMode bool
 	// RequireServiceAccount is true if controllers without a service account are refused. Those that
@@ -96,6 +99,7 @@ func DefaultOptions() Options {
 		HookMaxResponseBytes:  32 << 20,
 		HookMaxBytesInFlight:  64 << 20,
 		HookDenied:            hookaddress.DeniedByDefault(),
+		HookRedirects:         transport.SameHost,
 	}
 }
 

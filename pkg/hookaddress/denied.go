@@ -15,14 +15,22 @@ import (
 // Denied are networks that hooks may not be in.
 type Denied []netip.Prefix
 
-// DeniedByDefault returns the networks where clouds hand out the credentials of a machine to every
-// process on it: those of link-local addresses, and the addresses elsewhere at which EC2 does so over
-// IPv6 and Azure has the host of the machine.
+// DeniedByDefault returns the networks where clouds hand out the credentials of a machine or of a Pod to
+// every process on it: those of link-local addresses, and the addresses elsewhere.
 func DeniedByDefault() Denied {
-	return Denied{
-		netip.MustParsePrefix("169.254.0.0/16"), netip.MustParsePrefix("fe80::/10"),
-		netip.MustParsePrefix("fd00:ec2::254/128"), netip.MustParsePrefix("168.63.129.16/32"),
+	var denied Denied
+	for _, network := range []string{
+		"169.254.0.0/16", "fe80::/10",
+		"fd00:ec2::254/128", "fd00:ec2::23/128", // EC2 over IPv6, and its Pod identities
+		"168.63.129.16/32",   // the host of a machine of Azure
+		"100.100.100.200/32", // Alibaba
+		"192.0.0.192/32",     // Oracle
+		"fd20:ce::254/128",   // Google over IPv6
+		"fd00:42::42/128",    // Scaleway over IPv6
+	} {
+		denied = append(denied, netip.MustParsePrefix(network))
 	}
+	return denied
 }
 
 // Parse reads networks in CIDR notation, for instance "10.0.0.0/8". The error names the text that
@@ -62,16 +70,50 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("hooks must not have the address %s: the server denies %s (--hook-deny-cidrs)", e.Address, e.Network)
 }
 
-// Check returns an *Error if the address is denied. An IPv4 address may be written as an IPv6 one,
-// and a zone is ignored.
+// Check returns an *Error if the address is denied, or leads to an IPv4 address that is denied. A zone is
+// ignored.
 func (d Denied) Check(address netip.Addr) error {
 	plain := address.Unmap().WithZone("")
+	within := embeddedIPv4(plain)
 	for _, prefix := range d {
-		if prefix.Contains(plain) {
+		if prefix.Contains(plain) || within.IsValid() && prefix.Contains(within) {
 			return &Error{Address: address, Network: prefix}
 		}
 	}
 	return nil
+}
+
+// embedding is a network of IPv6 addresses that have an IPv4 address in them, to which gateways translate
+// or tunnel what is sent there.
+type embedding struct {
+	network netip.Prefix
+	// at is the index of the first byte of the IPv4 address.
+	at int
+}
+
+// embeddings returns the forms in which a gateway may reach an IPv4 address.
+func embeddings() []embedding {
+	return []embedding{
+		{netip.MustParsePrefix("64:ff9b::/96"), 12},    // NAT64
+		{netip.MustParsePrefix("64:ff9b:1::/48"), 12},  // NAT64 of a local network
+		{netip.MustParsePrefix("2002::/16"), 2},        // 6to4
+		{netip.MustParsePrefix("::/96"), 12},           // "IPv4-compatible"
+		{netip.MustParsePrefix("::ffff:0:0:0/96"), 12}, // SIIT
+	}
+}
+
+// embeddedIPv4 returns the IPv4 address to which an IPv6 address leads; it is not valid if there is none.
+func embeddedIPv4(address netip.Addr) netip.Addr {
+	if !address.Is6() {
+		return netip.Addr{}
+	}
+	bytes := address.As16()
+	for _, form := range embeddings() {
+		if form.network.Contains(address) {
+			return netip.AddrFrom4([4]byte(bytes[form.at : form.at+4]))
+		}
+	}
+	return netip.Addr{}
 }
 
 // CheckHost returns an *Error if the host of a URL is an address that is denied. Names pass: their

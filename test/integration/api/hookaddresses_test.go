@@ -24,7 +24,7 @@ func TestAHookCannotHaveALinkLocalAddress(t *testing.T) {
 	}
 }
 
-func TestAHookCannotRedirectToALinkLocalAddress(t *testing.T) {
+func TestAHookCannotRedirectToAnotherHost(t *testing.T) {
 	s := scenario.New(t, env)
 	s.Define(harness.CRD{Kind: "Thing"})
 	redirecting := httptest.NewServer(http.RedirectHandler("http://169.254.169.254/latest/meta-data", http.StatusTemporaryRedirect))
@@ -44,5 +44,5 @@ kind: Thing
 metadata: {name: a, namespace: $NAMESPACE}
 `)
 	s.Event(scenario.Ref{APIVersion: s.Text("$Thing"), Kind: "Thing", Namespace: "$NAMESPACE", Name: "a"}, "SyncError",
-		"hooks must not have the address 169.254.169.254: the server denies 169.254.0.0/16 (--hook-deny-cidrs)")
+		`the hook redirects to another host, "169.254.169.254", which is not followed (--hook-redirects)`)
 }

@@ -32,6 +32,8 @@ type Options struct {
 	// Denied are the networks in which no hook is called, whatever its name is resolved to or a
 	// redirect points at.
 	Denied hookaddress.Denied
+	// Redirects are those that are followed; empty is transport.SameHost.
+	Redirects transport.Redirects
 	// Metrics measures calls; nil measures none.
 	Metrics *Metrics
 	// MayCall returns an error if no hook must be called any more, because another process may run the
@@ -138,7 +140,7 @@ func New(name string, hook *v1alpha1.Hook, endpoints []v1alpha1.EndpointConfig, 
 		timeoutError: &timeoutError{hook: name, timeout: timeout},
 		limit:        limit,
 		whyLimit:     whyLimit,
-		client:       &http.Client{Transport: measured, CheckRedirect: transport.CheckRedirect},
+		client:       &http.Client{Transport: measured, CheckRedirect: options.Redirects.Check},
 		transport:    connections,
 		unmeasure:    unmeasure,
 		breaker:      &circuitBreaker{},

@@ -158,7 +158,7 @@ func (c *caller) call(ctx context.Context) error {
 		return err
 	}
 	secrets := c.Authorize(request)
-	response, err := (&http.Client{Transport: c.Transport, CheckRedirect: CheckRedirect}).Do(request)
+	response, err := (&http.Client{Transport: c.Transport, CheckRedirect: AnyHost.Check}).Do(request)
 	if err != nil {
 		return err
 	}
