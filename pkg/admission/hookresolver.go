@@ -34,7 +34,7 @@ func (r HookResolver) warnings(ctx context.Context, c *controller) (warnings []s
 	lookUp := map[string]func() string{}
 	var group sync.WaitGroup
 	for i, hook := range c.hooks {
-		name := hook.webhook.Address().Hostname()
+		name := hook.webhook.Address().DialedHost()
 		if !hook.called || name == "" || isAddress(name) || r.hasProxy(hook.address()) {
 			continue
 		}

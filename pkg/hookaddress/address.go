@@ -91,6 +91,20 @@ func (a Address) Hostname() string {
 	return parsed.Hostname()
 }
 
+// DialedHost returns the host that is looked up and connected to. For a service, it is "<name>.<namespace>.svc",
+// which no public name ends in: a Service that does not exist, or not yet, must not be looked up elsewhere.
+// The URL keeps the host without the end.
+func (a Address) DialedHost() string {
+	host := a.Hostname()
+	if a.HasURL() || a.Service == nil || host == "" {
+		return host
+	}
+	if within := strings.TrimSuffix(host, ".") + "."; strings.Contains(within, ".svc.") {
+		return host // the namespace is written with it
+	}
+	return strings.TrimSuffix(host, ".") + ".svc"
+}
+
 // MatchesHost reports whether a host, with or without a port, is that of a URL. Case does not
 // matter, and the default port of the URL's scheme may be left out on either side.
 func MatchesHost(host string, address *url.URL) bool {

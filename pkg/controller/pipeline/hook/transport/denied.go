@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strings"
 	"syscall"
 	"time"
 
@@ -22,6 +23,8 @@ type denyingTransport struct {
 	// hookDialer dials only addresses that are not denied. proxyDialer dials any address, because
 	// proxies are chosen by the operator of the server and not by the author of a controller.
 	hookDialer, proxyDialer net.Dialer
+	// dialed is the host that is dialed for host. Requests, TLS and metrics know only host.
+	host, dialed string
 }
 
 // newDenyingTransport replaces the dialer of a transport.
@@ -40,7 +43,16 @@ func (t *denyingTransport) dial(ctx context.Context, network, address string) (n
 	if ctx.Value(toProxy{}) != nil {
 		return t.proxyDialer.DialContext(ctx, network, address)
 	}
-	return t.hookDialer.DialContext(ctx, network, address)
+	return t.hookDialer.DialContext(ctx, network, t.dialedAddress(address))
+}
+
+// dialedAddress returns the host and the port that are dialed for those of a URL.
+func (t *denyingTransport) dialedAddress(address string) string {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil || t.dialed == "" || !strings.EqualFold(host, t.host) {
+		return address
+	}
+	return net.JoinHostPort(t.dialed, port)
 }
 
 // checkResolved checks an address that a name was resolved to, before anything is sent there.

@@ -36,6 +36,8 @@ type Options struct {
 type Transport struct {
 	settings settings
 	options  Options
+	// dialed is the host that connections to host, that of the hook, are made to.
+	host, dialed string
 	// stops end the following of the sources.
 	stops []func()
 
@@ -55,7 +57,19 @@ type Transport struct {
 // closed, and if the webhook or its endpoint config has settings, it must be opened before it is
 // used.
 func New(hook string, webhook *v1alpha1.Webhook, target *url.URL, endpoints []v1alpha1.EndpointConfig, options Options) *Transport {
-	return newTransport(settingsOf(hook, webhook, target, endpoints), options)
+	t := newTransport(settingsOf(hook, webhook, target, endpoints), options)
+	t.dialAs(target.Hostname(), hookaddress.Address{
+		URL: webhook.URL, Service: (*hookaddress.Service)(webhook.Service), Path: webhook.Path,
+	}.DialedHost())
+	return t
+}
+
+// dialAs makes the connections to a host by another name of it.
+func (t *Transport) dialAs(host, dialed string) {
+	t.host, t.dialed = host, dialed
+	if t.shared != nil {
+		t.shared.transport.host, t.shared.transport.dialed = host, dialed
+	}
 }
 
 func newTransport(settings settings, options Options) *Transport {
@@ -234,6 +248,7 @@ func (t *Transport) use(next *credentials) {
 		return
 	}
 	t.shared = newSharedTransport(next, t.options)
+	t.shared.transport.host, t.shared.transport.dialed = t.host, t.dialed
 	if old != nil {
 		old.retired = true
 		old.transport.CloseIdleConnections()
