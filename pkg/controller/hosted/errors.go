@@ -63,6 +63,7 @@ func (l errorList) Error() string {
 	for i, err := range l {
 		texts[i] = err.Error()
 	}
+	slices.Sort(texts) // in another order, it would be another event
 	return fmt.Sprintf("%d errors: %s", len(l), strings.Join(texts, "; "))
 }
 

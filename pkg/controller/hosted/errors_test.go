@@ -26,10 +26,18 @@ func TestErrorsAreBrief(t *testing.T) {
 		refused = append(refused, fmt.Errorf("can't create it: %s", strings.Repeat("ü", 100)))
 	}
 	long := c.truncate(joinErrors(append(refused, fmt.Errorf("and %w", &hook.CircuitOpenError{}))))
-	if text := long.Error(); len(text) > maxErrorLength+len("…") || !strings.HasPrefix(text, "5001 errors: can't create it: ü") || strings.ToValidUTF8(text, "") != text {
+	if text := long.Error(); len(text) > maxErrorLength+len("…") || !strings.HasPrefix(text, "5001 errors: and the hook does not answer") || strings.ToValidUTF8(text, "") != text {
 		t.Errorf("it is told in %d bytes: %.100s", len(text), text)
 	}
 	if _, down := errors.AsType[*hook.CircuitOpenError](long); !down {
 		t.Error("what kind of error it is gets lost")
+	}
+}
+
+// Events with the same message are one event, and the host answers in any order.
+func TestTheSameErrorsMakeTheSameText(t *testing.T) {
+	a, b := errors.New("can't create a"), errors.New("can't create b")
+	if one, other := joinErrors([]error{a, b}).Error(), joinErrors([]error{b, a}).Error(); one != other {
+		t.Errorf("they are %q and %q", one, other)
 	}
 }

@@ -205,7 +205,7 @@ func isReplaced(err error) bool {
 // describeError adds to an error which write failed. What the host says stays whole, and one hint of ours
 // may follow it in brackets.
 func describeError(step pipeline.Step, err error) error {
-	err = withMissingRule(err)
+	err = withMissingRule(inStableOrder(err))
 	switch {
 	case step.Op == pipeline.Status:
 		return fmt.Errorf("can't update status for %s: %w", step.Key(), err)

@@ -111,6 +111,10 @@ func (b *circuitBreaker) done(parent *object.Object, err error, now time.Time) (
 		b.failures, b.failed, b.pause, b.probing, b.first = 0, nil, 0, false, ""
 		return 0
 	}
+	if _, ok := errors.AsType[*oldConnectionError](err); ok && b.failures < failuresToOpen {
+		b.last = err
+		return 0 // the next call has a new connection, and shows more
+	}
 	if b.failed == nil {
 		b.failed = map[types.UID]uint64{}
 	}

@@ -81,6 +81,12 @@ func (e *timeoutError) Error() string {
 	return fmt.Sprintf("no complete answer within %s: make the hook faster, or set a longer spec.hooks.%s.webhook.timeout", e.timeout, e.hook)
 }
 
+// oldConnectionError is the error of a call that took too long over a connection that was used before. The
+// connection may lead nowhere any more, so that this shows nothing about the hook.
+type oldConnectionError struct{ error }
+
+func (e *oldConnectionError) Unwrap() error { return e.error }
+
 // ThrottledError is the error of a call that the hook answered with 429. It is a wish and no
 // failure: the parent is synced again later, and no event is written.
 type ThrottledError struct {

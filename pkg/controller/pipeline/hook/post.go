@@ -13,6 +13,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strings"
 	"syscall"
@@ -59,6 +60,9 @@ func (w *Webhook) post(ctx context.Context, posted *buffer, trigger pipeline.Tri
 	request.ContentLength = int64(len(posted.bytes))
 	request.GetBody = func() (io.ReadCloser, error) { return posted.reader(), nil }
 	request.Header.Set("Content-Type", "application/json")
+	// With this entry, which is not sent, net/http sends the request again if the hook closes an idle
+	// connection instead of answering. Hooks answer the same to the same request.
+	request.Header["Idempotency-Key"] = nil
 	tracing.Inject(ctx, request.Header)
 	credentials := w.transport.Authorize(request)
 	if etag != "" {
@@ -76,9 +80,13 @@ func (w *Webhook) post(ctx context.Context, posted *buffer, trigger pipeline.Tri
 		}
 	}
 	received := reply{credentials: credentials, sent: true}
-	response, err := w.client.Do(request)
+	response, reused, err := w.send(request)
 	if err != nil {
-		return received, w.requestError(ctx, err)
+		failed := w.requestError(ctx, err)
+		if w.closeDead(ctx) && reused {
+			failed = &oldConnectionError{failed}
+		}
+		return received, failed
 	}
 	defer func() { _ = response.Body.Close() }()
 	received.status = response.StatusCode
@@ -119,6 +127,7 @@ func (w *Webhook) readBody(ctx context.Context, response *http.Response) (*bytes
 	// arrived of the body says why.
 	isRefused := response.StatusCode != http.StatusOK && body.Len() > 0
 	if err != nil && (!isRefused || context.Cause(ctx) != nil) {
+		w.closeDead(ctx)
 		failed := httpError(ctx, err)
 		if context.Cause(ctx) == nil && isClosed(err) {
 			return nil, fmt.Errorf("%w (%s)", failed, hasCrashed)
@@ -130,6 +139,33 @@ func (w *Webhook) readBody(ctx context.Context, response *http.Response) (*bytes
 		return nil, fmt.Errorf("%w: it is larger than the %d bytes that %s", ErrUnreadable, w.limit, w.whyLimit)
 	}
 	return body, nil
+}
+
+// send sends a request. If the hook closes an idle connection while a large request is written to it,
+// net/http does not send it again, so send does, once. Reused is true if the connection was used before.
+func (w *Webhook) send(request *http.Request) (response *http.Response, reused bool, err error) {
+	trace := &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) { reused = got.Reused }}
+	response, err = w.client.Do(request.WithContext(httptrace.WithClientTrace(request.Context(), trace)))
+	if err == nil || !reused || request.Context().Err() != nil || !isClosed(err) && !errors.Is(err, net.ErrClosed) {
+		return response, reused, err
+	}
+	w.transport.CloseIdle()
+	again := request.Clone(request.Context())
+	if again.Body, err = request.GetBody(); err != nil {
+		return nil, false, err
+	}
+	response, err = w.client.Do(again)
+	return response, false, err
+}
+
+// closeDead closes the idle connections after a call that took too long: the host that they lead to may be
+// gone, and each of them would cost the next call as long. It reports whether the call took too long.
+func (w *Webhook) closeDead(ctx context.Context) bool {
+	_, ok := errors.AsType[*timeoutError](context.Cause(ctx))
+	if ok {
+		w.transport.CloseIdle()
+	}
+	return ok
 }
 
 // reuse puts the buffer of an answer into the pool, unless it is too large. Nothing may hold on to

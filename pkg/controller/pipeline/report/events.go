@@ -215,10 +215,14 @@ const maxEvent = 1024 - len(combined)
 // record writes an event about an object. About an Event, it writes none: that would be a parent of the
 // controllers that are for Events, too.
 func (e *Events) record(about runtime.Object, of, reason, format string, args ...any) {
-	if parent, ok := about.(*object.Object); ok && isEvent(parent) {
-		return
+	message := fmt.Sprintf(format, args...)
+	if parent, ok := about.(*object.Object); ok {
+		if isEvent(parent) {
+			return
+		}
+		message = text.OneLine(message) // kubectl get events shows the first line only
 	}
-	e.recorder.Event(about, of, reason, text.Shorten(fmt.Sprintf(format, args...), maxEvent))
+	e.recorder.Event(about, of, reason, text.Shorten(message, maxEvent))
 }
 
 // isEvent reports whether an object is an Event, of either API group that serves Events.

@@ -136,7 +136,7 @@ func TestEvents(t *testing.T) {
 			func(e *Events) {
 				e.SyncRecovered(parent(t, "shop"), &ParentError{Message: "no\n" + strings.Repeat("x", 500)})
 			},
-			"default Web shop: Normal SyncRecovered: Synced again. This is over: no\n" + strings.Repeat("x", 500),
+			"default Web shop: Normal SyncRecovered: Synced again. This is over: no " + strings.Repeat("x", 500),
 		},
 		"a finalizer of which the hook is gone": {
 			func(e *Events) { e.FinalizerRemoved(parent(t, "shop"), "x/y", pipeline.NoFinalizeHook) },

@@ -109,6 +109,11 @@ func (t *Transport) Close() {
 		stop()
 	}
 	t.stops = nil
+	t.CloseIdle()
+}
+
+// CloseIdle closes idle connections.
+func (t *Transport) CloseIdle() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.shared != nil {
