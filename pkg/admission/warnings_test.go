@@ -192,7 +192,8 @@ func TestWarnings(t *testing.T) {
 			object: composed(func(spec *metacontroller.CompositeControllerSpec) {
 				spec.Hooks.Sync.Webhook = &metacontroller.Webhook{Service: &metacontroller.ServiceReference{Name: "nowhere", Namespace: "default"}, Path: ptr.To("/sync")}
 			}),
-			want: []string{`spec.hooks.sync.webhook.service: the host "nowhere.default.svc" cannot be resolved where the server runs, so the hook cannot be called until it can`},
+			want: []string{`spec.hooks.sync.webhook.service: the host "nowhere.default.svc" cannot be resolved ` +
+				"where the server runs, so the hook cannot be called until it can"},
 		},
 		"a hook that is never called": {object: composed(func(spec *metacontroller.CompositeControllerSpec) {
 			spec.Hooks.PreUpdateChild = hookAt("http://nowhere.default/")

@@ -229,16 +229,21 @@ func TestMatchesHost(t *testing.T) {
 
 // A name of two parts may be a public one.
 func TestAServiceIsDialedByANameOfTheClusterAlone(t *testing.T) {
+	hooksIn := func(namespace string) Address {
+		return Address{Service: &Service{Name: "hooks", Namespace: namespace}, Path: ptr.To("/")}
+	}
 	for name, test := range map[string]struct {
 		address Address
 		want    string
 	}{
-		"a service":                   {Address{Service: &Service{Name: "hooks", Namespace: "dev"}, Path: ptr.To("/")}, "hooks.dev.svc"},
-		"a namespace with svc":        {Address{Service: &Service{Name: "hooks", Namespace: "dev.svc"}, Path: ptr.To("/")}, "hooks.dev.svc"},
-		"a namespace with the domain": {Address{Service: &Service{Name: "hooks", Namespace: "dev.svc.cluster.local"}, Path: ptr.To("/")}, "hooks.dev.svc.cluster.local"},
-		"a name that ends in a dot":   {Address{Service: &Service{Name: "hooks", Namespace: "dev."}, Path: ptr.To("/")}, "hooks.dev.svc"},
+		"a service":                   {hooksIn("dev"), "hooks.dev.svc"},
+		"a namespace with svc":        {hooksIn("dev.svc"), "hooks.dev.svc"},
+		"a namespace with the domain": {hooksIn("dev.svc.cluster.local"), "hooks.dev.svc.cluster.local"},
+		"a name that ends in a dot":   {hooksIn("dev."), "hooks.dev.svc"},
 		"a url":                       {Address{URL: ptr.To("http://hooks.dev/")}, "hooks.dev"},
-		"a url beside a service":      {Address{URL: ptr.To("http://hooks.dev/"), Service: &Service{Name: "a", Namespace: "b"}}, "hooks.dev"},
+		"a url beside a service": {
+			Address{URL: ptr.To("http://hooks.dev/"), Service: hooksIn("b").Service}, "hooks.dev",
+		},
 	} {
 		if got := test.address.DialedHost(); got != test.want {
 			t.Errorf("%s: %q is dialed, want %q", name, got, test.want)

@@ -86,8 +86,9 @@ func (o *ControllerOptions) addFlags(flags *pflag.FlagSet) {
 			"several times the bytes of its answer.")
 	flags.StringSliceVar(&o.HookDenyCIDRs, "hook-deny-cidrs", o.HookDenyCIDRs, "Networks that hooks may not be in, comma separated. "+
 		"What is given replaces the default, the addresses where clouds give out credentials; empty denies none.")
-	flags.StringVar((*string)(&o.HookRedirects), "hook-redirects", string(o.HookRedirects), "Which redirects of hooks are followed: "+
-		"same-host, those to the host of the hook, with any port; or any-host, as Metacontroller does.")
+	flags.StringVar((*string)(&o.HookRedirects), "hook-redirects", string(o.HookRedirects),
+		"Which redirects of hooks are followed: "+
+			"same-host, those to the host of the hook, with any port; or any-host, as Metacontroller does.")
 	flags.BoolVar(&o.RequireServiceAccount, "require-service-account", o.RequireServiceAccount, "Refuse new controllers without a "+
 		"spec.serviceAccount, and changes of the spec of those that have none. Controllers that are stored already go on, with a warning.")
 	flags.BoolVar(&o.DeveloperMode, "developer-mode", o.DeveloperMode, "For the time in which hooks are written: events without "+
@@ -166,7 +167,8 @@ func (o *ControllerOptions) validate() []error {
 		errs = append(errs, fmt.Errorf("--hook-deny-cidrs: %w", err))
 	}
 	if o.HookRedirects != transport.SameHost && o.HookRedirects != transport.AnyHost {
-		errs = append(errs, fmt.Errorf("--hook-redirects must be %s or %s, not %q", transport.SameHost, transport.AnyHost, o.HookRedirects))
+		errs = append(errs, fmt.Errorf("--hook-redirects must be %s or %s, not %q",
+			transport.SameHost, transport.AnyHost, o.HookRedirects))
 	}
 	if _, err := labels.Parse(o.TargetLabelSelector); err != nil {
 		errs = append(errs, fmt.Errorf("--target-label-selector: %w", err))

@@ -206,7 +206,9 @@ func TestOptionsThatFollowFromOthers(t *testing.T) {
 		},
 		"hooks may not be where clouds give credentials": {
 			check: func(t *testing.T, o *Options) {
-				want(t, "denied networks", strings.Join(o.Controllers.HookDenied.Strings(), " "), "169.254.0.0/16 fe80::/10 fd00:ec2::254/128 fd00:ec2::23/128 168.63.129.16/32 100.100.100.200/32 192.0.0.192/32 fd20:ce::254/128 fd00:42::42/128")
+				want(t, "denied networks", strings.Join(o.Controllers.HookDenied.Strings(), " "),
+					"169.254.0.0/16 fe80::/10 fd00:ec2::254/128 fd00:ec2::23/128 168.63.129.16/32 100.100.100.200/32 "+
+						"192.0.0.192/32 fd20:ce::254/128 fd00:42::42/128")
 			},
 		},
 		"hooks may not be where it is said": {

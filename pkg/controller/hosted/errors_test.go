@@ -26,7 +26,9 @@ func TestErrorsAreBrief(t *testing.T) {
 		refused = append(refused, fmt.Errorf("can't create it: %s", strings.Repeat("ü", 100)))
 	}
 	long := c.truncate(joinErrors(append(refused, fmt.Errorf("and %w", &hook.CircuitOpenError{}))))
-	if text := long.Error(); len(text) > maxErrorLength+len("…") || !strings.HasPrefix(text, "5001 errors: and the hook does not answer") || strings.ToValidUTF8(text, "") != text {
+	const first = "5001 errors: and the hook does not answer"
+	if text := long.Error(); len(text) > maxErrorLength+len("…") || !strings.HasPrefix(text, first) ||
+		strings.ToValidUTF8(text, "") != text {
 		t.Errorf("it is told in %d bytes: %.100s", len(text), text)
 	}
 	if _, down := errors.AsType[*hook.CircuitOpenError](long); !down {

@@ -73,8 +73,8 @@ func (c *Controller) reportFindings(state *parentState, parent *object.Object, w
 }
 
 // reportCustomizeWarnings writes an event about each of the warnings about the answer of the customize
-// hook that was not told before. It is for a sync that gets no answer of the other hook: the reason may be that this hook
-// is not shown what it expects.
+// hook that was not told before. It is for a sync that gets no answer of the other hook: the reason may be
+// that this hook is not shown what it expects.
 func (c *Controller) reportCustomizeWarnings(state *parentState, parent *object.Object, warnings []pipeline.Warning) {
 	for _, warning := range warnings {
 		key := warning.Key()

@@ -25,8 +25,8 @@ type Warning struct {
 	Message string
 	// EachTime is true if each sync with this warning is worth an event, and not only the first one.
 	EachTime bool
-	// Chosen is true if the spec or the answer asks for it in so many words. Then it is no mistake: its event is Normal, and
-	// the parent does not count as warned.
+	// Chosen is true if the spec or the answer asks for it in so many words. Then it is no mistake: its event
+	// is Normal, and the parent does not count as warned.
 	Chosen bool
 }
 
@@ -72,8 +72,8 @@ const (
 
 // reasonsByWeight are the reasons of warnings, the gravest one first.
 var reasonsByWeight = []WarningReason{
-	ChildrenDeleted, RolloutWaiting, ChildKept, ChildOutdated, DuplicateChild, OwnerIgnored, RelatedNotShown, ClusterWarning,
-	RevisionIgnored, UnknownAnswerField, UnknownField,
+	ChildrenDeleted, RolloutWaiting, ChildKept, ChildOutdated, DuplicateChild, OwnerIgnored, RelatedNotShown,
+	ClusterWarning, RevisionIgnored, UnknownAnswerField, UnknownField,
 }
 
 // CompareWeight orders warnings of graver reasons first.

@@ -34,7 +34,8 @@ func TestAnErrorListsItsReasonsInTheSameOrder(t *testing.T) {
 		},
 		"causes": {
 			invalid("b", "a"), invalid("a", "b"),
-			`Deployment.apps "a" is invalid: [a: Invalid value: "x": is wrong, see [docs], b: Invalid value: "x": is wrong, see [docs]]`,
+			`Deployment.apps "a" is invalid: [a: Invalid value: "x": is wrong, see [docs], ` +
+				`b: Invalid value: "x": is wrong, see [docs]]`,
 		},
 		"other lines":  {errors.New("b\n  z\n  a"), errors.New("b\n  z\n  a"), "b\n  z\n  a"},
 		"other errors": {errors.New("one"), errors.New("one"), "one"},

@@ -21,7 +21,9 @@ func (w *Webhook) forgottenAnswer(nothing string) error {
 // checkForgotten returns an error if a sync hook that is read strictly answers without the field of
 // children, and the parent has some that this would delete. An unknown field may be the one that is
 // missing, and is an error of its own. Finalize hooks often answer no more than that they have finished.
-func (w *Webhook) checkForgotten(d *protocol.Decoder, response *pipeline.Response, field string, about *pipeline.Snapshot) error {
+func (w *Webhook) checkForgotten(d *protocol.Decoder, response *pipeline.Response, field string,
+	about *pipeline.Snapshot,
+) error {
 	if !w.strict() || response.SaysChildren || about.Finalizing || len(d.StrictErrors()) > 0 {
 		return nil
 	}

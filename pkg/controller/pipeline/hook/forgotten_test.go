@@ -22,6 +22,9 @@ func TestAForgottenAnswerIsAnError(t *testing.T) {
 		missing = `it has no field "FIELD", and FIELD of this object exist (Pod default/a); list those that are to stay, ` +
 			`or answer "FIELD": [] to have all of them deleted (with version: v2, the field must be there)`
 	)
+	finalizing := func(s *pipeline.Snapshot) { s.Finalizing = true }
+	deleted := func(s *pipeline.Snapshot) { s.Children[0].Claimed[0].DeletionTimestamp = &metav1.Time{} }
+	past := func(s *pipeline.Snapshot) { s.Present = s.Parent }
 	none := func(s *pipeline.Snapshot) { s.Children[0].Claimed = nil }
 	for name, test := range map[string]struct {
 		answer string
@@ -31,20 +34,20 @@ func TestAForgottenAnswerIsAnError(t *testing.T) {
 	}{
 		"null":                              {answer: " null\n", want: null + `{"FIELD": []}`},
 		"null, without children":            {answer: "null", change: none, want: null},
-		"null, to finalize":                 {answer: "null", change: func(s *pipeline.Snapshot) { s.Finalizing = true }, want: null},
+		"null, to finalize":                 {answer: "null", change: finalizing, want: null},
 		"null that is read loosely":         {answer: "null", mode: v1alpha1.ResponseUnmarshallModeLoose},
 		"only a status":                     {answer: `{"status":{}}`, want: missing},
 		"an empty object":                   {answer: `{}`, want: missing},
 		"only a status, without children":   {answer: `{"status":{}}`, change: none},
 		"only a status, read loosely":       {answer: `{"status":{}}`, mode: v1alpha1.ResponseUnmarshallModeLoose},
-		"only that it has finalized":        {answer: `{"finalized":true}`, change: func(s *pipeline.Snapshot) { s.Finalizing = true }},
+		"only that it has finalized":        {answer: `{"finalized":true}`, change: finalizing},
 		"no children":                       {answer: `{"FIELD":[]}`},
 		"children that are null":            {answer: `{"FIELD":null}`},
 		"a misspelt field":                  {answer: `{"FIELDs":[]}`, want: `did you mean "FIELD"?`},
-		"children that are being deleted":   {answer: `{}`, change: func(s *pipeline.Snapshot) { s.Children[0].Claimed[0].DeletionTimestamp = &metav1.Time{} }},
+		"children that are being deleted":   {answer: `{}`, change: deleted},
 		"children that are left alone":      {answer: `{}`, change: func(s *pipeline.Snapshot) { s.Managed = false }},
-		"children of the parent's past":     {answer: `{}`, change: func(s *pipeline.Snapshot) { s.Present = s.Parent }},
-		"null about the parent in the past": {answer: `null`, change: func(s *pipeline.Snapshot) { s.Present = s.Parent }, want: null},
+		"children of the parent's past":     {answer: `{}`, change: past},
+		"null about the parent in the past": {answer: `null`, change: past, want: null},
 	} {
 		for _, field := range []string{"children", "attachments"} {
 			t.Run(name+", "+field, func(t *testing.T) {

@@ -99,7 +99,8 @@ func TestAClosedIdleConnectionIsNoError(t *testing.T) {
 // A hook that closes a new connection without an answer has failed.
 func TestAClosedNewConnectionIsAnError(t *testing.T) {
 	url := connections(t, func(_ int, connection net.Conn) { _, _ = connection.Read(make([]byte, 1<<16)) })
-	if _, err := webhook(t, url, "").SyncComposite(t.Context(), snapshot(t)); err == nil || !strings.Contains(err.Error(), hasCrashed) {
+	_, err := webhook(t, url, "").SyncComposite(t.Context(), snapshot(t))
+	if err == nil || !strings.Contains(err.Error(), hasCrashed) {
 		t.Errorf("the error is %v", err)
 	}
 }

@@ -39,7 +39,9 @@ func TestARedirectStaysOnTheHostOfTheHook(t *testing.T) {
 		"to another host, and none is given": {"", "localhost", false},
 		"to another host that is allowed":    {transport.AnyHost, "localhost", true},
 	} {
-		for _, status := range []int{http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
+		for _, status := range []int{
+			http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect,
+		} {
 			t.Run(fmt.Sprint(name, " ", status), func(t *testing.T) {
 				var reached atomic.Bool
 				other := strings.Replace(serve(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -68,7 +70,8 @@ func TestARedirectDoesNotTellTheQuery(t *testing.T) {
 		})
 		other = strings.Replace(other, "127.0.0.1", "localhost", 1)
 		address := serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other+"/", status) })
-		if _, err := redirectedTo(t, address+"/sync?key=s3cret", transport.AnyHost).SyncComposite(t.Context(), snapshot(t)); err != nil {
+		hook := redirectedTo(t, address+"/sync?key=s3cret", transport.AnyHost)
+		if _, err := hook.SyncComposite(t.Context(), snapshot(t)); err != nil {
 			t.Fatal(err)
 		}
 		for name, values := range <-headers {

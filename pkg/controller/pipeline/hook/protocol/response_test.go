@@ -27,13 +27,17 @@ func TestDecodeResponse(t *testing.T) {
 		"everything": {
 			body: "\n{\"status\": {\"a\" :1.0}, \"children\": [ {\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"p\"},\"spec\":{\"a\": 1.50}} , {\"kind\":\"Job\"} ], \"resyncAfterSeconds\": 2.5, \"finalized\": true }\n",
 			want: pipeline.Response{
-				Status: []byte(`{"a" :1.0}`), Children: []*object.Object{pod, job}, SaysChildren: true, ResyncAfter: 2500 * time.Millisecond, Finalized: true, SaysFinalized: true,
+				Status: []byte(`{"a" :1.0}`), Children: []*object.Object{pod, job}, SaysChildren: true,
+				ResyncAfter: 2500 * time.Millisecond, Finalized: true, SaysFinalized: true,
 			},
 		},
-		"null is an empty answer":             {body: `null`},
-		"null in white space":                 {body: " null\r\n"},
-		"an empty object is an empty answer":  {body: `{}`},
-		"nulls stand for what is not there":   {body: `{"status":null,"children":null,"resyncAfterSeconds":null,"finalized":null}`, want: pipeline.Response{SaysChildren: true, SaysFinalized: true}},
+		"null is an empty answer":            {body: `null`},
+		"null in white space":                {body: " null\r\n"},
+		"an empty object is an empty answer": {body: `{}`},
+		"nulls stand for what is not there": {
+			body: `{"status":null,"children":null,"resyncAfterSeconds":null,"finalized":null}`,
+			want: pipeline.Response{SaysChildren: true, SaysFinalized: true},
+		},
 		"an empty status is one":              {body: `{"status":{}}`, want: pipeline.Response{Status: []byte(`{}`)}},
 		"an empty list of children":           {body: `{"children":[]}`, want: pipeline.Response{SaysChildren: true}},
 		"a whole number of seconds":           {body: `{"resyncAfterSeconds":10}`, want: pipeline.Response{ResyncAfter: 10 * time.Second}},
@@ -45,9 +49,16 @@ func TestDecodeResponse(t *testing.T) {
 		"more than a year is a year":          {body: `{"resyncAfterSeconds":1e300}`, want: pipeline.Response{ResyncAfter: 365 * 24 * time.Hour}},
 		"not finalized":                       {body: `{"finalized":false}`, want: pipeline.Response{SaysFinalized: true}},
 		"fields it does not know":             {body: `{"comment":"hello","status":{"a":1},"Children":[{"kind":"Pod"}],"STATUS":5}`, want: pipeline.Response{Status: []byte(`{"a":1}`)}},
-		"of a repeated field the last counts": {body: `{"children":[{"kind":"Pod"}],"children":[{"kind":"Job"}],"status":{"a":1},"status":null}`, want: pipeline.Response{Children: []*object.Object{job}, SaysChildren: true}},
-		"repeated names in a status":          {body: `{"status":{"a":1,"a":2}}`, want: pipeline.Response{Status: []byte(`{"a":1,"a":2}`)}},
-		"escapes in the name of a field":      {body: `{"st\u0061tus":{"a":1}}`, want: pipeline.Response{Status: []byte(`{"a":1}`)}},
+		"of a repeated field the last counts": {
+			body: `{"children":[{"kind":"Pod"}],"children":[{"kind":"Job"}],"status":{"a":1},"status":null}`,
+			want: pipeline.Response{Children: []*object.Object{job}, SaysChildren: true},
+		},
+		"repeated names in a status": {
+			body: `{"status":{"a":1,"a":2}}`, want: pipeline.Response{Status: []byte(`{"a":1,"a":2}`)},
+		},
+		"escapes in the name of a field": {
+			body: `{"st\u0061tus":{"a":1}}`, want: pipeline.Response{Status: []byte(`{"a":1}`)},
+		},
 	}
 	inBothFormats(t, tests, func(t *testing.T, f Format, test responseTest) {
 		got, err := (&Decoder{}).Response(f, []byte(f.says(test.body)))

@@ -51,7 +51,7 @@ func TestAServiceIsLookedUpInTheClusterAlone(t *testing.T) {
 	made := New("sync", webhook, target, nil, Options{})
 	t.Cleanup(made.Close)
 	made.shared.transport.TLSClientConfig.InsecureSkipVerify = true
-	made.shared.transport.hookDialer.Resolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, at string) (net.Conn, error) {
+	ask := func(ctx context.Context, network, at string) (net.Conn, error) {
 		connection, err := names.dial(ctx, network, at)
 		if err != nil {
 			return nil, err
@@ -61,7 +61,8 @@ func TestAServiceIsLookedUpInTheClusterAlone(t *testing.T) {
 			defer mu.Unlock()
 			asked = append(asked, name)
 		}}, nil
-	}}
+	}
+	made.shared.transport.hookDialer.Resolver = &net.Resolver{PreferGo: true, Dial: ask}
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, target.String(), strings.NewReader("{}"))
 	if err != nil {
 		t.Fatal(err)

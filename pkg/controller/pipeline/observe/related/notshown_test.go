@@ -12,7 +12,7 @@ import (
 )
 
 func TestRulesWhoseObjectsNoHookIsShown(t *testing.T) {
-	const because = "hooks of version v1 are shown nothing"
+	const because, of = "hooks of version v1 are shown nothing", " of the customize hook: "
 	web := parsed(t, `{apiVersion: ctl.example/v1, kind: Web, metadata: {name: a, namespace: own}}`)
 	fleet := parsed(t, `{apiVersion: ctl.example/v1, kind: Fleet, metadata: {name: a}}`)
 	rules := []pipeline.RelatedRule{
@@ -26,8 +26,8 @@ func TestRulesWhoseObjectsNoHookIsShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"relatedResources[1] (namespaces in v1) of the customize hook: " + namespaces.String() + " is cluster-scoped, and " + because,
-		`relatedResources[3] (secrets in v1) of the customize hook: namespace "other" is not that of the parent, and ` + because,
+		"relatedResources[1] (namespaces in v1)" + of + namespaces.String() + " is cluster-scoped, and " + because,
+		"relatedResources[3] (secrets in v1)" + of + `namespace "other" is not that of the parent, and ` + because,
 	}
 	var got []string
 	for _, warning := range (&Config{NotShown: because}).notShown(web, found) {
