@@ -116,6 +116,7 @@ it. A parent is given as TYPE/NAME, such as website/shop, or as NAME behind its 
 			Message: "Have something done:",
 			Commands: []*cobra.Command{
 				newRollout(c, streams), newResync(c, streams), newPause(c, streams), newResume(c, streams),
+				newAdopt(c, streams),
 			},
 		},
 		{

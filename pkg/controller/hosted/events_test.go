@@ -88,12 +88,12 @@ func TestTakenNamesAreToldOnce(t *testing.T) {
 	state, parent := &parentState{}, configMap(t, "parent", `"uid":"u"`)
 	outcomes := []pipeline.Outcome{nameTaken("b", nil), nameTaken("a", nil)}
 	for range 3 {
-		c.reportNameConflicts(state, parent, nameConflictError(outcomes, parent))
+		c.reportNameConflicts(state, parent, nameConflictError(outcomes, &pipeline.Snapshot{Parent: parent}))
 		slices.Reverse(outcomes)
 	}
 	c.reportNameConflicts(state, parent, nil)
 	events.SyncError(parent, errors.New("the end"))
-	if event := <-sent; event.Reason != "ChildNameTaken" || !strings.HasSuffix(event.Message, ": Pod default/a, Pod default/b") {
+	if event := <-sent; event.Reason != "ChildNameTaken" || !strings.Contains(event.Message, ": Pod default/a, Pod default/b; ") {
 		t.Errorf("the event is %s: %s", event.Reason, event.Message)
 	}
 	if event := <-sent; event.Reason != "SyncError" {

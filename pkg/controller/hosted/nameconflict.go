@@ -4,13 +4,18 @@
 package hosted
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
+	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/enumerate"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
@@ -44,14 +49,20 @@ func missedNames(outcomes []pipeline.Outcome) (missed []object.Key) {
 	return missed
 }
 
-// isLeft reports whether the object that has the name of a child belongs to a former parent of the same name. The garbage
-// collector of the cluster deletes that object.
+// isLeft reports whether the object that has the name of a child belongs to a former parent of the same name. The
+// garbage collector of the cluster deletes that object.
 func isLeft(outcome *pipeline.Outcome, parent *object.Object) bool {
-	if !outcome.NameConflict || outcome.Holder == nil || parent.Namespace != "" && outcome.Holder.Namespace != parent.Namespace {
+	if !outcome.NameConflict || outcome.Holder == nil {
+		return false
+	}
+	if parent.Namespace != "" && outcome.Holder.Namespace != parent.Namespace {
 		return false
 	}
 	owner := metav1.GetControllerOfNoCopy(outcome.Holder)
-	return owner != nil && owner.Kind == parent.Kind && owner.APIVersion == parent.APIVersion && owner.Name == parent.Name && owner.UID != parent.UID
+	if owner == nil || owner.Kind != parent.Kind || owner.Name != parent.Name || owner.UID == parent.UID {
+		return false
+	}
+	return schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).Group == parent.GroupVersionKind().Group
 }
 
 // leftError returns why a child has to wait whose name isLeft.
@@ -60,39 +71,87 @@ func leftError(outcome *pipeline.Outcome, parent *object.Object) error {
 }
 
 // nameConflictError returns why a sync that did not fail is not done: other objects have the names of
-// children. It is nil if none do, or only those that are left of a former parent.
-func nameConflictError(outcomes []pipeline.Outcome, parent *object.Object) error {
+// children. It is nil if none do, or only those that are left of a former parent. It never advises to delete them: they
+// may hold the only copy of somebody's data.
+func nameConflictError(outcomes []pipeline.Outcome, snapshot *pipeline.Snapshot) error {
+	claimant := object.Claimant{
+		Parent: snapshot.Parent, Selector: snapshot.Selector,
+		Decorator: snapshot.GeneratedAnnotations[object.DecoratorAnnotation],
+	}
 	var taken []string
+	var handovers []takeover
 	for i := range outcomes {
-		if outcome := &outcomes[i]; outcome.NameConflict && !isLeft(outcome, parent) {
-			taken = append(taken, outcome.Key().String()+whoseIs(outcome.Holder))
+		outcome := &outcomes[i]
+		if !outcome.NameConflict || isLeft(outcome, snapshot.Parent) {
+			continue
 		}
+		said := outcome.Key().String()
+		if holder := outcome.Holder; holder != nil {
+			said += " (" + claimant.Whose(holder) + ")"
+			if change := claimant.Handover(holder); change != nil {
+				handovers = append(handovers, takeover{outcome.Type, outcome.Key(), change})
+			}
+		}
+		taken = append(taken, said)
+	}
+	if len(taken) == 0 {
+		return nil
 	}
 	slices.Sort(taken)
-	switch len(taken) {
-	case 0:
-		return nil
-	case 1:
-		return fmt.Errorf("%s exists and is not this object's: it was left alone; delete it, or have the hook choose another name", taken[0])
-	default:
-		return fmt.Errorf("these exist and are not this object's: they were left alone; delete them, or have the hook choose other names: %s",
-			enumerate.First(maxListed, taken))
+	what := taken[0] + " exists and is not this object's child: it was left alone; "
+	adopt, other := "if it should be: %s; otherwise ", "have the hook choose another name"
+	if len(taken) > 1 {
+		what = "these exist and are not this object's children: they were left alone: " +
+			enumerate.First(maxListed, taken) + "; "
+		adopt, other = "if they should be: %s; otherwise ", "have the hook choose other names"
 	}
+	if len(handovers) > 0 {
+		what += fmt.Sprintf(adopt, howToTakeOver(handovers, snapshot))
+	}
+	return errors.New(what + other)
 }
 
-// whoseIs says, in brackets, whom an object belongs to that has the name of a child; holder is nil if
-// it is not known.
-func whoseIs(holder *object.Object) string {
-	if holder == nil {
-		return ""
+// takeover is the change by which an object that has the name of a child becomes that child.
+type takeover struct {
+	of     object.Type
+	holder object.Key
+	change *object.Handover
+}
+
+// maxCommands is how long the commands in a message may be, in bytes. An event has room for 1,024.
+const maxCommands = 400
+
+// howToTakeOver returns the commands by which objects become children. The command of the plugin, which changes all of
+// them, takes their place if they are long, or if kubectl has no command for the change.
+func howToTakeOver(all []takeover, snapshot *pipeline.Snapshot) string {
+	parent := snapshot.Parent
+	plugin := "kubectl metacontroller adopt "
+	if parent.Namespace != "" {
+		plugin += "-n " + parent.Namespace + " "
 	}
-	if decorator := holder.Annotations[object.DecoratorAnnotation]; decorator != "" {
-		return fmt.Sprintf(" (of DecoratorController %s)", decorator)
+	plugin += object.Argument(snapshot.ParentType.GroupResource(), parent.Name)
+	slices.SortFunc(all, func(a, b takeover) int { return cmp.Compare(a.holder.String(), b.holder.String()) })
+	var commands []string
+	for len(all) > 0 {
+		first, alike := all[0], []string{}
+		all = slices.DeleteFunc(all, func(one takeover) bool {
+			is := one.holder.Namespace == first.holder.Namespace && reflect.DeepEqual(one.change, first.change)
+			if is {
+				alike = append(alike, object.Argument(one.of.GroupResource(), one.holder.Name))
+			}
+			return is
+		})
+		of := first.change.Commands(first.holder.Namespace, alike...)
+		if len(of) == 0 {
+			return plugin
+		}
+		commands = append(commands, of...)
 	}
-	if owner := metav1.GetControllerOfNoCopy(holder); owner != nil {
-		return fmt.Sprintf(" (of %s %s)", owner.Kind, owner.Name)
+	text := strings.Join(commands, " && ")
+	if len(text) > maxCommands {
+		return plugin
 	}
-	return " (of no controller)"
+	return text + " (" + plugin + " does this for all children)"
 }
 
 // set notes the names that children could not get in the last sync of a parent; usually none.

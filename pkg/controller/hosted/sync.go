@@ -276,7 +276,7 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 		result.retry = result.retry || outcome.NameConflict || outcome.Conflict
 	}
 	result.err = joinErrors(errs)
-	result.incomplete = nameConflictError(outcomes, snapshot.Parent)
+	result.incomplete = nameConflictError(outcomes, snapshot)
 	c.reportNameConflicts(state, snapshot.Parent, result.incomplete)
 	c.nameConflicts.set(object.KeyOf(snapshot.Parent), missedNames(outcomes))
 	return result

@@ -46,7 +46,7 @@ func Of(ctx context.Context, client dynamic.Interface, controller *lookup.Contro
 func list(ctx context.Context, client dynamic.ResourceInterface, controller *lookup.Controller, parent *unstructured.Unstructured) (found []unstructured.Unstructured, err error) {
 	options := metav1.ListOptions{}
 	if composite, ok := controller.Object.(*v1alpha1.CompositeController); ok && ptr.Deref(composite.Spec.GenerateSelector, false) {
-		options.LabelSelector = "controller-uid=" + string(parent.GetUID())
+		options.LabelSelector = object.GeneratedLabel + "=" + string(parent.GetUID())
 	}
 	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		return client.List(ctx, options)

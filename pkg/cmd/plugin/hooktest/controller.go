@@ -68,7 +68,7 @@ func (c *testedController) mark(parent, child *unstructured.Unstructured) {
 	switch of := c.Object.(type) {
 	case *v1alpha1.CompositeController:
 		if ptr.Deref(of.Spec.GenerateSelector, false) {
-			set("controller-uid", string(parent.GetUID()), child.GetLabels, child.SetLabels)
+			set(object.GeneratedLabel, string(parent.GetUID()), child.GetLabels, child.SetLabels)
 		}
 	case *v1alpha1.DecoratorController:
 		set(object.DecoratorAnnotation, of.Name, child.GetAnnotations, child.SetAnnotations)

@@ -119,7 +119,7 @@ func (c *LabelClaims) Forget(parent object.Key) {
 func (c *LabelClaims) Fresh() Claims { return NewLabelClaims(c.generate) }
 
 // generatedLabel is the label that generated selectors match. Its value is the parent's UID.
-const generatedLabel = "controller-uid"
+const generatedLabel = object.GeneratedLabel
 
 // generatedLabels returns the labels that make a child match its parent's generated selector,
 // nil if selectors are not generated.

@@ -120,7 +120,7 @@ func TestARevisionThatCannotBeReadIsAnError(t *testing.T) {
 	w.stored[0].ParentPatch.Raw = []byte(`[]`)
 	_, err := Open(&w.rules, &w.snapshot, records(w.stored), &w.cache)
 	wantError(t, err, "parentPatch of ControllerRevision default/"+nameOfV("v1"))
-	wantError(t, err, "delete the revision")
+	wantError(t, err, "correct it")
 }
 
 func TestTheHooksAreAskedAboutTheParentItselfIfThereIsNoRollout(t *testing.T) {

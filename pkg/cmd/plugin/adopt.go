@@ -1,0 +1,201 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	cmdutil "k8s.io/kubectl/pkg/cmd/util"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/lookup"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+)
+
+// newAdopt returns the command that hands a parent the objects that have the names of its children.
+func newAdopt(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
+	a := &adopt{cluster: c, output: newOutput(streams)}
+	command := &cobra.Command{
+		Use:   "adopt [CONTROLLER] PARENT ...",
+		Short: "Make objects children of a parent that have the names of its children",
+		Long: `Make objects children of a parent that have the names of its children.
+
+After a restore, or after a controller was replaced by another one, a parent cannot have children (event ChildNameTaken) whose
+objects are there: their label controller-uid has the UID of the former parent, or the annotation
+metacontroller.k8s.io/decorator-controller has the name of another controller, or of none. The hook is asked which children the
+parent should have, as by preview. Each object that has the name of one is shown, with whom it belongs to as far as it says so
+itself. Then those are changed that nobody else has, so that the controller finds them: their labels, that annotation and, for a
+DecoratorController, their owner. ControllerRevisions with the UID of the former parent follow. What they contain stays as it is
+until the next sync. An object that another object controls, or that another controller still has, is left alone, and, without
+--unmarked, one that no controller seems to have made.`,
+		Example: `  # Which objects would become children of a Website?
+  kubectl metacontroller adopt website/front -n shop --dry-run
+
+  # Make them its children.
+  kubectl metacontroller adopt website/front -n shop`,
+		ValidArgsFunction: c.completeSubjects,
+		RunE: func(command *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmdutil.UsageErrorf(command, "give a parent")
+			}
+			if err := a.validate(command); err != nil {
+				return err
+			}
+			return a.run(command.Context(), args)
+		},
+	}
+	command.Flags().BoolVar(&a.dryRun, "dry-run", false,
+		"Show what would be changed, have the cluster check it, and store nothing.")
+	command.Flags().BoolVar(&a.unmarked, "unmarked", false,
+		"Adopt also objects in which nothing says that a controller made them. The next sync makes them what the hook wants.")
+	a.output.addFlags(command)
+	return command
+}
+
+// adopt is the command under way.
+type adopt struct {
+	*cluster
+	output
+	dryRun, unmarked bool
+}
+
+func (a *adopt) run(ctx context.Context, args []string) error {
+	find, err := a.lookup()
+	if err != nil {
+		return err
+	}
+	controller, parents, err := a.split(ctx, find, args)
+	if err != nil {
+		return err
+	}
+	if len(parents) == 0 {
+		return fmt.Errorf("give a parent of %s, too", controller)
+	}
+	return a.inList(true, func() error {
+		for _, argument := range parents {
+			if err := a.parent(ctx, find, controller, argument); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// parent hands one parent its children, of the only controller or of all that are for it.
+func (a *adopt) parent(ctx context.Context, find *lookup.Lookup, only *lookup.Controller, argument string) error {
+	of, err := find.ParentIn(only, argument)
+	if err != nil {
+		return err
+	}
+	controllers := []*lookup.Controller{only}
+	if only == nil {
+		if controllers, err = find.ControllersOf(ctx, of.Mapping.Resource.GroupResource()); err != nil {
+			return err
+		}
+	}
+	var found []*adoption
+	for _, controller := range controllers {
+		one, err := a.find(ctx, find, controller, of)
+		if apierrors.IsNotFound(err) && len(controllers) > 1 {
+			continue // another one selects the parent
+		}
+		if err != nil {
+			return fmt.Errorf("%s: find the children that it wants for %s: %w", controller, argument, err)
+		}
+		found = append(found, one)
+	}
+	for _, one := range found {
+		if err := a.show(one); err != nil {
+			return err
+		}
+	}
+	for _, one := range found {
+		if err := a.perform(ctx, one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// show prints what becomes of each object.
+func (a *adopt) show(of *adoption) error {
+	if a.printer != nil {
+		return nil
+	}
+	rows := [][]string{{of.claimant.Parent.String() + " of " + of.controller.String()}}
+	for _, one := range of.candidates {
+		said := "is left alone: " + one.reason
+		if one.change != nil {
+			said = one.inWords()
+		}
+		rows = append(rows, []string{"  " + one.holder.String() + " (" + of.claimant.Whose(one.holder) + ")", said})
+	}
+	if len(of.candidates) == 0 {
+		rows[0][0] += ": no object that is not its child has the name of a child that the hook wants"
+	}
+	return printTable(a.streams.Out, rows)
+}
+
+// perform changes the objects. The ControllerRevisions come first, so that the children are at the versions that
+// these name when they become children.
+func (a *adopt) perform(ctx context.Context, of *adoption) error {
+	done := "adopted"
+	if a.dryRun {
+		done += " (dry run)"
+	}
+	if err := a.adoptRevisions(ctx, of, done); err != nil {
+		return err
+	}
+	for _, one := range of.candidates {
+		if one.change == nil {
+			continue
+		}
+		body, err := patchOf(one.holder, one.change, of.claimant.Parent)
+		if err != nil {
+			return err
+		}
+		if err := a.change(ctx, one.resource, one.holder.Namespace, one.holder.Name, body, done); err != nil {
+			return fmt.Errorf("%s: %w", one.holder, err)
+		}
+	}
+	return nil
+}
+
+// change changes an object by a merge patch, and prints what was done.
+func (a *adopt) change(
+	ctx context.Context, of schema.GroupVersionResource, namespace, name string, body []byte, done string,
+) error {
+	patched, err := a.patch(ctx, of, namespace, name, body, a.dryRun)
+	if err != nil {
+		return err
+	}
+	return a.printDone(patched, done)
+}
+
+// patchOf returns the merge patch that makes an object a child. The cluster rejects it if the object has changed since
+// it was read.
+func patchOf(holder *object.Object, change *object.Handover, parent *object.Object) ([]byte, error) {
+	metadata := map[string]any{"uid": holder.UID, "resourceVersion": holder.ResourceVersion}
+	if len(change.Labels) > 0 {
+		metadata["labels"] = change.Labels
+	}
+	if change.Annotates {
+		var value any
+		if change.Decorator != "" {
+			value = change.Decorator
+		}
+		metadata["annotations"] = map[string]any{object.DecoratorAnnotation: value}
+	}
+	if change.Owns {
+		owner := *metav1.NewControllerRef(parent, parent.GroupVersionKind())
+		metadata["ownerReferences"] = append(holder.OwnerReferences[:len(holder.OwnerReferences):len(holder.OwnerReferences)], owner)
+	}
+	return json.Marshal(map[string]any{"metadata": metadata})
+}
