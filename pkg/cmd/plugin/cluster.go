@@ -23,6 +23,7 @@ import (
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/lookup"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/printing"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
 )
 
@@ -39,9 +40,9 @@ func newCluster(streams genericiooptions.IOStreams) *cluster {
 	flags := genericclioptions.NewConfigFlags(true).WithWarningPrinter(streams)
 	c := &cluster{
 		Factory: cmdutil.NewFactory(flags), configFlags: flags,
-		warnings: rest.NewWarningWriter(streams.ErrOut, rest.WarningWriterOptions{
+		warnings: escapedWarnings{rest.NewWarningWriter(streams.ErrOut, rest.WarningWriterOptions{
 			Deduplicate: true, Color: printers.AllowsColorOutput(streams.ErrOut),
-		}),
+		})},
 	}
 	flags.WrapConfigFn = func(config *rest.Config) *rest.Config {
 		config.UserAgent = "kubectl-metacontroller"
@@ -50,6 +51,14 @@ func newCluster(streams genericiooptions.IOStreams) *cluster {
 		return config
 	}
 	return c
+}
+
+// escapedWarnings escapes the control characters in warnings.
+type escapedWarnings struct{ rest.WarningHandler }
+
+// HandleWarningHeader implements rest.WarningHandler.
+func (w escapedWarnings) HandleWarningHeader(code int, agent, text string) {
+	w.WarningHandler.HandleWarningHeader(code, agent, printing.Escape(text))
 }
 
 // addFlags adds the flags that kubectl has for the cluster, with their completions.

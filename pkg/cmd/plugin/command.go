@@ -31,6 +31,7 @@ import (
 	"k8s.io/kubectl/pkg/util/templates"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/lookup"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/printing"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/version"
 )
 
@@ -63,7 +64,7 @@ func exitCode(to io.Writer, err error) int {
 		code, err = with.code, with.err
 	}
 	if err != nil {
-		_, _ = fmt.Fprintln(to, "error:", explain(err))
+		_, _ = fmt.Fprintln(to, "error:", printing.Escape(explain(err)))
 	}
 	return code
 }
@@ -87,6 +88,8 @@ func explain(err error) string {
 // NewCommand returns the command with its subcommands.
 func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	c := newCluster(streams)
+	cobraOut, cobraErr := streams.Out, streams.ErrOut
+	streams.Out, streams.ErrOut = &printing.Terminal{Raw: cobraOut}, &printing.Terminal{Raw: cobraErr}
 	command := &cobra.Command{
 		Use:   "kubectl-metacontroller",
 		Short: "See what controllers of metacontroller-apiserver do and would do, and test their hooks",
@@ -102,8 +105,8 @@ it. A parent is given as TYPE/NAME, such as website/shop, or as NAME behind its 
 		DisableFlagsInUseLine: true,
 	}
 	command.SetIn(streams.In)
-	command.SetOut(streams.Out)
-	command.SetErr(streams.ErrOut)
+	command.SetOut(cobraOut)
+	command.SetErr(cobraErr)
 	c.addFlags(command)
 	groups := templates.CommandGroups{
 		{
@@ -131,7 +134,7 @@ it. A parent is given as TYPE/NAME, such as website/shop, or as NAME behind its 
 	}
 	groups.Add(command)
 	templates.ActsAsRootCommand(command, []string{"options"}, groups...)
-	command.AddCommand(newVersion(streams), options.NewCmdOptions(streams.Out))
+	command.AddCommand(newVersion(streams), options.NewCmdOptions(cobraOut))
 	return command
 }
 

@@ -75,6 +75,9 @@ func (o *output) validate(command *cobra.Command) error {
 		return cmdutil.UsageErrorf(command, "%v", err)
 	}
 	o.printer = printer
+	if to, ok := o.streams.Out.(*printing.Terminal); ok {
+		to.Styled = o.style().Colored
+	}
 	return nil
 }
 
@@ -111,7 +114,7 @@ func (o *output) inList(several bool, printAll func() error) error {
 	if o.list = nil; err != nil && len(list.Items) == 0 {
 		return err
 	}
-	if failed := o.printer.PrintObj(list, o.streams.Out); err == nil {
+	if failed := o.printer.PrintObj(list, raw(o.streams.Out)); err == nil {
 		err = failed
 	}
 	return err
@@ -127,7 +130,7 @@ func (o *output) print(object runtime.Object) error {
 		o.list.Items = append(o.list.Items, *converted)
 		return nil
 	}
-	return o.printer.PrintObj(converted, o.streams.Out)
+	return o.printer.PrintObj(converted, raw(o.streams.Out))
 }
 
 // printItems prints the items of a list that the API has answered.
@@ -171,21 +174,41 @@ func (o *output) printDone(object runtime.Object, done string) error {
 	return (&printers.NamePrinter{Operation: done}).PrintObj(object, o.streams.Out)
 }
 
+// raw returns an output itself, to which programs read what is written there: in the formats of -o, kubectl escapes
+// nothing either.
+func raw(output io.Writer) io.Writer {
+	if terminal, ok := output.(*printing.Terminal); ok {
+		return terminal.Raw
+	}
+	return output
+}
+
 // style returns how text for people is coloured.
 func (o *output) style() printing.Style {
 	if o.color != "auto" {
 		return printing.Style{Colored: o.color == "always"}
 	}
-	return printing.Style{Colored: printers.AllowsColorOutput(o.streams.Out)}
+	return printing.Style{Colored: printers.AllowsColorOutput(raw(o.streams.Out))}
 }
+
+// inCell has a text remain in its cell.
+var inCell = strings.NewReplacer("\n", " ", "\t", " ")
 
 // printTable prints rows in columns, as kubectl does, without blanks behind the last cell. Only the last cell of a row
 // may be coloured.
 func printTable(to io.Writer, rows [][]string) error {
 	var aligned strings.Builder
 	table := printers.GetNewTabWriter(&aligned)
+	escape := func(text string) string { return text }
+	if terminal, ok := to.(*printing.Terminal); ok {
+		escape = terminal.Escape // before the widths are measured
+	}
 	for _, row := range rows {
-		_, _ = fmt.Fprintln(table, strings.Join(row, "\t")) // a Builder takes everything
+		cells := make([]string, len(row))
+		for i, cell := range row {
+			cells[i] = escape(inCell.Replace(cell))
+		}
+		_, _ = fmt.Fprintln(table, strings.Join(cells, "\t")) // a Builder takes everything
 	}
 	_ = table.Flush()
 	for line := range strings.Lines(aligned.String()) {

@@ -275,10 +275,10 @@ type progress struct {
 
 // newProgress returns the progress of a subject. Without a terminal nothing is printed.
 func (p *preview) newProgress(of subject) *progress {
-	if of.parent != nil || of.object != nil || !printers.IsTerminal(p.streams.ErrOut) {
+	if of.parent != nil || of.object != nil || !printers.IsTerminal(raw(p.streams.ErrOut)) {
 		return &progress{to: io.Discard}
 	}
-	shown := &progress{to: p.streams.ErrOut}
+	shown := &progress{to: raw(p.streams.ErrOut)}
 	if status := of.controller.GetStatus(); p.labels == nil && p.namespaceOrAll() == "" && status.Parents != nil {
 		shown.of = status.Parents.Total
 	}

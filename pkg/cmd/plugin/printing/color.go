@@ -3,14 +3,25 @@
 
 package printing
 
+import "slices"
+
 // Style colours text for terminals. The zero value leaves it as it is.
 type Style struct{ Colored bool }
 
+// The codes of terminals begin and end so.
+const codeBegin, codeEnd = "\x1b[", "m"
+
+// with returns a text with a code, which is one that isCode knows.
 func (s Style) with(code, text string) string {
 	if !s.Colored || text == "" {
 		return text
 	}
-	return "\x1b[" + code + "m" + text + "\x1b[0m"
+	return codeBegin + code + codeEnd + Escape(text) + codeBegin + "0" + codeEnd
+}
+
+// isCode reports whether a Style uses a code.
+func isCode(code string) bool {
+	return slices.Contains([]string{"0", "1", "1;31", "2", "31", "32", "33"}, code)
 }
 
 // Heading is for what a part of the output is about.
