@@ -6,6 +6,7 @@ package plugin
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,15 +21,19 @@ import (
 // newPause returns the command that has controllers or parents left alone.
 func newPause(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
 	return newPausing(c, streams, true, &cobra.Command{
-		Use:   "pause CONTROLLER | PARENT ...",
+		Use:   "pause CONTROLLER ... | [CONTROLLER] PARENT ...",
 		Short: "Have a controller stand still, or a parent left alone",
 		Long: `Have a controller stand still, or a parent left alone.
 
 No hook is called and nothing is written meanwhile; finalizers wait. Of a controller, spec.paused is set, and of a parent the
-annotation metacontroller.k8s.io/paused, which counts for all controllers. Whoever applies these from a repository has to change them
+annotation metacontroller.k8s.io/paused, which counts for all controllers. Behind a controller, parents may be given by their
+names alone: then they are paused, and the controller is not. Whoever applies these from a repository has to change them
 there.`,
 		Example: `  # Leave a Website alone while it is mended by hand.
   kubectl metacontroller pause website/front -n shop
+
+  # The same, behind its controller, which goes on.
+  kubectl metacontroller pause cc/websites front -n shop
 
   # Have a controller stand still.
   kubectl metacontroller pause cc/websites`,
@@ -38,7 +43,7 @@ there.`,
 // newResume returns the command that takes pause back.
 func newResume(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
 	return newPausing(c, streams, false, &cobra.Command{
-		Use:   "resume CONTROLLER | PARENT ...",
+		Use:   "resume CONTROLLER ... | [CONTROLLER] PARENT ...",
 		Short: "Have a controller or a parent go on that is paused",
 		Long: `Have a controller or a parent go on that is paused.
 
@@ -58,7 +63,7 @@ type pausing struct {
 
 func newPausing(c *cluster, streams genericiooptions.IOStreams, paused bool, command *cobra.Command) *cobra.Command {
 	p := &pausing{cluster: c, output: newOutput(streams), paused: paused}
-	command.ValidArgsFunction = c.completeObjects
+	command.ValidArgsFunction = c.completeSubjects
 	command.RunE = func(command *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return cmdutil.UsageErrorf(command, "give a controller or a parent")
@@ -78,12 +83,16 @@ func (p *pausing) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	return p.inList(len(args) > 1, func() error {
-		for _, argument := range args {
-			if lookup.IsController(argument) {
-				err = p.pauseController(ctx, find, argument)
+	all, err := subjectsOfPause(ctx, find, args)
+	if err != nil {
+		return err
+	}
+	return p.inList(len(all) > 1, func() error {
+		for _, one := range all {
+			if one.parent == nil {
+				err = p.pauseController(ctx, one.controller)
 			} else {
-				err = p.pauseParent(ctx, find, argument)
+				err = p.pauseParent(ctx, one.parent)
 			}
 			if err != nil {
 				return err
@@ -93,12 +102,54 @@ func (p *pausing) run(ctx context.Context, args []string) error {
 	})
 }
 
-// pauseController sets or removes spec.paused.
-func (p *pausing) pauseController(ctx context.Context, find *lookup.Lookup, argument string) error {
-	controller, err := find.Controller(ctx, argument)
-	if err != nil {
-		return err
+func countFunc(args []string, is func(string) bool) (count int) {
+	for _, argument := range args {
+		if is(argument) {
+			count++
+		}
 	}
+	return count
+}
+
+// pausedSubject is a parent, or else a controller.
+type pausedSubject struct {
+	controller *lookup.Controller
+	parent     *lookup.Parent
+}
+
+// subjectsOfPause returns what the arguments name, before anything is changed. What follows a controller is its parents,
+// as in all commands, unless it is another controller with its kind.
+func subjectsOfPause(ctx context.Context, find *lookup.Lookup, args []string) (all []pausedSubject, err error) {
+	var of *lookup.Controller // whose parents the further arguments are
+	if lookup.IsController(args[0]) && len(args) > 1 {
+		switch typed := countFunc(args[1:], lookup.IsTypedController); {
+		case typed == 0:
+			if of, err = find.Controller(ctx, args[0]); err != nil {
+				return nil, err
+			}
+			args = args[1:]
+		case typed < len(args)-1:
+			return nil, errors.New("give controllers alone, or one controller and its parents")
+		}
+	}
+	for _, argument := range args {
+		var one pausedSubject
+		switch {
+		case of == nil && lookup.IsController(argument):
+			one.controller, err = find.Controller(ctx, argument)
+		default:
+			one.parent, err = find.ParentIn(of, argument)
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// pauseController sets or removes spec.paused.
+func (p *pausing) pauseController(ctx context.Context, controller *lookup.Controller) error {
 	var wanted any
 	if p.paused {
 		wanted = true
@@ -108,11 +159,7 @@ func (p *pausing) pauseController(ctx context.Context, find *lookup.Lookup, argu
 }
 
 // pauseParent sets or removes the annotation of a parent.
-func (p *pausing) pauseParent(ctx context.Context, find *lookup.Lookup, argument string) error {
-	parent, err := find.Parent(argument)
-	if err != nil {
-		return err
-	}
+func (p *pausing) pauseParent(ctx context.Context, parent *lookup.Parent) error {
 	var wanted any
 	if p.paused {
 		wanted = "true"

@@ -130,6 +130,25 @@ FAIL  wrong (? ms)
 	}
 }
 
+// A folder may be somebody else's: what of it is run is said before.
+func TestWhatIsRunIsSaidBefore(t *testing.T) {
+	folder := project(t)
+	said := "note: " + filepath.Join(folder, "tests", "suite.yaml") + " has this program run: "
+	settings := `hookCommand: "printf '\e[2K'; exit 1"` + "\n"
+	if err := os.WriteFile(filepath.Join(folder, "tests", "suite.yaml"), []byte(settings), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, _, errOut := run(t, "test", folder)
+	if want := said + "printf '^[[2K'; exit 1\nerror: "; code != 2 || !strings.HasPrefix(errOut, want) {
+		t.Errorf("exit code %d: %q, want %q", code, errOut, want)
+	}
+	for _, own := range [][]string{{"--hook-command", "python3 hook.py $PORT"}, {"--hook", "http://127.0.0.1:1"}} {
+		if _, _, errOut := run(t, append([]string{"test", folder, "--run", "good"}, own...)...); strings.Contains(errOut, said) {
+			t.Errorf("%v: it says %s", own, errOut)
+		}
+	}
+}
+
 func TestTestsThatCannotBeRun(t *testing.T) {
 	folder := project(t)
 	for name, test := range map[string]struct {

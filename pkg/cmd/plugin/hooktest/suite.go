@@ -76,8 +76,11 @@ func Begin(folder string, files resource.FilenameOptions) (*Suite, error) {
 	return s, s.readManifests(files)
 }
 
+// SettingsPath returns the path of the file with the settings.
+func (s *Suite) SettingsPath() string { return filepath.Join(s.Folder, casesFolder, settingsFile) }
+
 func (s *Suite) readSettings() error {
-	path := filepath.Join(s.Folder, casesFolder, settingsFile)
+	path := s.SettingsPath()
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -119,6 +119,12 @@ func IsController(argument string) bool {
 	return !ok || kindOf(of) != ""
 }
 
+// IsTypedController reports whether an argument is a controller in the form TYPE/NAME.
+func IsTypedController(argument string) bool {
+	of, _, ok := strings.Cut(argument, "/")
+	return ok && kindOf(of) != ""
+}
+
 // Split splits arguments into the controller that the first one may name, which is nil if it does not, and parents.
 func (l *Lookup) Split(ctx context.Context, args []string) (controller *Controller, parents []string, err error) {
 	if len(args) == 0 || !IsController(args[0]) {
