@@ -130,6 +130,53 @@ FAIL  wrong (? ms)
 	}
 }
 
+// What is probably a mistake of the hook does not become what is expected of it.
+func TestUpdateWritesNoMistakes(t *testing.T) {
+	for name, test := range map[string]struct {
+		answer string // of the hook, in Python
+		expect string
+		want   string // what is said; empty if the case is written
+	}{
+		"a crash":                  {`raise ValueError("typo")`, "", "write error into expect first"},
+		"a crash that is expected": {`raise ValueError("typo")`, "expect: {error: x}", ""},
+		"a warning":                {`self.wfile.write(b'{"labells":{"seen":"yes"}}')`, "", "write warnings into expect first"},
+		"a random value": {`self.wfile.write(b'{"labels":{"seen":"%d"}}' % random.getrandbits(60))`, "",
+			"the hook answered something else the second time"},
+		"what is as it should be": {`self.wfile.write(b'{"labels":{"seen":"yes"}}')`, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			folder := project(t)
+			controller, program := filepath.Join(folder, "controller.yaml"), filepath.Join(folder, "hook.py")
+			spec, err := os.ReadFile(controller)
+			if err != nil {
+				t.Fatal(err)
+			}
+			loose := strings.Replace(string(spec), "version: v2", "version: v1", 1) // in which an unknown field is a warning
+			raw, err := os.ReadFile(program)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := strings.Replace("import random\n"+string(raw), `self.wfile.write(b'{"labels":{"seen":"yes"}}')`, test.answer, 1)
+			given := "parent: {apiVersion: v1, kind: Pod, metadata: {name: good}}\n" + test.expect + "\n"
+			path := filepath.Join(folder, "tests", "good.yaml")
+			for path, content := range map[string]string{controller: loose, program: text, path: given} {
+				if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			code, out, errOut := run(t, "test", folder, "--run", "good", "--update")
+			after, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			isWritten := string(after) != given
+			if !strings.Contains(out, test.want) || (code == 0) != (test.want == "") || isWritten != (test.want == "") {
+				t.Errorf("exit code %d, written %t:\n%s%s", code, isWritten, out, errOut)
+			}
+		})
+	}
+}
+
 // A folder may be somebody else's: what of it is run is said before.
 func TestWhatIsRunIsSaidBefore(t *testing.T) {
 	folder := project(t)

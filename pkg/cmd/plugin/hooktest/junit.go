@@ -57,6 +57,9 @@ func WriteJUnit(to io.Writer, reports []*Report) error {
 			case result.Err != nil:
 				suite.Errors++
 				one.Error = &junitReason{Message: "it could not be run", Text: result.Err.Error()}
+			case result.Doubt != "":
+				suite.Failures++
+				one.Failure = &junitReason{Message: "it was not updated", Text: result.Doubt}
 			case result.Difference != "":
 				suite.Failures++
 				one.Failure = &junitReason{Message: "it is not as expected", Text: result.Difference}

@@ -31,10 +31,12 @@ type Result struct {
 	Printed string
 	// Difference is the difference to what is expected, as lines of a diff; empty if there is none.
 	Difference string
+	// Doubt is why the outcome is not to become what is expected, if RunTwice found a reason; else empty.
+	Doubt string
 }
 
 // Failed reports whether the case did not pass.
-func (r *Result) Failed() bool { return r.Err != nil || r.Difference != "" }
+func (r *Result) Failed() bool { return r.Err != nil || r.Difference != "" || r.Doubt != "" }
 
 // caseTimeout is how long a case may take, with the calls of its hooks.
 const caseTimeout = time.Minute
@@ -52,6 +54,28 @@ func (s *Suite) Run(ctx context.Context, of *Case, hooks Hooks) *Result {
 		result.Difference, result.Err = compare(of.Expect, result.Outcome)
 	}
 	result.Duration = time.Since(begin)
+	return result
+}
+
+// RunTwice is Run for a case that is going to be updated. It finds out whether the outcome may be what is expected.
+func (s *Suite) RunTwice(ctx context.Context, of *Case, hooks Hooks) *Result {
+	result := s.Run(ctx, of, hooks)
+	if result.Outcome == nil {
+		return result
+	}
+	if result.Doubt = result.problem(); result.Doubt != "" {
+		return result
+	}
+	again := s.Run(ctx, of, hooks)
+	result.Duration += again.Duration
+	switch difference, err := result.differenceTo(again.Outcome); {
+	case again.Outcome == nil:
+		result.Doubt = "the second time, it could not be run: " + again.Err.Error()
+	case err != nil:
+		result.Doubt = err.Error()
+	case difference != "":
+		result.Doubt = "the hook answered something else the second time, such as a time or a random value (- first, + second):\n" + difference
+	}
 	return result
 }
 

@@ -14,6 +14,9 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/printing"
 )
 
 // whatIsWritten are the fields that are written for a case that expects nothing yet, if they are there.
@@ -42,6 +45,44 @@ func (r *Result) Update() (written bool, err error) {
 		return false, nil
 	}
 	return true, os.WriteFile(r.Path, after, 0o644) //nolint:gosec // it is a file of a repository
+}
+
+// problem returns what of the outcome is probably a mistake, unless something of the sort is expected; empty if nothing
+// is.
+func (r *Result) problem() string {
+	want := map[string]any{}
+	if r.Expect != nil {
+		var err error
+		if want, err = fieldsOf(r.Expect); err != nil {
+			return err.Error()
+		}
+	}
+	for _, name := range problems {
+		value, there := r.Outcome.fields[name]
+		isFailure := name == "error" && want["result"] == string(v1alpha1.ReviewedFailed)
+		if !there || want[name] != nil || isFailure {
+			continue
+		}
+		text, err := formatted(map[string]any{name: value})
+		if err != nil {
+			return err.Error()
+		}
+		return "this is probably a mistake; if not, write " + name + " into expect first:\n" + string(text)
+	}
+	return ""
+}
+
+// differenceTo returns the difference to another outcome of the case, as lines of a diff; empty if there is none.
+func (r *Result) differenceTo(other *Outcome) (string, error) {
+	if other == nil || reflect.DeepEqual(r.Outcome.fields, other.fields) {
+		return "", nil
+	}
+	first, err := formatted(r.Outcome.fields)
+	if err != nil {
+		return "", err
+	}
+	second, err := formatted(other.fields)
+	return printing.Difference(string(first), string(second)), err
 }
 
 // updated returns what is to be expected; nil if it is already.

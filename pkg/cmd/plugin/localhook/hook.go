@@ -106,13 +106,13 @@ func (h *Hook) Call(ctx context.Context, webhook *v1alpha1.Webhook, request []by
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		return nil, fmt.Errorf("call %s: %w", address, err)
+		return nil, fmt.Errorf("call %s: %w", address, withHint(err))
 	}
 	defer func() { _ = response.Body.Close() }()
 	answer, err := io.ReadAll(io.LimitReader(response.Body, maxBytes+1))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("read the answer of %s: %w", address, err)
+		return nil, fmt.Errorf("read the answer of %s: %w", address, withHint(err))
 	case len(answer) > maxBytes:
 		return nil, fmt.Errorf("the answer of %s is larger than %d MiB", address, maxBytes>>20)
 	case response.StatusCode != http.StatusOK:
@@ -121,6 +121,14 @@ func (h *Hook) Call(ctx context.Context, webhook *v1alpha1.Webhook, request []by
 		return nil, fmt.Errorf("%s did not answer a JSON object: %s", address, shown(answer))
 	}
 	return answer, nil
+}
+
+// withHint adds to an error of a connection what it means, as the server does.
+func withHint(err error) error {
+	if hint := hook.ClosedHint(err); hint != "" {
+		return fmt.Errorf("%w (%s)", err, hint)
+	}
+	return err
 }
 
 func isObject(answer []byte) bool {

@@ -85,6 +85,31 @@ func TestCalls(t *testing.T) {
 	}
 }
 
+// A hook that has crashed closes the connection: the error says so, and keeps what net/http says.
+func TestACallWithoutAnAnswer(t *testing.T) {
+	for name, crash := range map[string]func(http.ResponseWriter){
+		"before it":     func(http.ResponseWriter) {},
+		"in the middle": func(w http.ResponseWriter) { w.Header().Set("Content-Length", "9"); _, _ = io.WriteString(w, "{") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				crash(w)
+				panic(http.ErrAbortHandler)
+			}))
+			defer server.Close()
+			hook, err := At(server.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = hook.Call(t.Context(), &v1alpha1.Webhook{URL: ptr.To("http://hooks/sync")}, nil)
+			const want = "EOF (the hook closed the connection before it had answered: it has probably crashed, so look at its log)"
+			if err == nil || !strings.HasSuffix(err.Error(), want) {
+				t.Errorf("the error is %v, want %q", err, want)
+			}
+		})
+	}
+}
+
 func TestACallHasTheTimeoutOfItsWebhook(t *testing.T) {
 	release := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

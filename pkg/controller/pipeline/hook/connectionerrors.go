@@ -49,6 +49,15 @@ const (
 	hasCrashed  = closedEarly + ": it has probably crashed, so look at its log"
 )
 
+// ClosedHint returns what it means that a request got no whole answer, if the other side closed the connection; else
+// empty. It follows the error.
+func ClosedHint(err error) string {
+	if isClosed(err) {
+		return hasCrashed
+	}
+	return ""
+}
+
 // tlsAlert is how net/http quotes a TLS record with an alert where the response should begin.
 const tlsAlert = `malformed HTTP response "\x15\x03`
 
