@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,13 +28,14 @@ func newAdopt(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
 		Short: "Make objects children of a parent that have the names of its children",
 		Long: `Make objects children of a parent that have the names of its children.
 
-After a restore, or after a controller was replaced by another one, a parent cannot have children (event ChildNameTaken) whose
-objects are there: their label controller-uid has the UID of the former parent, or the annotation
-metacontroller.k8s.io/decorator-controller has the name of another controller, or of none. The hook is asked which children the
-parent should have, as by preview. Each object that has the name of one is shown, with whom it belongs to as far as it says so
-itself. Then those are changed that nobody else has, so that the controller finds them: their labels, that annotation and, for a
-DecoratorController, their owner. ControllerRevisions with the UID of the former parent follow. What they contain stays as it is
-until the next sync. An object that another object controls, or that another controller still has, is left alone, and, without
+After a restore, or after a controller was replaced by another one, a parent cannot have children (event
+ChildNameTaken) whose objects are there: their label controller-uid has the UID of the former parent, or the
+annotation metacontroller.k8s.io/decorator-controller has the name of another controller, or of none. The hook
+is asked which children the parent should have, as by preview. Each object that has the name of one is shown,
+with whom it belongs to as far as it says so itself. Then those are changed that nobody else has, so that the
+controller finds them: their labels, that annotation and, for a DecoratorController, their owner.
+ControllerRevisions with the UID of the former parent follow. What they contain stays as it is until the next
+sync. An object that another object controls, or that another controller still has, is left alone, and, without
 --unmarked, one that no controller seems to have made.`,
 		Example: `  # Which objects would become children of a Website?
   kubectl metacontroller adopt website/front -n shop --dry-run
@@ -195,7 +197,7 @@ func patchOf(holder *object.Object, change *object.Handover, parent *object.Obje
 	}
 	if change.Owns {
 		owner := *metav1.NewControllerRef(parent, parent.GroupVersionKind())
-		metadata["ownerReferences"] = append(holder.OwnerReferences[:len(holder.OwnerReferences):len(holder.OwnerReferences)], owner)
+		metadata["ownerReferences"] = append(slices.Clone(holder.OwnerReferences), owner)
 	}
 	return json.Marshal(map[string]any{"metadata": metadata})
 }

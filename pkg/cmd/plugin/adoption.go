@@ -275,8 +275,8 @@ func (of *adoption) readRelatives(ctx context.Context, client dynamic.Interface)
 	return nil
 }
 
-// adoptRevisions gives the ControllerRevisions of the former parents, whose UIDs are in the labels of the objects, to the
-// parent: they say which children are at an earlier version of it.
+// adoptRevisions gives the ControllerRevisions of the former parents, whose UIDs are in the labels of the objects, to
+// the parent: they say which children are at an earlier version of it.
 func (a *adopt) adoptRevisions(ctx context.Context, of *adoption, done string) error {
 	var former []string
 	for _, one := range of.candidates {

@@ -25,10 +25,10 @@ func newPause(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
 		Short: "Have a controller stand still, or a parent left alone",
 		Long: `Have a controller stand still, or a parent left alone.
 
-No hook is called and nothing is written meanwhile; finalizers wait. Of a controller, spec.paused is set, and of a parent the
-annotation metacontroller.k8s.io/paused, which counts for all controllers. Behind a controller, parents may be given by their
-names alone: then they are paused, and the controller is not. Whoever applies these from a repository has to change them
-there.`,
+No hook is called and nothing is written meanwhile; finalizers wait. Of a controller, spec.paused is set, and of
+a parent the annotation metacontroller.k8s.io/paused, which counts for all controllers. Behind a controller,
+parents may be given by their names alone: then they are paused, and the controller is not. Whoever applies
+these from a repository has to change them there.`,
 		Example: `  # Leave a Website alone while it is mended by hand.
   kubectl metacontroller pause website/front -n shop
 
@@ -117,8 +117,8 @@ type pausedSubject struct {
 	parent     *lookup.Parent
 }
 
-// subjectsOfPause returns what the arguments name, before anything is changed. What follows a controller is its parents,
-// as in all commands, unless it is another controller with its kind.
+// subjectsOfPause returns what the arguments name, before anything is changed. What follows a controller is its
+// parents, as in all commands, unless it is another controller with its kind.
 func subjectsOfPause(ctx context.Context, find *lookup.Lookup, args []string) (all []pausedSubject, err error) {
 	var of *lookup.Controller // whose parents the further arguments are
 	if lookup.IsController(args[0]) && len(args) > 1 {

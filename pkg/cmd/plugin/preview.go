@@ -247,6 +247,12 @@ func (p *preview) conclude(subjects int) error {
 		if _, err := fmt.Fprintln(p.streams.Out, p.style().Summary(&p.summary)); err != nil {
 			return &exit{code: codeFailed, err: err}
 		}
+		if len(p.summary.Steps) > 0 && !p.dryRun {
+			const note = "note: the cluster was not asked whether it accepts these writes: --dry-run asks it"
+			if _, err := fmt.Fprintln(p.streams.ErrOut, note); err != nil {
+				return &exit{code: codeFailed, err: err}
+			}
+		}
 	}
 	if p.summary.Parents == 0 && subjects > 1 {
 		return &exit{code: codeFailed, err: errors.New("no controller has this parent: their selectors or namespaces leave it out")}

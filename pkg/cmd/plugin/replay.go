@@ -33,8 +33,9 @@ func newReplay(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
 		Short: "Send the request of an earlier call to the hook again",
 		Long: `Send the request of an earlier call to the hook again.
 
-The answer is compared with the one that it had then, and what would follow from it now is printed, as by preview. Nothing is
-written. Values of Secrets are blanked in what is kept of calls, so the hook is sent blanks in their place.
+The answer is compared with the one that it had then, and what would follow from it now is printed, as by
+preview. Nothing is written. Values of Secrets are blanked in what is kept of calls: the hook is sent those of
+now in their place, and blanks for those that are gone. They are not compared with the ones of then.
 
 The exit code is that of preview.`,
 		Example: `  # Does the hook still answer the same?

@@ -6,12 +6,15 @@ package plugin
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
@@ -42,7 +45,7 @@ func (s *status) showParent(ctx context.Context, find *lookup.Lookup, only *look
 		rows = slices.DeleteFunc(rows, func(row v1alpha1.Sync) bool { return row.Spec.Controller != only.Reference() })
 	}
 	if len(rows) == 0 {
-		return errors.New("no controller has this parent: their selectors or namespaces leave it out, or they do not run")
+		return s.whyNoController(ctx, find, only, parent, object)
 	}
 	if s.printer != nil {
 		return printItems(&s.output, rows)
@@ -95,34 +98,57 @@ func (s *status) showTree(ctx context.Context, find *lookup.Lookup, client dynam
 
 // branch returns a controller in the tree of a parent, with the children below it, and why some of them are not there.
 func (s *status) branch(ctx context.Context, find *lookup.Lookup, client dynamic.Interface, parent *unstructured.Unstructured, row *v1alpha1.Sync) (*node, []error) {
-	of := &node{name: row.Spec.Controller.Kind + " " + row.Spec.Controller.Name, age: ago(row.Status.LastSyncTime), state: s.stateInTree(row)}
+	of := &node{
+		name: row.Spec.Controller.Kind + " " + row.Spec.Controller.Name, age: ago(row.Status.LastSyncTime),
+		state: s.stateInTree(row, s.answeredBefore(ctx, row)),
+	}
 	controller, err := find.Controller(ctx, row.Spec.Controller.Kind+"/"+row.Spec.Controller.Name)
 	if err != nil {
 		return of, []error{fmt.Errorf("its children are not shown: %w", err)}
 	}
 	found, problems := children.Of(ctx, client, controller, parent)
+	failed := failedSteps(row)
 	for i := range found {
-		of.below = append(of.below, &node{
+		below := &node{
 			name:  objectName(&found[i], parent.GetNamespace()),
 			age:   age(found[i].GetCreationTimestamp()),
 			state: s.style().Warning(children.Trouble(&found[i])),
+		}
+		failed = slices.DeleteFunc(failed, func(step v1alpha1.SyncStep) bool {
+			isOfChild := isAbout(&step, &found[i])
+			if isOfChild {
+				below.state = s.failure(row, &step)
+			}
+			return isOfChild
 		})
+		of.below = append(of.below, below)
 	}
-	for _, step := range failedSteps(row) {
-		of.below = append(of.below, &node{
-			name:  step.Kind + " " + step.Name,
-			age:   "<none>",
-			state: s.style().Bad(step.Operation + " failed: " + text.OneLine(step.Error)),
-		})
+	for _, step := range failed {
+		of.below = append(of.below, &node{name: step.Kind + " " + step.Name, age: "<none>", state: s.failure(row, &step)})
 	}
 	return of, problems
 }
 
-// stateInTree returns the state of a parent in a line of its tree. Warnings are below the tree.
-func (s *status) stateInTree(row *v1alpha1.Sync) string {
+// isAbout reports whether a step is about an object.
+func isAbout(step *v1alpha1.SyncStep, of *unstructured.Unstructured) bool {
+	return step.Kind == of.GetKind() && step.Namespace == of.GetNamespace() && step.Name == of.GetName()
+}
+
+// failure says that a step failed, and why, if that is not in the row of the controller.
+func (s *status) failure(row *v1alpha1.Sync, step *v1alpha1.SyncStep) string {
+	said := step.Operation + " failed"
+	if !strings.Contains(row.Status.Message, step.Error) {
+		said += ": " + text.OneLine(step.Error)
+	}
+	return s.style().Bad(said)
+}
+
+// stateInTree returns the state of a parent in a line of its tree, with when its numbers were true if that is not now.
+// Warnings are below the tree.
+func (s *status) stateInTree(row *v1alpha1.Sync, then string) string {
 	text := string(row.Status.State)
 	if row.Status.Children != nil {
-		text += fmt.Sprintf(", %d of %d children as wanted", row.Status.Children.AsWanted, row.Status.Children.Wanted)
+		text += fmt.Sprintf(", %d of %d children as wanted", row.Status.Children.AsWanted, row.Status.Children.Wanted) + then
 	}
 	if len(row.Status.Warnings) == 0 || row.Status.State != v1alpha1.SyncStateSynced {
 		text += reason(row)
@@ -130,10 +156,91 @@ func (s *status) stateInTree(row *v1alpha1.Sync) string {
 	return s.colored(row, text)
 }
 
+// answeredBefore says when the hook has answered what the number of children is from, if it has not answered its last
+// call about the parent; else it is empty. It is not known without the right to list HookCalls, nor if the calls are
+// not remembered.
+func (s *status) answeredBefore(ctx context.Context, row *v1alpha1.Sync) string {
+	client, err := s.client()
+	if row.Status.State != v1alpha1.SyncStateFailing || row.Status.Children == nil || err != nil {
+		return ""
+	}
+	of := fields.Set{
+		v1alpha1.FieldController: row.Spec.Controller.Name, v1alpha1.FieldKind: row.Spec.Controller.Kind,
+		v1alpha1.FieldParent: row.Spec.Parent.Name,
+	}
+	options := metav1.ListOptions{FieldSelector: of.AsSelector().String()}
+	calls, err := client.MetacontrollerV1alpha1().HookCalls(row.Namespace).List(ctx, options)
+	if err != nil {
+		return ""
+	}
+	var last, answered *v1alpha1.HookCall
+	for i := range calls.Items {
+		call := &calls.Items[i]
+		if call.Spec.Parent.UID != row.Spec.Parent.UID || call.Spec.Revision != "" {
+			continue
+		}
+		isLater := func(than *v1alpha1.HookCall) bool {
+			return than == nil || call.Status.StartTime.After(than.Status.StartTime.Time)
+		}
+		if isLater(last) {
+			last = call
+		}
+		if call.Spec.Hook != "customize" && call.Status.Result == v1alpha1.HookCallSucceeded && isLater(answered) {
+			answered = call
+		}
+	}
+	switch {
+	case last == nil || last.Status.Result == v1alpha1.HookCallSucceeded:
+		return ""
+	case answered == nil:
+		return " when the hook answered last, before its calls that are remembered"
+	}
+	return " when the hook answered last, " + ago(&answered.Status.StartTime) + " ago"
+}
+
+// whyNoController returns why no controller has a parent: for each that is for its type, why it does not run, or that
+// it does not select the parent. A child is the parent of none: the error names its own parent.
+func (s *status) whyNoController(
+	ctx context.Context, find *lookup.Lookup, only *lookup.Controller, of *lookup.Parent,
+	object *unstructured.Unstructured,
+) error {
+	resource, controllers := of.Mapping.Resource.GroupResource(), []*lookup.Controller{only}
+	if only == nil {
+		all, err := find.Controllers(ctx)
+		if err != nil {
+			return err
+		}
+		controllers = slices.DeleteFunc(all, func(one *lookup.Controller) bool { return !one.IsFor(resource) })
+	}
+	var reasons []string
+	if owner := metav1.GetControllerOfNoCopy(object); owner != nil {
+		group := schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind()
+		command := "kubectl metacontroller status " + strings.ToLower(group.String()) + "/" + owner.Name
+		if namespace := object.GetNamespace(); namespace != "" {
+			command += " -n " + namespace
+		}
+		reasons = append(reasons, fmt.Sprintf("%s %s controls it: %s", owner.Kind, owner.Name, command))
+	}
+	for _, one := range controllers {
+		reason := "its selectors or namespaces leave it out"
+		if ready := meta.FindStatusCondition(one.GetStatus().Conditions, v1alpha1.ConditionReady); ready == nil {
+			reason = "it does not run: the server has not seen it yet"
+		} else if ready.Status != metav1.ConditionTrue {
+			reason = "it does not run: " + withReason(*ready)
+		}
+		reasons = append(reasons, one.String()+": "+reason)
+	}
+	if len(controllers) == 0 {
+		reasons = append(reasons, "no controller is for "+resource.String())
+	}
+	return fmt.Errorf("no controller has %s as a parent: %s", objectName(object, ""), strings.Join(reasons, "; "))
+}
+
 // failedSteps returns the steps of the last sync that failed to make an object.
 func failedSteps(row *v1alpha1.Sync) (failed []v1alpha1.SyncStep) {
-	if row.Status.LastSteps == nil {
-		return nil
+	steps, last := row.Status.LastSteps, row.Status.LastSyncTime
+	if steps == nil || last == nil || !steps.Time.Equal(last) {
+		return nil // they are those of an earlier sync
 	}
 	for _, step := range row.Status.LastSteps.Steps {
 		if step.Result == v1alpha1.SyncStepFailed {

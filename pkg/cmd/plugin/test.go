@@ -56,7 +56,8 @@ started:
 
   hookCommand: python3 hook.py $PORT
 
-That command is shown, and runs as you, with all that you may do: look at the folder of somebody else before you test it.
+That command is shown, and runs as you, with all that you may do: look at the folder of somebody else before you
+test it.
 
 The exit code is 0 if all cases pass, 1 if some do not, and above 1 if they cannot be run.`,
 		Example: `  # Run all cases in the folder tests, with the hook that suite.yaml starts.
@@ -84,8 +85,8 @@ The exit code is 0 if all cases pass, 1 if some do not, and above 1 if they cann
 		"that have the controllers and their CustomResourceDefinitions, if the folder does not.")
 	flags.StringVar(&t.pattern, "run", "", "Regular expression for the names of the cases to run.")
 	flags.BoolVar(&t.update, "update", false,
-		"Write what comes of the cases into their files, unless it is probably a mistake: a failure or a warning that is not "+
-			"expected, or an answer that is another one the second time.")
+		"Write what comes of the cases into their files, unless it is probably a mistake: a failure or a warning that is "+
+			"not expected, or an answer that is another one the second time.")
 	flags.StringVar(&t.junit, "junit", "", "File to write the results to, in the form of JUnit.")
 	t.addColor(command)
 	return command

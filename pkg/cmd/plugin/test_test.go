@@ -132,6 +132,7 @@ FAIL  wrong (? ms)
 
 // What is probably a mistake of the hook does not become what is expected of it.
 func TestUpdateWritesNoMistakes(t *testing.T) {
+	const answer = `self.wfile.write(b'{"labels":{"seen":"yes"}}')`
 	for name, test := range map[string]struct {
 		answer string // of the hook, in Python
 		expect string
@@ -139,10 +140,10 @@ func TestUpdateWritesNoMistakes(t *testing.T) {
 	}{
 		"a crash":                  {`raise ValueError("typo")`, "", "write error into expect first"},
 		"a crash that is expected": {`raise ValueError("typo")`, "expect: {error: x}", ""},
-		"a warning":                {`self.wfile.write(b'{"labells":{"seen":"yes"}}')`, "", "write warnings into expect first"},
+		"a warning":                {strings.Replace(answer, "labels", "labells", 1), "", "write warnings into expect first"},
 		"a random value": {`self.wfile.write(b'{"labels":{"seen":"%d"}}' % random.getrandbits(60))`, "",
 			"the hook answered something else the second time"},
-		"what is as it should be": {`self.wfile.write(b'{"labels":{"seen":"yes"}}')`, "", ""},
+		"what is as it should be": {answer, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder := project(t)
@@ -156,7 +157,7 @@ func TestUpdateWritesNoMistakes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			text := strings.Replace("import random\n"+string(raw), `self.wfile.write(b'{"labels":{"seen":"yes"}}')`, test.answer, 1)
+			text := strings.Replace("import random\n"+string(raw), answer, test.answer, 1)
 			given := "parent: {apiVersion: v1, kind: Pod, metadata: {name: good}}\n" + test.expect + "\n"
 			path := filepath.Join(folder, "tests", "good.yaml")
 			for path, content := range map[string]string{controller: loose, program: text, path: given} {
@@ -190,7 +191,8 @@ func TestWhatIsRunIsSaidBefore(t *testing.T) {
 		t.Errorf("exit code %d: %q, want %q", code, errOut, want)
 	}
 	for _, own := range [][]string{{"--hook-command", "python3 hook.py $PORT"}, {"--hook", "http://127.0.0.1:1"}} {
-		if _, _, errOut := run(t, append([]string{"test", folder, "--run", "good"}, own...)...); strings.Contains(errOut, said) {
+		_, _, errOut := run(t, append([]string{"test", folder, "--run", "good"}, own...)...)
+		if strings.Contains(errOut, said) {
 			t.Errorf("%v: it says %s", own, errOut)
 		}
 	}

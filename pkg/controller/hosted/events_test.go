@@ -93,7 +93,8 @@ func TestTakenNamesAreToldOnce(t *testing.T) {
 	}
 	c.reportNameConflicts(state, parent, nil)
 	events.SyncError(parent, errors.New("the end"))
-	if event := <-sent; event.Reason != "ChildNameTaken" || !strings.Contains(event.Message, ": Pod default/a, Pod default/b; ") {
+	event := <-sent
+	if event.Reason != "ChildNameTaken" || !strings.Contains(event.Message, ": Pod default/a, Pod default/b; ") {
 		t.Errorf("the event is %s: %s", event.Reason, event.Message)
 	}
 	if event := <-sent; event.Reason != "SyncError" {

@@ -128,8 +128,9 @@ func TestWhatIsSaidOfTakenNames(t *testing.T) {
 	const (
 		owned = `"ownerReferences":[{"apiVersion":"apps/v1","kind":"StatefulSet","name":"db","uid":"s","controller":true}],`
 		left  = `"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"parent","uid":"former","controller":true}],`
-		older = `"ownerReferences":[{"apiVersion":"v1beta1","kind":"ConfigMap","name":"parent","uid":"former","controller":true}],`
-		ours  = `"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"parent","uid":"present","controller":true}],`
+		by    = `"kind":"ConfigMap","name":"parent","controller":true`
+		older = `"ownerReferences":[{"apiVersion":"v1beta1","uid":"former",` + by + `}],`
+		ours  = `"ownerReferences":[{"apiVersion":"v1","uid":"present",` + by + `}],`
 		deco  = `"annotations":{"metacontroller.k8s.io/decorator-controller":"deco"},`
 
 		alone    = " exists and is not this object's child: it was left alone; "
@@ -138,62 +139,99 @@ func TestWhatIsSaidOfTakenNames(t *testing.T) {
 		others   = "; otherwise have the hook choose other names"
 		adopt    = "kubectl metacontroller adopt -n default configmaps/parent"
 		does     = " (" + adopt + " does this for all children)"
-		relabel  = "if it should be: kubectl -n default label --overwrite pods/a controller-uid=present" + does + "; otherwise " + another
-		annotate = "if it should be: kubectl -n default annotate --overwrite pods/a metacontroller.k8s.io/decorator-controller=badges" + does +
-			"; otherwise " + another
+		done     = does + "; otherwise " + another
+		relabel  = "if it should be: kubectl -n default label --overwrite pods/a controller-uid=present" + done
+		annotate = "if it should be: kubectl -n default annotate --overwrite pods/a " +
+			"metacontroller.k8s.io/decorator-controller=badges" + done
 	)
 	composite := pipeline.Snapshot{Selector: labels.SelectorFromSet(labels.Set{"controller-uid": "present"})}
 	decorator := pipeline.Snapshot{
 		Selector: labels.Everything(), GeneratedAnnotations: map[string]string{object.DecoratorAnnotation: "badges"},
 	}
-	by := func(expression string) pipeline.Snapshot {
+	selecting := func(expression string) pipeline.Snapshot {
 		selector, err := labels.Parse(expression)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return pipeline.Snapshot{Selector: selector}
 	}
+	long := strings.Repeat("x", 200)
+	configMaps := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 	tests := map[string]struct {
 		of       pipeline.Snapshot
 		outcomes []pipeline.Outcome
 		want     string
 	}{
-		"none is taken":             {composite, []pipeline.Outcome{{Step: pipeline.Step{Op: pipeline.Create, Type: pods, Name: "a"}}}, "<nil>"},
-		"it is not known by whom":   {composite, taken("a", nil), "Pod default/a" + alone + another},
-		"by one that is controlled": {composite, taken("a", holder(owned)), "Pod default/a (of StatefulSet db)" + alone + another},
-		"by one without a controller": {composite, taken("a", holder("")),
-			"Pod default/a (of no controller)" + alone + relabel},
-		"by one that is restored for a parent with another UID": {composite, taken("a", holder(`"labels":{"controller-uid":"former"},`)),
-			"Pod default/a (of no controller; its label controller-uid is the UID of another parent, such as a former one)" + alone + relabel},
-		"by one that is being deleted": {composite, taken("a", holder(`"deletionTimestamp":"2026-01-01T00:00:00Z",`)),
-			"Pod default/a (of no controller; it is being deleted)" + alone + another},
-		"by an attachment of the same parent": {composite, taken("a", holder(ours+deco+`"labels":{"controller-uid":"present"},`)),
-			"Pod default/a (of this object, made by DecoratorController deco)" + alone + "if it should be: kubectl -n default annotate pods/a " +
-				"metacontroller.k8s.io/decorator-controller-" + does + "; otherwise " + another},
-		"by an attachment of another": {composite, taken("a", holder(owned+deco)),
-			"Pod default/a (of StatefulSet db, made by DecoratorController deco)" + alone + another},
-		"by one that the selector of the parent does not match": {by("app=web,tier in (front)"), taken("a", holder(`"labels":{"app":"web"},`)),
-			"Pod default/a (of no controller)" + alone + "if it should be: kubectl -n default label --overwrite pods/a tier=front" + does +
-				"; otherwise " + another},
-		"by one that no label can have matched": {by("app=web,!legacy"), taken("a", holder(`"labels":{"legacy":"yes"},`)),
-			"Pod default/a (of no controller)" + alone + another},
+		"none is taken": {
+			composite, []pipeline.Outcome{{Step: pipeline.Step{Op: pipeline.Create, Type: pods, Name: "a"}}}, "<nil>",
+		},
+		"it is not known by whom": {composite, taken("a", nil), "Pod default/a" + alone + another},
+		"by one that is controlled": {
+			composite, taken("a", holder(owned)), "Pod default/a (of StatefulSet db)" + alone + another,
+		},
+		"by one without a controller": {
+			composite, taken("a", holder("")), "Pod default/a (of no controller)" + alone + relabel,
+		},
+		"by one that is restored for a parent with another UID": {
+			composite, taken("a", holder(`"labels":{"controller-uid":"former"},`)),
+			"Pod default/a (of no controller; its label controller-uid is the UID of another parent, such as a former one)" +
+				alone + relabel,
+		},
+		"by one that is being deleted": {
+			composite, taken("a", holder(`"deletionTimestamp":"2026-01-01T00:00:00Z",`)),
+			"Pod default/a (of no controller; it is being deleted)" + alone + another,
+		},
+		"by an attachment of the same parent": {
+			composite, taken("a", holder(ours+deco+`"labels":{"controller-uid":"present"},`)),
+			"Pod default/a (of this object, made by DecoratorController deco)" + alone + "if it should be: " +
+				"kubectl -n default annotate pods/a metacontroller.k8s.io/decorator-controller-" + done,
+		},
+		"by an attachment of another": {
+			composite, taken("a", holder(owned+deco)),
+			"Pod default/a (of StatefulSet db, made by DecoratorController deco)" + alone + another,
+		},
+		"by one that the selector of the parent does not match": {
+			selecting("app=web,tier in (front)"), taken("a", holder(`"labels":{"app":"web"},`)),
+			"Pod default/a (of no controller)" + alone +
+				"if it should be: kubectl -n default label --overwrite pods/a tier=front" + done,
+		},
+		"by one that no label can have matched": {
+			selecting("app=web,!legacy"), taken("a", holder(`"labels":{"legacy":"yes"},`)),
+			"Pod default/a (of no controller)" + alone + another,
+		},
 		"by one that is left of a former parent":           {composite, taken("a", holder(left)), "<nil>"},
 		"by one that is left of a former parent's version": {composite, taken("a", holder(older)), "<nil>"},
-		"by one that is left, and another one":             {composite, append(taken("a", holder(left)), nameTaken("b", holder(owned))), "Pod default/b (of StatefulSet db)" + alone + another},
-		"a decorator's, by what a composite made":          {decorator, taken("a", holder(ours)), "Pod default/a (of this object, made by a CompositeController)" + alone + annotate},
-		"a decorator's, by what another one made":          {decorator, taken("a", holder(ours+deco)), "Pod default/a (of this object, made by DecoratorController deco)" + alone + annotate},
-		"a decorator's, by one without a controller":       {decorator, taken("a", holder("")), "Pod default/a (of no controller)" + alone + "if it should be: " + adopt + "; otherwise " + another},
-		"several, of which not all can be taken over": {composite, append(taken("b c", holder("")), nameTaken("a", holder(owned))),
+		"by one that is left, and another one": {
+			composite, append(taken("a", holder(left)), nameTaken("b", holder(owned))),
+			"Pod default/b (of StatefulSet db)" + alone + another,
+		},
+		"a decorator's, by what a composite made": {
+			decorator, taken("a", holder(ours)),
+			"Pod default/a (of this object, made by a CompositeController)" + alone + annotate,
+		},
+		"a decorator's, by what another one made": {
+			decorator, taken("a", holder(ours+deco)),
+			"Pod default/a (of this object, made by DecoratorController deco)" + alone + annotate,
+		},
+		"a decorator's, by one without a controller": {
+			decorator, taken("a", holder("")),
+			"Pod default/a (of no controller)" + alone + "if it should be: " + adopt + "; otherwise " + another,
+		},
+		"several, of which not all can be taken over": {
+			composite, append(taken("b c", holder("")), nameTaken("a", holder(owned))),
 			several + "Pod default/a (of StatefulSet db), Pod default/b (of no controller), Pod default/c (of no controller); " +
-				"if they should be: kubectl -n default label --overwrite pods/b pods/c controller-uid=present" + does + others},
-		"more than a message has room for": {composite, taken(strings.Repeat("x", 200)+" "+strings.Repeat("y", 200), holder("")),
-			several + "Pod default/" + strings.Repeat("x", 200) + " (of no controller), Pod default/" + strings.Repeat("y", 200) + " (of no controller); " +
-				"if they should be: " + adopt + others},
+				"if they should be: kubectl -n default label --overwrite pods/b pods/c controller-uid=present" + does + others,
+		},
+		"more than a message has room for": {
+			composite, taken(long+"x "+long+"y", holder("")),
+			several + "Pod default/" + long + "x (of no controller), Pod default/" + long + "y (of no controller); " +
+				"if they should be: " + adopt + others,
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			test.of.Parent = configMap(t, "parent", `"uid":"present"`)
-			test.of.ParentType = object.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Kind: "ConfigMap"}
+			test.of.ParentType = object.Type{GroupVersionResource: configMaps, Kind: "ConfigMap"}
 			if got := fmt.Sprint(nameConflictError(test.outcomes, &test.of)); got != test.want {
 				t.Errorf("it says\n%s, want\n%s", got, test.want)
 			}

@@ -107,10 +107,10 @@ func (p *previewing) answer(ctx context.Context, call hook.Call) ([]byte, error)
 
 // request returns the body that is to be sent in the place of that of a call.
 func (p *previewing) request(call hook.Call) []byte {
-	if call.Hook == hook.Customize || call.Snapshot.Present != nil {
+	if p.options.Request == nil || call.Hook == hook.Customize || call.Snapshot.Present != nil {
 		return nil
 	}
-	return p.options.Request
+	return unblanked(p.options.Request, call.Request)
 }
 
 // note notes a call. The same one again replaces the first.

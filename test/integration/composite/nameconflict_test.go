@@ -27,7 +27,8 @@ func TestQ14ANameThatBecomesFreeIsTakenAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.CreateParent("a", object{"value": "ours"})
-	event := env.WaitForEvent(t, f.Namespace, "a", "ChildNameTaken", "ConfigMap "+f.Namespace+"/a (of no controller) exists and is not this object's child")
+	event := env.WaitForEvent(t, f.Namespace, "a", "ChildNameTaken",
+		"ConfigMap "+f.Namespace+"/a (of no controller) exists and is not this object's child")
 	if event.Type != corev1.EventTypeWarning {
 		t.Errorf("the event is a %s", event.Type)
 	}

@@ -5,6 +5,7 @@ package hooktest
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/lookup"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/reviews"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 )
 
 // Record writes a case of a call of a sync or finalize hook into the folder of the cases, and returns its path. What exists is what
@@ -41,7 +43,8 @@ func (s *Suite) Record(ctx context.Context, call *v1alpha1.HookCall, name string
 	}
 	header := fmt.Sprintf("# Recorded from the call %s.\n", call.Name)
 	if recorded.hasSecrets {
-		header += "# Values of Secrets are blanked. What the hook wants of them, and the steps, are not expected therefore.\n"
+		header += "# Values of Secrets are placeholders. What the hook wants of them, and the steps, are not expected " +
+			"therefore.\n"
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // it is for a repository
 		return "", err
@@ -72,7 +75,7 @@ type recording struct {
 	// answer is what the hook answered, and rules select the related objects.
 	answer []byte
 	rules  []any
-	// hasSecrets is true if there are Secrets among the children.
+	// hasSecrets is true if there are Secrets among the children, or among those that the hook wants.
 	hasSecrets bool
 }
 
@@ -101,7 +104,12 @@ func (s *Suite) read(call *v1alpha1.HookCall) (*recording, error) {
 	clean(r.parent)
 	r.children = append(objectsOf(request.Children), objectsOf(request.Attachments)...)
 	r.others = objectsOf(request.Related)
-	r.hasSecrets = slices.ContainsFunc(r.children, isSecret)
+	var answer struct {
+		Children    []any `json:"children"`
+		Attachments []any `json:"attachments"`
+	}
+	_ = utiljson.Unmarshal(r.answer, &answer) // what is malformed has no children
+	r.hasSecrets = slices.ContainsFunc(slices.Concat(r.children, answer.Children, answer.Attachments), isSecret)
 	var err error
 	r.rules, err = s.rulesOf(request.Related)
 	return r, err
@@ -148,8 +156,12 @@ func objectsOf(groups groups) (all []any) {
 	return all
 }
 
-// clean removes what a case need not have: what differs from cluster to cluster, and what kubectl has noted.
+// clean removes what a case need not have: what differs from cluster to cluster, and what kubectl has noted. Blanked
+// values of Secrets become placeholders.
 func clean(object map[string]any) {
+	if isSecret(object) {
+		fillBlanks(object)
+	}
 	metadata, _ := object["metadata"].(map[string]any)
 	for _, name := range []string{"resourceVersion", "creationTimestamp", "managedFields", "selfLink"} {
 		delete(metadata, name)
@@ -158,6 +170,16 @@ func clean(object map[string]any) {
 		delete(annotations, "kubectl.kubernetes.io/last-applied-configuration")
 		if len(annotations) == 0 {
 			delete(metadata, "annotations")
+		}
+	}
+}
+
+// fillBlanks puts placeholders that hooks can decode in the place of blanked values of a Secret.
+func fillBlanks(object map[string]any) {
+	values, _ := object["data"].(map[string]any)
+	for name, value := range values {
+		if value == hookaddress.Blank {
+			values[name] = base64.StdEncoding.EncodeToString([]byte(hookaddress.Blank))
 		}
 	}
 }

@@ -25,7 +25,9 @@ func TestControlCharactersAreEscaped(t *testing.T) {
 		"an end":              {"\x1b[", "^[[", "^[["},
 		"a hidden text":       {"\x1b[8mhidden", "^[[8mhidden", "^[[8mhidden"},
 		"a style":             {bad("wrong"), "^[[1;31mwrong^[[0m", "\x1b[1;31mwrong\x1b[0m"},
-		"more in a style":     {bad("wrong\x1b[0m\x1b[2J"), "^[[1;31mwrong^[[0m^[[2J^[[0m", "\x1b[1;31mwrong^[[0m^[[2J\x1b[0m"},
+		"more in a style": {
+			bad("wrong\x1b[0m\x1b[2J"), "^[[1;31mwrong^[[0m^[[2J^[[0m", "\x1b[1;31mwrong^[[0m^[[2J\x1b[0m",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for styled, want := range map[bool]string{false: test.plain, true: test.styled} {
