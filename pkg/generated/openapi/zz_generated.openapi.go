@@ -3300,7 +3300,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReview(ref common.ReferenceCall
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "SyncReview shows what syncs of a controller would do, before it happens: what the hook is sent and answers, and which writes would follow, each with its reason and what it changes. It is created and answered, and never stored: \"kubectl create -f review.yaml -o yaml\" prints it with its status. Nothing is written to the cluster, no event is told, and no call counts as a sync.\n\nWho creates a SyncReview needs the right to get the controller, and every parent, child and related object that is shown.",
+				Description: "SyncReview shows what syncs of a controller would do, before it happens: what the hook is sent and answers, and which writes would follow, each with its reason and what it changes. It is created and answered, and never stored: \"kubectl create -f review.yaml -o yaml\" prints it with its status. Nothing is written to the cluster, no event is told, and no call counts as a sync.\n\nWho creates a SyncReview needs the right to get the controller, and every parent, child and related object that is shown, and to list the objects that the review selects among.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {

@@ -19,7 +19,7 @@ import (
 // is written to the cluster, no event is told, and no call counts as a sync.
 //
 // Who creates a SyncReview needs the right to get the controller, and every parent, child and related
-// object that is shown.
+// object that is shown, and to list the objects that the review selects among.
 type SyncReview struct {
 	metav1.TypeMeta `json:",inline"`
 	// Standard object metadata. A review needs no name.
