@@ -40,7 +40,9 @@ func tenantIndex(t *testing.T, composites, decorators []any) *ParentIndex {
 
 func TestWhatTenantsMayStoreIsLimited(t *testing.T) {
 	scheme := runtime.NewScheme()
-	install.Install(scheme)
+	if err := install.Install(scheme); err != nil {
+		t.Fatal(err)
+	}
 	interfaces := admission.NewObjectInterfacesFromScheme(scheme)
 	shop := v1alpha1.Access{ServiceAccount: &v1alpha1.ServiceAccountReference{Namespace: "shop", Name: "websites"}}
 	stored := tenantIndex(t,

@@ -113,10 +113,10 @@ func TestAllParentsAreSyncedSoonAfterAnOutage(t *testing.T) {
 					for i := range parents {
 						queue.Enqueue(syncqueue.ParentChanged, web(fmt.Sprint(i)))
 					}
-					time.Sleep(time.Hour)
+					<-time.After(time.Hour)
 					down.Store(false)
 					back := time.Now()
-					time.Sleep(time.Hour)
+					<-time.After(time.Hour)
 					o.mu.Lock()
 					defer o.mu.Unlock()
 					for i := range parents {

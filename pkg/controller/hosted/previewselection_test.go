@@ -102,7 +102,7 @@ func planned(rule string, granted ...string) PreviewOptions {
 // Whether there is an object of a name or with a label makes no difference to those who may not list: they are refused
 // before anything is selected, and before the server watches the type.
 func TestAGivenAnswerSelectsOnlyWhatItsAuthorMayList(t *testing.T) {
-	c, host := reviewedInBank(t)
+	c, _ := reviewedInBank(t)
 	rule := func(text string) string { return `{"apiVersion":"v1","resource":"pods"` + text + `}` }
 	named := func(name string) string { return rule(`,"names":["` + name + `"]`) }
 	labelled := func(tier string) string { return rule(`,"labelSelector":{"matchLabels":{"tier":"` + tier + `"}}`) }
@@ -134,7 +134,7 @@ func TestAGivenAnswerSelectsOnlyWhatItsAuthorMayList(t *testing.T) {
 			}
 		})
 	}
-	c, host = reviewedInBank(t)
+	c, host := reviewedInBank(t)
 	c.Preview(t.Context(), web("a"), planned(rule(""), own...))
 	if host.mu.Lock(); host.listed.Has("/api/v1/pods") {
 		t.Error("the server watches a type for one who may not list it")

@@ -193,7 +193,7 @@ func TestAControllerRunsWithoutATypeOfResyncOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, required := range spec.Reads() {
-		if required.Object.Resource == "rollouts" {
+		if required.Resource == "rollouts" {
 			t.Errorf("the account needs %v", required)
 		}
 	}

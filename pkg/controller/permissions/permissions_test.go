@@ -237,10 +237,12 @@ func TestTheLastAnswerHoldsForAMinuteWhileTheClusterCannotBeAsked(t *testing.T) 
 				if took := (<-r.told).Sub(back); took > 30*time.Second {
 					t.Errorf("it takes %s until the requirement is told that it is met again", took)
 				}
-				synctest.Wait()
-				<-time.After(tick)
-				if missing := r.missing(t); missing != "" {
-					t.Errorf("%q are missing although the cluster answers again", missing)
+				// A review that began before may still hang.
+				for missing := r.missing(t); missing != ""; missing = r.missing(t) {
+					if time.Since(back) > 30*time.Second {
+						t.Fatalf("%q are missing although the cluster answers again", missing)
+					}
+					<-time.After(tick)
 				}
 			})
 		})

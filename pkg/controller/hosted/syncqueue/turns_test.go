@@ -29,7 +29,7 @@ func overload(
 	syncs := map[string][]time.Duration{}
 	began := time.Now()
 	queue, _ := start(t, 5, func(_ *diary, parent object.Key) Result {
-		time.Sleep(200 * time.Millisecond)
+		<-time.After(200 * time.Millisecond)
 		mu.Lock()
 		defer mu.Unlock()
 		if !strings.HasPrefix(parent.Name, busy) {
@@ -47,7 +47,7 @@ func overload(
 		}
 		for i := range changing {
 			queue.Enqueue(ChildChanged, named(fmt.Sprint(busy, i)))
-			time.Sleep(time.Second / time.Duration(changing))
+			<-time.After(time.Second / time.Duration(changing))
 		}
 	}
 	mu.Lock()
@@ -97,7 +97,7 @@ func TestAChangeDoesNotWaitForAResync(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				queue, noted := start(t, 5, func(noted *diary, parent object.Key) Result {
 					noted.note(parent)
-					time.Sleep(200 * time.Millisecond)
+					<-time.After(200 * time.Millisecond)
 					return Done(0)
 				})
 				for i := range 1000 {
@@ -108,10 +108,10 @@ func TestAChangeDoesNotWaitForAResync(t *testing.T) {
 					}
 					queue.Enqueue(cause, named(fmt.Sprint(i)))
 				}
-				time.Sleep(30 * time.Second)
+				<-time.After(30 * time.Second)
 				changed := time.Since(noted.started)
 				queue.Enqueue(ParentChanged, named("changed"))
-				time.Sleep(time.Minute)
+				<-time.After(time.Minute)
 				noted.mu.Lock()
 				defer noted.mu.Unlock()
 				for i, name := range noted.names {

@@ -128,13 +128,13 @@ func TestSyncsThatNeedMoreThanTheyKnewAllEnd(t *testing.T) {
 						return
 					}
 					err = room.take(needs / 2)
-					time.Sleep(time.Millisecond)
+					<-time.After(time.Millisecond)
 					err = errors.Join(err, room.take(needs/2))
 					if err == nil {
 						for taken := now.Add(needs); taken > most.Load(); {
 							most.Store(taken)
 						}
-						time.Sleep(time.Second)
+						<-time.After(time.Second)
 						now.Add(-needs)
 					}
 					if known = room.Leave(); err == nil {
