@@ -578,7 +578,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerChildUpdateStrat
 					},
 					"statusChecks": {
 						SchemaProps: spec.SchemaProps{
-							Description: "statusChecks are what a child must show before a rolling update goes on to the next one, for instance {conditions: [{type: Ready, status: \"True\"}]}. Other methods do not look at it. Default: absent, a child is done as soon as it is updated.",
+							Description: "statusChecks are what a child must show before a rolling update goes on to the next one, for instance {conditions: [{type: Ready, status: \"True\"}]}. Other methods do not look at it. Default: absent, a child is done when its own controller has completed the change; a Pod, or an object without status, as soon as it is updated.",
 							Ref:         ref(v1alpha1.ChildUpdateStatusChecks{}.OpenAPIModelName()),
 						},
 					},

@@ -158,7 +158,8 @@ type CompositeControllerChildUpdateStrategy struct {
 
 	// statusChecks are what a child must show before a rolling update goes on to the next one, for instance
 	// {conditions: [{type: Ready, status: "True"}]}. Other methods do not look at it.
-	// Default: absent, a child is done as soon as it is updated.
+	// Default: absent, a child is done when its own controller has completed the change; a Pod, or an object without
+	// status, as soon as it is updated.
 	// +optional
 	StatusChecks *ChildUpdateStatusChecks `json:"statusChecks,omitempty"`
 

@@ -75,7 +75,8 @@ func (w *warnings) updateStrategy(strategy *metacontroller.CompositeControllerCh
 	hasChecks := checks != nil && len(checks.Conditions) > 0
 	switch path := path.Child("statusChecks"); {
 	case rolls(strategy.Method) && !hasChecks:
-		w.add(path, "is empty, so that a rollout goes on as soon as a child is updated, whether it works or not")
+		w.add(path, "is empty: a rollout goes on when the own controller of a child has completed the change, "+
+			"and at once after a Pod or an object without status, whether it works or not")
 	case !rolls(strategy.Method) && hasChecks:
 		w.add(path, noRolling)
 	}

@@ -30,7 +30,8 @@ type CompositeControllerChildUpdateStrategyApplyConfiguration struct {
 	Apply *metacontrollerv1alpha1.ChildApplyStrategy `json:"apply,omitempty"`
 	// statusChecks are what a child must show before a rolling update goes on to the next one, for instance
 	// {conditions: [{type: Ready, status: "True"}]}. Other methods do not look at it.
-	// Default: absent, a child is done as soon as it is updated.
+	// Default: absent, a child is done when its own controller has completed the change; a Pod, or an object without
+	// status, as soon as it is updated.
 	StatusChecks *ChildUpdateStatusChecksApplyConfiguration `json:"statusChecks,omitempty"`
 	// maxUnavailable is how many children of a parent a rolling update may have in motion once it moves a child of this type: a
 	// number, or a percentage of the parent's children of this type, rounded up. A child is in motion while it is missing,
