@@ -185,7 +185,7 @@ var differing = []struct {
 	{regexp.MustCompile(`example\.com-[0-9a-f]{40}`), "example.com-<revision>"},
 	{regexp.MustCompile(`random-[a-z0-9]{8}`), "<random>"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`), "<time>"},
-	{regexp.MustCompile(`was written \d+ times in a row`), "was written <count> times in a row"},
+	{regexp.MustCompile(`was (\w+) \d+ times in a row`), "was $1 <count> times in a row"},
 	{regexp.MustCompile(`the next write waits \S+,`), "the next write waits <duration>,"},
 	// What the resolver of the machine says of a name that does not exist.
 	{regexp.MustCompile(`lookup (\S+\.invalid)( on \S+)?: [^"\n;(]*[^"\n;( ]`), "lookup $1: no such host"},
