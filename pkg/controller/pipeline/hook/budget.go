@@ -47,7 +47,8 @@ func (e *NoRoomError) Error() string {
 		"other syncs have all that --hook-max-bytes-in-flight allows"
 }
 
-// minRoom is how many bytes a sync has at first.
+// minRoom is how many bytes a sync has at first. They count for its owner alone, so that syncs that need no more go on
+// although others have all of the budget.
 const minRoom = 16 << 10
 
 // Room is the part of a budget that one sync has. Its methods may be called concurrently.
@@ -79,12 +80,15 @@ func (r *Room) acquire(ctx context.Context) error {
 	if r.owner.part.Acquire(ctx, r.taken) != nil {
 		return context.Cause(ctx)
 	}
-	if r.budget.all.Acquire(ctx, r.taken) != nil {
+	if large := beyondMin(r.taken); large > 0 && r.budget.all.Acquire(ctx, large) != nil {
 		r.owner.part.Release(r.taken)
 		return context.Cause(ctx)
 	}
 	return nil
 }
+
+// beyondMin returns how much of a room counts for all owners.
+func beyondMin(taken int64) int64 { return max(taken-minRoom, 0) }
 
 func (b *Budget) enter(name string) *owner {
 	b.mu.Lock()
@@ -114,7 +118,7 @@ func (r *Room) Leave() (needed int64) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.budget.all.Release(r.taken)
+	r.budget.all.Release(beyondMin(r.taken))
 	r.owner.part.Release(r.taken)
 	r.budget.leave(r.name)
 	return r.needed
@@ -144,7 +148,7 @@ func (r *Room) take(bytes int64) error {
 		return nil
 	case !r.owner.part.TryAcquire(more):
 		return &NoRoomError{}
-	case !r.budget.all.TryAcquire(more):
+	case !r.budget.all.TryAcquire(beyondMin(r.taken+more) - beyondMin(r.taken)):
 		r.owner.part.Release(more)
 		return &NoRoomError{}
 	}
