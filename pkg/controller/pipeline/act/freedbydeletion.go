@@ -27,29 +27,39 @@ func isFreedByDeletion(step pipeline.Step, err error) bool {
 }
 
 // exceeded is what ResourceQuota says of a request. It lists the resources of which there is not enough.
-var exceeded = regexp.MustCompile(`exceeded quota: \S+, requested: \S+, used: (\S+), limited: (\S+)$`)
+var exceeded = regexp.MustCompile(`exceeded quota: \S+, requested: (\S+), used: (\S+), limited: (\S+)$`)
 
 // isFullWithChild reports whether a quota denied a new object that is probably no larger than the one that it
-// replaces: nothing is used beyond the limits, so there is room for the new one when the other is gone.
+// replaces: nothing is used beyond the limits, so there is room for the new one when the other is gone. One that
+// needs more than all that is used is larger than the other.
 func isFullWithChild(message string) bool {
 	match := exceeded.FindStringSubmatch(message)
 	if match == nil {
 		return false
 	}
-	used, limited := strings.Split(match[1], ","), strings.Split(match[2], ",")
-	if len(used) != len(limited) {
+	requested, used, limited := strings.Split(match[1], ","), strings.Split(match[2], ","), strings.Split(match[3], ",")
+	if len(used) != len(limited) || len(used) != len(requested) {
 		return false
 	}
 	for i := range used {
-		name, amount, _ := strings.Cut(used[i], "=")
-		limitedName, limit, _ := strings.Cut(limited[i], "=")
-		has, err := resource.ParseQuantity(amount)
-		if err != nil || name != limitedName {
+		if !ascend(requested[i], used[i], limited[i]) {
 			return false
 		}
-		if most, err := resource.ParseQuantity(limit); err != nil || has.Cmp(most) > 0 {
+	}
+	return true
+}
+
+// ascend reports whether the amounts, each with the name of the same resource, are in ascending order.
+func ascend(amounts ...string) bool {
+	var last resource.Quantity
+	first, _, _ := strings.Cut(amounts[0], "=")
+	for _, text := range amounts {
+		name, amount, _ := strings.Cut(text, "=")
+		quantity, err := resource.ParseQuantity(amount)
+		if err != nil || name != first || quantity.Cmp(last) < 0 {
 			return false
 		}
+		last = quantity
 	}
 	return true
 }

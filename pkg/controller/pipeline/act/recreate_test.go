@@ -57,6 +57,9 @@ func TestAChildStaysWhoseReplacementIsRejected(t *testing.T) {
 		"the quota is full with it": {
 			reason: forbidden, message: quota("pods=3,requests.cpu=1500m", "pods=3,requests.cpu=2"),
 		},
+		"it needs more than all that have a quota": {
+			reason: forbidden, message: quota("pods=3,requests.cpu=250m", "pods=3,requests.cpu=600m"), stays: true,
+		},
 		"the quota was lowered": {
 			reason: forbidden, message: quota("pods=3,requests.cpu=1", "pods=0,requests.cpu=2"), stays: true,
 		},
