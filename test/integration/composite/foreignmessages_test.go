@@ -163,10 +163,13 @@ func (f *fixture) findsUnchanged(name string, message foreignMessage) {
 		}
 		return nil
 	}
+	whole := want
+	want = strings.ReplaceAll(whole, "\n", " ") // an event is one line
 	event := env.WaitForEvent(f, f.Namespace, name, "SyncError", want)
 	if err := says("the event", event.Message); err != nil {
 		f.Error(err)
 	}
+	want = whole
 	env.Eventually(f, func(ctx context.Context) error {
 		row, err := f.syncOf(ctx, name)
 		if err != nil {

@@ -164,10 +164,17 @@ func (r *rolling) rollOut(version string) {
 	r.PatchParent("a", object{"spec": object{"version": version}})
 }
 
-// waitForEnd waits until the rollout of parent a is over and nothing is left of it.
+// waitForEnd waits until the rollout of parent a is over and nothing is left of it, once all parts are ready.
 func (r *rolling) waitForEnd(versions ...string) {
 	r.Helper()
 	r.waitForVersions(versions...)
+	parts, err := r.listParts(r.Context())
+	if err != nil {
+		r.Fatal(err)
+	}
+	for _, part := range parts {
+		r.makeReady(part.GetName())
+	}
 	r.waitForUpdated("a", "True", "OnLatestRevision", "latest ControllerRevision: ")
 	r.waitForRevisions(1)
 }

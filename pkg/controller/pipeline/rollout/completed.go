@@ -18,6 +18,8 @@ import (
 // shows no sign of one, the host probably runs none.
 const unobservedPeriod = 10 * time.Second
 
+const unobserved = "its controller has not observed it yet"
+
 // completion is what is known of a child in a version: why its own controller has not completed the last
 // change, empty if it has.
 type completion struct {
@@ -32,6 +34,12 @@ func (c *children) whyNotCompleted(child *child) string {
 	if !hasOwnController(observed) {
 		return ""
 	}
+	if observed.Lookup("status") == nil {
+		if c.hasObserved(child.GroupKind) {
+			return unobserved
+		}
+		return ""
+	}
 	known := c.cache.completions[observed.UID]
 	if known.version != observed.ResourceVersion || known.version == "" {
 		known = completion{observed.ResourceVersion, computeStatus(observed)}
@@ -44,10 +52,12 @@ func (c *children) whyNotCompleted(child *child) string {
 		return known.why
 	}
 	switch age := c.now.Sub(observed.CreationTimestamp.Time); {
-	case c.hasObserved(child.GroupKind):
-		return "its controller has not observed it yet"
-	case known.why == "" || hasConditions(observed):
+	case hasConditions(observed):
 		return known.why
+	case c.hasObserved(child.GroupKind):
+		return unobserved
+	case known.why == "":
+		return ""
 	case age < unobservedPeriod:
 		c.recheck = max(unobservedPeriod-age, 1)
 		return known.why
@@ -56,14 +66,17 @@ func (c *children) whyNotCompleted(child *child) string {
 }
 
 // hasOwnController reports whether a controller may carry out the changes of an object. None does for Pods
-// and Jobs, of which hardly anything changes, and a PersistentVolumeClaim may wait for the Pod that uses it.
+// and Jobs, of which hardly anything changes, and a PersistentVolumeClaim may wait for the Pod that uses it. A
+// DaemonSet with OnDelete waits for others to delete its Pods.
 func hasOwnController(of *object.Object) bool {
 	switch of.GroupVersionKind().GroupKind() {
 	case schema.GroupKind{Kind: "Pod"}, schema.GroupKind{Kind: "PersistentVolumeClaim"},
 		schema.GroupKind{Group: "batch", Kind: "Job"}:
 		return false
+	case schema.GroupKind{Group: "apps", Kind: "DaemonSet"}:
+		return string(of.Lookup("spec", "updateStrategy", "type")) != `"OnDelete"`
 	}
-	return of.Lookup("status") != nil
+	return true
 }
 
 // computeStatus returns why the status of an object does not show it as current; empty if it does, or if

@@ -18,14 +18,14 @@ func TestAChildHasToCompleteTheChange(t *testing.T) {
 	const (
 		available = `replicas: 1, readyReplicas: 1, availableReplicas: 1, conditions: [
 			{type: Available, status: "True"}, {type: Progressing, status: "True", reason: NewReplicaSetAvailable}]`
-		done       = `observedGeneration: 2, updatedReplicas: 1, ` + available
-		denied     = `observedGeneration: 2, ` + available
-		behind     = `observedGeneration: 1, updatedReplicas: 1, ` + available
-		unobserved = "its controller has not observed it yet"
+		done   = `observedGeneration: 2, updatedReplicas: 1, ` + available
+		denied = `observedGeneration: 2, ` + available
+		behind = `observedGeneration: 1, updatedReplicas: 1, ` + available
 	)
 	tests := map[string]struct {
 		kind    string // with its apiVersion
 		age     time.Duration
+		spec    string
 		status  string
 		sibling string // status of another child of the kind
 		want    string
@@ -58,9 +58,13 @@ func TestAChildHasToCompleteTheChange(t *testing.T) {
 		},
 		"a custom resource with a status":              {kind: "a.example/v1 Bucket", status: "size: 1"},
 		"a custom resource whose status is a surprise": {kind: "a.example/v1 Bucket", status: "observedGeneration: many"},
-		"a Pod that is pending":                        {kind: "v1 Pod", status: "phase: Pending"},
-		"a claim that waits for its Pod":               {kind: "v1 PersistentVolumeClaim", status: "phase: Pending"},
-		"a ConfigMap":                                  {kind: "v1 ConfigMap"},
+		"a DaemonSet whose Pods others delete": {
+			kind: "apps/v1 DaemonSet", spec: "updateStrategy: {type: OnDelete}",
+			status: "observedGeneration: 2, desiredNumberScheduled: 3, currentNumberScheduled: 3",
+		},
+		"a Pod that is pending":          {kind: "v1 Pod", status: "phase: Pending"},
+		"a claim that waits for its Pod": {kind: "v1 PersistentVolumeClaim", status: "phase: Pending"},
+		"a ConfigMap":                    {kind: "v1 ConfigMap"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -72,7 +76,7 @@ func TestAChildHasToCompleteTheChange(t *testing.T) {
 			}
 			childWith := func(name, status string) *child {
 				created := noon.Add(-test.age).Format(time.RFC3339)
-				observed := parse(t, `{apiVersion: `+apiVersion+`, kind: `+kind+`, spec: {}, status: {`+status+`}, metadata: {
+				observed := parse(t, `{apiVersion: `+apiVersion+`, kind: `+kind+`, spec: {`+test.spec+`}, status: {`+status+`}, metadata: {
 					name: `+name+`, uid: `+name+`, resourceVersion: "1", generation: 2, creationTimestamp: "`+created+`"}}`)
 				return &child{Key: object.KeyOf(observed), observed: observed}
 			}
