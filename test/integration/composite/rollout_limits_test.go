@@ -42,6 +42,7 @@ func TestARolloutMovesSeveralChildrenAndHoldsSomeBack(t *testing.T) {
 		t.Fatalf("lower the partition: %v", err)
 	}
 	r.waitForVersions("2", "2", "2", "2")
+	r.makeReady("a-0")
 	r.waitForUpdated("a", "True", "OnLatestRevision", "latest ControllerRevision: things.")
 	r.waitForRevisions(1)
 }
