@@ -21,8 +21,8 @@ import (
 // LimitsPlugin is the name of the plugin Limits.
 const LimitsPlugin = "ControllerLimits"
 
-// Limits refuses objects that are large, and more controllers than a tenant may have, so that nobody fills the storage
-// of all. Controllers that are created at the same time may become a few more.
+// Limits refuses objects that are too large, and controllers beyond the number that a tenant may have: one tenant could
+// fill the storage that all share. Controllers that are created at the same time may exceed the number by a few.
 type Limits struct {
 	*admission.Handler
 	maxBytes, maxControllers int

@@ -60,8 +60,8 @@ spec:
       again. If this lasts, a step was interrupted: do 'metacontroller-apiserver migrate switch' or 'back' again
 `
 
-// binding is a binding of the policy. Of the policies that deny a request, an answer names only one, which may be that
-// of somebody else. It has all warnings, so the second binding shows that the policy is known.
+// binding is a binding of the policy. Of the policies that deny a request, an answer names only one, which may be
+// another than ours. It has all warnings, so the second binding shows that the policy is known.
 const binding = `
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding

@@ -71,8 +71,8 @@ func (m *Migration) refuseStrange(s *situation) error {
 	return nil
 }
 
-// isInterrupted reports whether a step has begun and not ended. The policy says so, or, if somebody has removed that,
-// the APIService.
+// isInterrupted reports whether a step has begun and not ended. The policy says so; if a user has removed it,
+// the APIService does.
 func (s *situation) isInterrupted() bool {
 	if s.policy != nil || !s.leadsHere {
 		return s.policy != nil
@@ -92,7 +92,7 @@ func (s *situation) isOpen() bool {
 }
 
 // counts returns where the objects are that count. The policy says so, because a killed step may have left everything
-// else in any state. If somebody has removed it, the objects of definitions count from when these serve the API, which
+// else in any state. If a user has removed it, the objects of definitions count from when these serve the API, which
 // is the first change after the policy says so, and the last one before.
 func (s *situation) counts() side {
 	if s.policy != nil {

@@ -32,7 +32,7 @@ After a restore, or after a controller was replaced by another one, a parent can
 ChildNameTaken) whose objects are there: their label controller-uid has the UID of the former parent, or the
 annotation metacontroller.k8s.io/decorator-controller has the name of another controller, or of none. The hook
 is asked which children the parent should have, as by preview. Each object that has the name of one is shown,
-with whom it belongs to as far as it says so itself. Then those are changed that nobody else has, so that the
+with its owner as far as the object names it. Then the command changes those that have no other owner, so that the
 controller finds them: their labels, that annotation and, for a DecoratorController, their owner.
 ControllerRevisions with the UID of the former parent follow. What they contain stays as it is until the next
 sync. An object that another object controls, or that another controller still has, is left alone, and, without

@@ -35,7 +35,7 @@ type adoption struct {
 	parentType *lookup.Parent
 	claimant   object.Claimant
 	candidates []candidate
-	// relatives are the UIDs of the living parents of the type, and their names; nil as long as nobody needed them.
+	// relatives are the UIDs of the living parents of the type, and their names; nil until they are needed.
 	relatives map[types.UID]string
 }
 

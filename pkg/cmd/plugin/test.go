@@ -56,8 +56,8 @@ started:
 
   hookCommand: python3 hook.py $PORT
 
-That command is shown, and runs as you, with all that you may do: look at the folder of somebody else before you
-test it.
+The plugin shows that command and runs it as you, with all your rights: look at the folder of another person before
+you test it.
 
 The exit code is 0 if all cases pass, 1 if some do not, and above 1 if they cannot be run.`,
 		Example: `  # Run all cases in the folder tests, with the hook that suite.yaml starts.
@@ -197,7 +197,7 @@ func (t *test) start(ctx context.Context, suite *hooktest.Suite) (*localhook.Pro
 		return nil, errors.New("how is the hook started? Give --hook-command or --hook, or write hookCommand into tests/suite.yaml")
 	}
 	if t.hookCommand == "" {
-		// The folder may be somebody else's: whoever runs the command knows what it starts.
+		// The folder may come from another person, so users see which program of it the command starts.
 		_, err := fmt.Fprintf(t.streams.ErrOut, "note: %s has this program run: %s\n", suite.SettingsPath(), command)
 		if err != nil {
 			return nil, err

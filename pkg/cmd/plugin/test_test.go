@@ -178,7 +178,7 @@ func TestUpdateWritesNoMistakes(t *testing.T) {
 	}
 }
 
-// A folder may be somebody else's: what of it is run is said before.
+// A folder may come from another person, so the command names the program of the folder before it runs it.
 func TestWhatIsRunIsSaidBefore(t *testing.T) {
 	folder := project(t)
 	said := "note: " + filepath.Join(folder, "tests", "suite.yaml") + " has this program run: "

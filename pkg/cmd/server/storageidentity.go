@@ -49,7 +49,7 @@ func (i *storageIdentity) claim(ctx context.Context) (string, error) {
 }
 
 // await returns the ID when it is known, or if ctx ends. It returns an error if the storage is of another cluster.
-// Report is told why the ID is not known yet.
+// It calls report with the reason while the ID is not known.
 func (i *storageIdentity) await(ctx context.Context, report func(error)) (id string, err error) {
 	logged := ""
 	err = wait.PollUntilContextCancel(ctx, claimRetryPeriod, true, func(ctx context.Context) (bool, error) {

@@ -72,7 +72,7 @@ func leftError(outcome *pipeline.Outcome, parent *object.Object) error {
 
 // nameConflictError returns why a sync that did not fail is not done: other objects have the names of
 // children. It is nil if none do, or only those that are left of a former parent. It never advises to delete them: they
-// may hold the only copy of somebody's data.
+// may hold the only copy of a user's data.
 func nameConflictError(outcomes []pipeline.Outcome, snapshot *pipeline.Snapshot) error {
 	claimant := object.Claimant{
 		Parent: snapshot.Parent, Selector: snapshot.Selector,

@@ -110,7 +110,7 @@ func nameTaken(name string, holder *object.Object) pipeline.Outcome {
 	}
 }
 
-// Nothing of what is said advises to delete an object: it may be the only copy of somebody's data.
+// No message advises to delete an object: it may hold the only copy of a user's data.
 func TestWhatIsSaidOfTakenNames(t *testing.T) {
 	holder := func(metadata string) *object.Object {
 		holder, err := object.Parse([]byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","namespace":"default",` + metadata + `"uid":"u"}}`))

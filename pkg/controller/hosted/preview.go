@@ -29,10 +29,10 @@ type PreviewOptions struct {
 	CallHooks bool
 	// Request is sent to the sync or finalize hook in the place of the request; nil sends that.
 	Request []byte
-	// IsAuthor is true if whoever asks for the preview is known to have the rights of the author of the controller's
-	// spec. Then what given answers want may be sent in a dry run without more rights.
+	// IsAuthor is true if the user of the preview is known to have the rights of the author of the controller's spec.
+	// Then the writes of given answers may be sent in a dry run without further rights.
 	IsAuthor bool
-	// Permit returns an error unless whoever asks for the preview has the rights, which are those to read
+	// Permit returns an error unless the user of the preview has the rights, which are those to read
 	// what it shows.
 	Permit func(context.Context, []rights.Required) error
 }

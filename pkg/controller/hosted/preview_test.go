@@ -186,7 +186,7 @@ func TestAPanicIsTheErrorOfOnePreview(t *testing.T) {
 	}
 }
 
-// The hook is told nothing that whoever asks may not get.
+// The hook is not shown what the user of the preview may not get.
 func TestAPreviewEndsAtWhatMayNotBeRead(t *testing.T) {
 	called := false
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

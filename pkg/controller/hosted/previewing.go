@@ -30,7 +30,7 @@ type previewing struct {
 	listed chan struct{}
 	// isGiven is true if an answer is given that has children.
 	isGiven atomic.Bool
-	// isChosen is true if whoever asks for the preview chooses what is observed: gives the parent, or the answer of the
+	// isChosen is true if the user of the preview chooses what is observed: gives the parent, or the answer of the
 	// customize hook.
 	isChosen atomic.Bool
 

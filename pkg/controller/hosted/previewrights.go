@@ -30,7 +30,7 @@ var controllerRevisions = object.Type{
 	GroupVersionResource: v1alpha1.SchemeGroupVersion.WithResource("controllerrevisions"), Kind: "ControllerRevision", Namespaced: true,
 }
 
-// permit returns an error unless whoever asks for the preview may get what it shows. The error is the refusal of
+// permit returns an error unless the user of the preview may get what it shows. The error is the refusal of
 // the preview, too.
 func (p *previewing) permit(ctx context.Context, all ...shown) error {
 	var required []rights.Required
@@ -47,7 +47,7 @@ func (p *previewing) permit(ctx context.Context, all ...shown) error {
 	return p.require(ctx, required)
 }
 
-// permitSelection returns an error unless whoever asks for the preview may list what is selected next, if they choose
+// permitSelection returns an error unless the user of the preview may list what is selected next, if they choose
 // what that is. Otherwise the preview would show them whether there is an object of a name or a label. The error is the
 // refusal of the preview, too.
 func (p *previewing) permitSelection(ctx context.Context, toList []rights.Required) error {
@@ -57,7 +57,7 @@ func (p *previewing) permitSelection(ctx context.Context, toList []rights.Requir
 	return p.require(ctx, toList)
 }
 
-// maxChosenTypes is how many types the answer of a customize hook may name if whoever asks for the preview chooses
+// maxChosenTypes is how many types the answer of a customize hook may name if the user of the preview chooses
 // it: the server watches all of them.
 const maxChosenTypes = 64
 
@@ -89,7 +89,7 @@ func toSelectChildren(spec *Spec, parent *object.Object) (required []rights.Requ
 	return required
 }
 
-// mayWrite returns an error unless whoever asks may make the writes of a plan. It is called before they are sent in a dry
+// mayWrite returns an error unless the user of the preview may make the writes of a plan. It is called before they are sent in a dry
 // run: who gives the answer of the hook decides what is sent.
 func (p *previewing) mayWrite(ctx context.Context, planned *pipeline.Plan) error {
 	if p.options.Until != v1alpha1.SyncReviewUntilDryRun || p.options.IsAuthor || !p.isGiven.Load() {
@@ -122,7 +122,7 @@ func rightTo(step *pipeline.Step) rights.Right {
 	return rights.Right{Object: of, Verb: verb}
 }
 
-// require returns an error unless whoever asks for the preview has some rights. The error is the refusal of the
+// require returns an error unless the user of the preview has some rights. The error is the refusal of the
 // preview, too.
 func (p *previewing) require(ctx context.Context, required []rights.Required) error {
 	if len(required) == 0 {

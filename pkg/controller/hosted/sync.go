@@ -302,7 +302,7 @@ func (c *Controller) act(ctx context.Context, started time.Time, state *parentSt
 	return outcomes, kept, max(next.Sub(now), 1)
 }
 
-// sooner returns the shorter of two times; zero is no time.
+// sooner returns the shorter of two durations. Zero does not count.
 func sooner(a, b time.Duration) time.Duration {
 	if a == 0 || b != 0 && b < a {
 		return b

@@ -199,7 +199,7 @@ type leftovers struct {
 	removed bool
 }
 
-// see begins anew with another spec.
+// see starts the search again if the spec is another one.
 func (l *leftovers) see(object controllerObject) {
 	if current := specIDOf(object); l.spec != current {
 		*l = leftovers{spec: current}

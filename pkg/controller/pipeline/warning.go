@@ -25,7 +25,7 @@ type Warning struct {
 	Message string
 	// EachTime is true if each sync with this warning is worth an event, and not only the first one.
 	EachTime bool
-	// Chosen is true if the spec or the answer asks for it in so many words. Then it is no mistake: its event
+	// Chosen is true if the spec or the answer asks for it explicitly. Then it is not a mistake: its event
 	// is Normal, and the parent does not count as warned.
 	Chosen bool
 }

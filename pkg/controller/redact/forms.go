@@ -25,7 +25,7 @@ const (
 )
 
 // appendTexts appends what of a body may be shown: the body and the texts in it, without their escapes. It appends
-// nothing if the values are so few that nobody searches.
+// nothing if the values are so few that no search is needed.
 func appendTexts(to, body []byte, values *secretValues) []byte {
 	if len(values.values) <= fewValues {
 		return to

@@ -55,7 +55,7 @@ func (r *reviewing) candidate(ctx context.Context, stored hosted.ControllerObjec
 	if err != nil {
 		return nil, aboutCandidate(err)
 	}
-	// A spec that stays as it is needs no rights, so whoever sends it has shown none. Any other has another generation.
+	// An unchanged spec needs no rights, so its acceptance proves none. A changed spec has another generation.
 	r.isAuthor = before == nil || result.GetGeneration() != before.GetGeneration()
 	return result, nil
 }

@@ -16,9 +16,9 @@ type line int
 const (
 	// changed are parents that changed, or whose children or related objects did.
 	changed line = iota
-	// asked are parents that somebody wants to be synced.
+	// asked are parents whose sync a user has requested.
 	asked
-	// again are parents that their last sync wants to be synced.
+	// again are parents that asked for another sync at the end of their last one.
 	again
 	// all are parents that are synced because all are.
 	all

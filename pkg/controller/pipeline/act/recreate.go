@@ -20,7 +20,7 @@ import (
 // recreate deletes a child that a later sync creates again in another form, unless the host rejects that
 // form. Whether it is due is in the plan of dynamic apply. Under server-side apply only the host knows
 // whether the child would change, so a dry run asks it first. A child that would not change, or of which
-// the host can try nothing, is kept and returned. A higher generation alone is no change.
+// the host can try nothing, is kept and returned. A higher generation alone is not a change.
 func (a *Actor) recreate(ctx context.Context, step pipeline.Step) (*object.Object, error) {
 	if step.Successor != nil {
 		return nil, a.replace(ctx, step)

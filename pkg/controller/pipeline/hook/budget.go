@@ -126,7 +126,7 @@ func (r *Room) Leave() (needed int64) {
 
 type roomKey struct{}
 
-// roomOf returns the room of a sync; nil if nobody bounds it.
+// roomOf returns the room of a sync; nil if there is no budget.
 func roomOf(ctx context.Context) *Room {
 	room, _ := ctx.Value(roomKey{}).(*Room)
 	return room

@@ -15,7 +15,7 @@ import (
 
 // status adds the step that makes the parent's status what the hook answered, with
 // status.observedGeneration added. Without an answered status this field is all of it. A foreign
-// status is left alone if the hook answers none, or if the status is no subresource. Otherwise it
+// status is left alone if the hook answers none, or if the type has no status subresource. Otherwise it
 // keeps the fields that the hook does not answer.
 func (p *parent) status(plan *pipeline.Plan, answered []byte, upToDate *UpToDateCache) error {
 	if p.foreignStatus && (answered == nil || !p.parentType.StatusSubresource) {

@@ -103,7 +103,7 @@ func postponed(step pipeline.Step) pipeline.Step {
 	return step
 }
 
-// earlier returns the earlier of two times; zero is no time.
+// earlier returns the earlier of two times. A zero time does not count.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b

@@ -24,7 +24,7 @@ const (
 	maxChanging = 20
 	soon        = 500 * time.Millisecond
 	// A child that vanishes may do so after minutes: when something cleans up, or when it expires. An
-	// expiring one is told of after maxExpired creations.
+	// expiring one counts as a loop after maxExpired creations.
 	vanishing  = 10 * time.Minute
 	expiring   = 24 * time.Hour
 	maxExpired = 2

@@ -16,11 +16,11 @@ import (
 // maxNearBytes is the length of what errors quote on each side of a mistake in the JSON.
 const maxNearBytes = 60
 
-// invalidJSON returns the error for an answer that is no valid JSON: what is wrong, and where.
+// invalidJSON returns the error for an answer that is not valid JSON: what is wrong, and where.
 func (d *Decoder) invalidJSON(answer []byte, err error) error {
 	syntactic, ok := errors.AsType[*jsontext.SyntacticError](err)
 	if !ok {
-		return fmt.Errorf("it is no valid JSON: %w; the answer is %s", d.redacted(err), d.quoteAll(answer))
+		return fmt.Errorf("it is not valid JSON: %w; the answer is %s", d.redacted(err), d.quoteAll(answer))
 	}
 	offset := min(int(syntactic.ByteOffset), len(answer))
 	line := 1 + bytes.Count(answer[:offset], []byte("\n"))
@@ -34,9 +34,9 @@ func (d *Decoder) invalidJSON(answer []byte, err error) error {
 	// Where something is blanked, the offset is no longer right, and a part of what is secret could be
 	// cut off and not be recognised.
 	if d.Whole || d.Redactor.MayShowSecrets() || d.hides(answer) {
-		return fmt.Errorf("it is no valid JSON: %s; the answer is %s", problem, d.quoteAll(answer))
+		return fmt.Errorf("it is not valid JSON: %s; the answer is %s", problem, d.quoteAll(answer))
 	}
-	return fmt.Errorf("it is no valid JSON: %s, near %s", problem, near(answer, offset))
+	return fmt.Errorf("it is not valid JSON: %s, near %s", problem, near(answer, offset))
 }
 
 // hides reports whether something in an answer is blanked. It may be if the answer is long.

@@ -11,7 +11,7 @@ import (
 )
 
 // notShown returns a warning about each rule that can select nothing that all hooks are shown. Such a rule
-// is no error: Metacontroller accepts it and sends an empty group.
+// is not an error: Metacontroller accepts it and sends an empty group.
 func (c *Config) notShown(parent *object.Object, rules []typed) (warnings []pipeline.Warning) {
 	if c.NotShown == "" || parent.Namespace == "" {
 		return nil

@@ -42,7 +42,7 @@ type Config struct {
 	// Require requires rights of the service account of the controller; nil if it has none. It calls
 	// changed when they may have changed.
 	Require func(required []rights.Required, changed func()) *permissions.Requirement
-	// Permit returns an error unless whoever asks may be shown what the rules of an answer select, given the rights
+	// Permit returns an error unless the user of the preview may be shown what the rules of an answer select, given the rights
 	// to read it. It is called before anything is selected. Nil permits everything.
 	Permit func(ctx context.Context, reads []rights.Required) error
 	// Types are the only ones that the hook may ask for; none is any.
