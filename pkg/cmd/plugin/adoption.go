@@ -50,20 +50,23 @@ type candidate struct {
 
 // inWords says what is changed.
 func (c *candidate) inWords() string {
-	var changes []string
+	var gets, loses []string
 	for _, name := range slices.Sorted(maps.Keys(c.change.Labels)) {
-		changes = append(changes, "label "+name+"="+c.change.Labels[name])
+		gets = append(gets, "label "+name+"="+c.change.Labels[name])
 	}
 	switch {
 	case c.change.Annotates && c.change.Decorator == "":
-		changes = append(changes, "no annotation "+object.DecoratorAnnotation)
+		loses = append(loses, "loses annotation "+object.DecoratorAnnotation)
 	case c.change.Annotates:
-		changes = append(changes, "annotation "+object.DecoratorAnnotation+"="+c.change.Decorator)
+		gets = append(gets, "annotation "+object.DecoratorAnnotation+"="+c.change.Decorator)
 	}
 	if c.change.Owns {
-		changes = append(changes, "the parent as its owner")
+		gets = append(gets, "the parent as its owner")
 	}
-	return "gets " + strings.Join(changes, ", ")
+	if len(gets) > 0 {
+		gets = []string{"gets " + strings.Join(gets, ", ")}
+	}
+	return strings.Join(append(gets, loses...), ", ")
 }
 
 // find returns the objects that have the names of children that the hook wants, and are not these.
@@ -204,7 +207,7 @@ func (a *adopt) reasonAgainst(
 		return "its labels match, so that the controller adopts it", nil
 	case one.change == nil:
 		return "no label can be set so that the selector of the parent matches it", nil
-	case !a.unmarked && !isMarked(holder) && owner == nil:
+	case !a.unmarked && !object.IsMarked(holder):
 		return "nothing in it says that a controller made it; with --unmarked, it is adopted, too", nil
 	}
 	if decorator != "" && decorator != of.claimant.Decorator {
@@ -225,14 +228,6 @@ func (a *adopt) reasonAgainst(
 		}
 	}
 	return "", nil
-}
-
-// isMarked reports whether something in an object says that a controller made it.
-func isMarked(holder *object.Object) bool {
-	_, isLabelled := holder.Labels[object.GeneratedLabel]
-	_, isAttachment := holder.Annotations[object.DecoratorAnnotation]
-	_, isApplied := holder.Annotation(object.LastAppliedAnnotation)
-	return isLabelled || isAttachment || isApplied || holder.Applied != nil
 }
 
 // otherComposite returns why an object that the parent controls is left to a CompositeController.

@@ -89,7 +89,7 @@ func nameConflictError(outcomes []pipeline.Outcome, snapshot *pipeline.Snapshot)
 		if holder := outcome.Holder; holder != nil {
 			said += " (" + claimant.Whose(holder) + ")"
 			if change := claimant.Handover(holder); change != nil {
-				handovers = append(handovers, takeover{outcome.Type, outcome.Key(), change})
+				handovers = append(handovers, takeover{outcome.Type, outcome.Key(), change, object.IsMarked(holder)})
 			}
 		}
 		taken = append(taken, said)
@@ -116,6 +116,8 @@ type takeover struct {
 	of     object.Type
 	holder object.Key
 	change *object.Handover
+	// isMarked is false if nothing in the object says that a controller made it.
+	isMarked bool
 }
 
 // maxCommands is how long the commands in a message may be, in bytes. An event has room for 1,024.
@@ -130,6 +132,9 @@ func howToTakeOver(all []takeover, snapshot *pipeline.Snapshot) string {
 		plugin += "-n " + parent.Namespace + " "
 	}
 	plugin += object.Argument(snapshot.ParentType.GroupResource(), parent.Name)
+	if slices.ContainsFunc(all, func(one takeover) bool { return !one.isMarked }) {
+		plugin += " --unmarked"
+	}
 	slices.SortFunc(all, func(a, b takeover) int { return cmp.Compare(a.holder.String(), b.holder.String()) })
 	var commands []string
 	for len(all) > 0 {

@@ -138,8 +138,9 @@ func TestWhatIsSaidOfTakenNames(t *testing.T) {
 		several  = "these exist and are not this object's children: they were left alone: "
 		others   = "; otherwise have the hook choose other names"
 		adopt    = "kubectl metacontroller adopt -n default configmaps/parent"
-		does     = " (" + adopt + " does this for all children)"
-		done     = does + "; otherwise " + another
+		unmarked = adopt + " --unmarked" // of those that no controller seems to have made
+		does     = " does this for all children)"
+		done     = " (" + adopt + does + "; otherwise " + another
 		relabel  = "if it should be: kubectl -n default label --overwrite pods/a controller-uid=present" + done
 		annotate = "if it should be: kubectl -n default annotate --overwrite pods/a " +
 			"metacontroller.k8s.io/decorator-controller=badges" + done
@@ -170,7 +171,8 @@ func TestWhatIsSaidOfTakenNames(t *testing.T) {
 			composite, taken("a", holder(owned)), "Pod default/a (of StatefulSet db)" + alone + another,
 		},
 		"by one without a controller": {
-			composite, taken("a", holder("")), "Pod default/a (of no controller)" + alone + relabel,
+			composite, taken("a", holder("")), "Pod default/a (of no controller)" + alone +
+				strings.Replace(relabel, adopt, unmarked, 1),
 		},
 		"by one that is restored for a parent with another UID": {
 			composite, taken("a", holder(`"labels":{"controller-uid":"former"},`)),
@@ -193,7 +195,7 @@ func TestWhatIsSaidOfTakenNames(t *testing.T) {
 		"by one that the selector of the parent does not match": {
 			selecting("app=web,tier in (front)"), taken("a", holder(`"labels":{"app":"web"},`)),
 			"Pod default/a (of no controller)" + alone +
-				"if it should be: kubectl -n default label --overwrite pods/a tier=front" + done,
+				"if it should be: kubectl -n default label --overwrite pods/a tier=front (" + unmarked + does + "; otherwise " + another,
 		},
 		"by one that no label can have matched": {
 			selecting("app=web,!legacy"), taken("a", holder(`"labels":{"legacy":"yes"},`)),
@@ -215,17 +217,17 @@ func TestWhatIsSaidOfTakenNames(t *testing.T) {
 		},
 		"a decorator's, by one without a controller": {
 			decorator, taken("a", holder("")),
-			"Pod default/a (of no controller)" + alone + "if it should be: " + adopt + "; otherwise " + another,
+			"Pod default/a (of no controller)" + alone + "if it should be: " + unmarked + "; otherwise " + another,
 		},
 		"several, of which not all can be taken over": {
 			composite, append(taken("b c", holder("")), nameTaken("a", holder(owned))),
 			several + "Pod default/a (of StatefulSet db), Pod default/b (of no controller), Pod default/c (of no controller); " +
-				"if they should be: kubectl -n default label --overwrite pods/b pods/c controller-uid=present" + does + others,
+				"if they should be: kubectl -n default label --overwrite pods/b pods/c controller-uid=present (" + unmarked + does + others,
 		},
 		"more than a message has room for": {
 			composite, taken(long+"x "+long+"y", holder("")),
 			several + "Pod default/" + long + "x (of no controller), Pod default/" + long + "y (of no controller); " +
-				"if they should be: " + adopt + others,
+				"if they should be: " + unmarked + others,
 		},
 	}
 	for name, test := range tests {

@@ -18,6 +18,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
 )
 
@@ -151,4 +152,16 @@ func LabelSelector(spec *metav1.LabelSelector) (labels.Selector, error) {
 		return labels.Everything(), nil
 	}
 	return metav1.LabelSelectorAsSelector(spec)
+}
+
+// ResolveTarget returns a type of parents with a rule that selects some of its objects.
+func ResolveTarget(
+	ctx context.Context, discovery *discovery.Discovery, rule v1alpha1.ResourceRule, selects observe.Rule,
+) (Target, error) {
+	of, err := discovery.Resolve(ctx, rule.APIVersion, rule.Resource)
+	if err != nil {
+		return Target{}, err
+	}
+	custom, err := discovery.IsCustom(ctx, of.GroupVersionResource)
+	return Target{Type: of, Rules: []observe.Rule{selects}, ForeignStatus: !custom}, err
 }

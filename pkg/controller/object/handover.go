@@ -46,6 +46,13 @@ func (c Claimant) Has(of *Object) bool {
 	return isOwn && c.Selector.Matches(labels.Set(of.Labels))
 }
 
+// IsMarked reports whether something in an object says that a controller made it.
+func IsMarked(of *Object) bool {
+	_, isLabelled := of.Labels[GeneratedLabel]
+	_, isAttachment := of.Annotations[DecoratorAnnotation]
+	return isLabelled || isAttachment || of.HasLastApplied() || of.Applied != nil || metav1.GetControllerOfNoCopy(of) != nil
+}
+
 // Handover returns what has to change of an object so that it becomes a child. It returns nil if another object
 // controls it, if it is being deleted, or if no change of labels and annotations can make it one.
 func (c Claimant) Handover(of *Object) *Handover {

@@ -85,22 +85,15 @@ func resolveParents(ctx context.Context, discovery *discovery.Discovery, rule *v
 	if err != nil {
 		return nil, fmt.Errorf("can't convert spec.parentResource.labelSelector: %w", err)
 	}
-	of, err := discovery.Resolve(ctx, rule.APIVersion, rule.Resource)
+	target, err := hosted.ResolveTarget(ctx, discovery, rule.ResourceRule,
+		observe.Rule{Labels: selector, IgnoreStatusChanges: isTrue(rule.IgnoreStatusChanges)})
 	if err != nil {
 		return nil, fmt.Errorf("parent type: %w", err)
 	}
-	custom, err := discovery.IsCustom(ctx, of.GroupVersionResource)
-	if err != nil {
-		return nil, fmt.Errorf("parent type: %w", err)
+	if !target.ForeignStatus && !target.Type.StatusSubresource {
+		return nil, &NoStatusSubresourceError{Parent: target.Type}
 	}
-	if custom && !of.StatusSubresource {
-		return nil, &NoStatusSubresourceError{Parent: of}
-	}
-	return &hosted.Target{
-		Type:          of,
-		Rules:         []observe.Rule{{Labels: selector, IgnoreStatusChanges: isTrue(rule.IgnoreStatusChanges)}},
-		ForeignStatus: !custom,
-	}, nil
+	return &target, nil
 }
 
 // asSentToHooks returns a copy of a CompositeController as it is sent to hooks.

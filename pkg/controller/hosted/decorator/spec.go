@@ -80,13 +80,14 @@ func resolveTargets(ctx context.Context, discovery *discovery.Discovery, spec *h
 			return fmt.Errorf("can't convert spec.resources[%d].annotationSelector: %w", i, err)
 		}
 	}
-	of, err := discovery.Resolve(ctx, rule.APIVersion, rule.Resource)
+	target, err := hosted.ResolveTarget(ctx, discovery, rule.ResourceRule, selects)
 	if err != nil {
 		return fmt.Errorf("target type: %w", err)
 	}
-	known := slices.IndexFunc(spec.Targets, func(target hosted.Target) bool { return target.Type.GroupKind() == of.GroupKind() })
+	isSame := func(one hosted.Target) bool { return one.Type.GroupKind() == target.Type.GroupKind() }
+	known := slices.IndexFunc(spec.Targets, isSame)
 	if known < 0 {
-		spec.Targets = append(spec.Targets, hosted.Target{Type: of, Rules: []observe.Rule{selects}})
+		spec.Targets = append(spec.Targets, target)
 		return nil
 	}
 	spec.Targets[known].Rules = append(spec.Targets[known].Rules, selects)

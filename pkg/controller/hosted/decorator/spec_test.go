@@ -45,25 +45,26 @@ const (
 
 func TestTargets(t *testing.T) {
 	type target struct {
-		of    object.Type
-		rules int
+		of      object.Type
+		rules   int
+		foreign bool // its status has another writer
 	}
 	tests := map[string]struct {
 		resources string
 		want      []target
 	}{
-		"one type": {`[{apiVersion: ctl.example/v1, resource: webs}]`, []target{{hosttest.Webs(), 1}}},
+		"one type": {`[{apiVersion: ctl.example/v1, resource: webs}]`, []target{{hosttest.Webs(), 1, false}}},
 		"several types": {
 			`[{apiVersion: v1, resource: pods}, {apiVersion: v1, resource: namespaces}, {apiVersion: ctl.example/v1, resource: visits}]`,
 			[]target{
-				{hosttest.Pods(), 1}, {hosttest.Namespaces(), 1},
-				{object.Type{GroupVersionResource: hosttest.Webs().GroupVersion().WithResource("visits"), Kind: "Visit", Namespaced: true}, 1},
+				{hosttest.Pods(), 1, true}, {hosttest.Namespaces(), 1, true},
+				{object.Type{GroupVersionResource: hosttest.Webs().GroupVersion().WithResource("visits"), Kind: "Visit", Namespaced: true}, 1, true},
 			},
 		},
-		"one without a status subresource": {`[{apiVersion: ctl.example/v1, resource: plains}]`, []target{{hosttest.Plains(), 1}}},
+		"one without a status subresource": {`[{apiVersion: ctl.example/v1, resource: plains}]`, []target{{hosttest.Plains(), 1, false}}},
 		"Q41: two rules for one type": {
 			`[{apiVersion: v1, resource: pods, labelSelector: {matchLabels: {a: b}}}, {apiVersion: v1, resource: namespaces}, {apiVersion: v1, resource: pods}]`,
-			[]target{{hosttest.Pods(), 2}, {hosttest.Namespaces(), 1}},
+			[]target{{hosttest.Pods(), 2, true}, {hosttest.Namespaces(), 1, true}},
 		},
 	}
 	for name, test := range tests {
@@ -74,7 +75,7 @@ func TestTargets(t *testing.T) {
 			}
 			var got []target
 			for _, found := range spec.Targets {
-				got = append(got, target{found.Type, len(found.Rules)})
+				got = append(got, target{found.Type, len(found.Rules), found.ForeignStatus})
 			}
 			if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(target{})); diff != "" {
 				t.Errorf("targets (-want +got):\n%s", diff)

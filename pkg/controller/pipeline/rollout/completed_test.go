@@ -20,6 +20,7 @@ func TestAChildHasToCompleteTheChange(t *testing.T) {
 			{type: Available, status: "True"}, {type: Progressing, status: "True", reason: NewReplicaSetAvailable}]`
 		done   = `observedGeneration: 2, updatedReplicas: 1, ` + available
 		denied = `observedGeneration: 2, ` + available
+		absent = "no status"
 		behind = `observedGeneration: 1, updatedReplicas: 1, ` + available
 	)
 	tests := map[string]struct {
@@ -52,6 +53,12 @@ func TestAChildHasToCompleteTheChange(t *testing.T) {
 			kind: "a.example/v1 Bucket", want: "no quota",
 			status: `conditions: [{type: Ready, status: "False", message: "no quota"}]`,
 		},
+		"a custom resource whose conditions name no generation, and others name theirs": {
+			kind: "a.example/v1 Bucket", status: `conditions: [{type: Ready, status: "True"}]`, sibling: done,
+		},
+		"a custom resource that was just created, and others have a controller": {
+			kind: "a.example/v1 Bucket", status: absent, sibling: done, want: unobserved,
+		},
 		"a custom resource that has stalled": {
 			kind: "a.example/v1 Bucket", want: "no quota",
 			status: `conditions: [{type: Stalled, status: "True", message: "no quota"}]`,
@@ -64,7 +71,7 @@ func TestAChildHasToCompleteTheChange(t *testing.T) {
 		},
 		"a Pod that is pending":          {kind: "v1 Pod", status: "phase: Pending"},
 		"a claim that waits for its Pod": {kind: "v1 PersistentVolumeClaim", status: "phase: Pending"},
-		"a ConfigMap":                    {kind: "v1 ConfigMap"},
+		"a ConfigMap":                    {kind: "v1 ConfigMap", status: absent},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -76,7 +83,11 @@ func TestAChildHasToCompleteTheChange(t *testing.T) {
 			}
 			childWith := func(name, status string) *child {
 				created := noon.Add(-test.age).Format(time.RFC3339)
-				observed := parse(t, `{apiVersion: `+apiVersion+`, kind: `+kind+`, spec: {`+test.spec+`}, status: {`+status+`}, metadata: {
+				shown := `status: {` + status + `},`
+				if status == absent {
+					shown = ""
+				}
+				observed := parse(t, `{apiVersion: `+apiVersion+`, kind: `+kind+`, spec: {`+test.spec+`}, `+shown+` metadata: {
 					name: `+name+`, uid: `+name+`, resourceVersion: "1", generation: 2, creationTimestamp: "`+created+`"}}`)
 				return &child{Key: object.KeyOf(observed), observed: observed}
 			}
