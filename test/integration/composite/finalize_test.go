@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -175,6 +176,26 @@ func TestTeardownOnTheWire(t *testing.T) {
 		t.Errorf("finalize calls (-want +got):\n%s", diff)
 	}
 	f.PatchParent("p", object{"metadata": object{"finalizers": nil}})
+	f.WaitUntilParentIsGone("p")
+}
+
+// The server does not delete what it has adopted and the hook never named, so a hook must not wait for that.
+func TestATeardownEndsAlthoughAnAdoptedChildIsKept(t *testing.T) {
+	t.Parallel()
+	f := start(t, answers(t, func(asked request) object {
+		if !asked.Finalizing {
+			return object{"children": []object{}}
+		}
+		return object{"finalized": len(asked.Children["ConfigMap.v1"]) == 0}
+	}), withFinalize, withSelector)
+	if _, err := env.Kube.CoreV1().ConfigMaps(f.Namespace).Create(t.Context(), &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"app": "mine"}},
+	}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	f.CreateParent("p", selectorSpec("1"))
+	f.WaitForConfigMap("a", isControlled)
+	f.DeleteParent("p", metav1.DeletePropagationBackground)
 	f.WaitUntilParentIsGone("p")
 }
 

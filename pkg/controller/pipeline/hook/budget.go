@@ -111,8 +111,9 @@ func (b *Budget) leave(name string) {
 	}
 }
 
-// Leave gives the room back, and returns how many bytes the sync needed.
-func (r *Room) Leave() (needed int64) {
+// Leave gives the room back, and returns how many bytes the next sync of the parent is to enter with: as many as this one
+// needed and an eighth more, since objects grow.
+func (r *Room) Leave() (next int64) {
 	if r == nil {
 		return 0
 	}
@@ -121,7 +122,7 @@ func (r *Room) Leave() (needed int64) {
 	r.budget.all.Release(beyondMin(r.taken))
 	r.owner.part.Release(r.taken)
 	r.budget.leave(r.name)
-	return r.needed
+	return r.needed + r.needed/8
 }
 
 type roomKey struct{}

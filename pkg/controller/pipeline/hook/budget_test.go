@@ -92,8 +92,8 @@ func TestASyncWithBytesNeverWaits(t *testing.T) {
 	if err := first.take(400 << 10); !errors.As(err, &noRoom) {
 		t.Errorf("there is no room, and the error is %v", err)
 	}
-	if needed := first.Leave(); needed != 400<<10 {
-		t.Errorf("it needed %d bytes", needed)
+	if next := first.Leave(); next != 450<<10 {
+		t.Errorf("after a sync of %d bytes, the next one enters with %d", 400<<10, next)
 	}
 	if !waits(t, b, "a", 400<<10) {
 		t.Error("it does not wait for what it needs")
@@ -123,8 +123,8 @@ func TestWithoutABudgetNothingIsBounded(t *testing.T) {
 		t.Error(err)
 	}
 	room.free(1 << 40)
-	if needed := room.Leave(); needed != 0 {
-		t.Errorf("it needed %d bytes", needed)
+	if next := room.Leave(); next != 0 {
+		t.Errorf("the next sync enters with %d bytes", next)
 	}
 }
 

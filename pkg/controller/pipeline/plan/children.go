@@ -257,10 +257,10 @@ func (c *children) step(
 		step = keep(observed, "it is being deleted")
 	case orphans.Has(observed):
 		step = keep(observed, "it is adopted first")
-	case leavesAlone && !isRecorded(observed):
-		return engine.name(observed) // the result is not what is desired
 	case c.upToDate.Is(observed.UID, desired.Hash, observed.Hash):
 		step = keep(observed, whyUpToDate)
+	case leavesAlone && !c.upToDate.isOutdated(observed, desired) && !isKnown(observed):
+		return engine.name(observed) // the result is not what is desired
 	default:
 		if leavesAlone {
 			c.findOutdated(engine, observed, desired)

@@ -15,12 +15,16 @@ import (
 )
 
 // claim adds the steps that adopt the orphans that the parent's selector matches, renew references to the parent of
-// another version of its type, and release the children that the selector no longer matches.
-func (p *parent) claim(plan *pipeline.Plan, group pipeline.Group) error {
+// another version of its type, and release the children that the selector no longer matches. An orphan of the parent's
+// own type may be another parent with the same labels: it is adopted only if it is among the desired children.
+func (p *parent) claim(plan *pipeline.Plan, group pipeline.Group, desired []*object.Object) error {
 	for _, child := range group.Adopt {
 		step := pipeline.Step{Op: pipeline.Adopt, Type: group.Type, Why: "the parent's selector matches it and it has no controller"}
-		if metav1.GetControllerOfNoCopy(child) != nil {
+		switch {
+		case metav1.GetControllerOfNoCopy(child) != nil:
 			step.Why = "its reference to the parent is of another version than " + p.parentType.GroupVersion().String()
+		case group.Type.GroupKind() == p.parentType.GroupKind() && !p.isDesired(child, desired):
+			continue
 		}
 		if err := setOwners(&step, child, append(p.othersOwners(child), p.ownerReference())); err != nil {
 			return err
@@ -35,6 +39,13 @@ func (p *parent) claim(plan *pipeline.Plan, group pipeline.Group) error {
 		plan.Steps = append(plan.Steps, step)
 	}
 	return nil
+}
+
+// isDesired reports whether an observed child is among the desired ones.
+func (p *parent) isDesired(child *object.Object, desired []*object.Object) bool {
+	return slices.ContainsFunc(desired, func(of *object.Object) bool {
+		return of.GroupVersionKind() == child.GroupVersionKind() && of.Name == child.Name && p.namespaceOf(of) == child.Namespace
+	})
 }
 
 // othersOwners returns the owners of a child without the parent.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
@@ -93,6 +94,30 @@ func TestAnOrphanIsOnlyAdopted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, web, configMaps).method(InPlace).hasAsIs(configMaps, orphan)
 			if diff := cmp.Diff(test.want, steps(w.plan(w.answer(test.answers...)))); diff != "" {
+				t.Errorf("steps (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Two parents whose selectors match both would adopt each other, and the garbage collector would delete both with one.
+func TestAnotherParentIsAdoptedOnlyIfTheHookListsIt(t *testing.T) {
+	const orphan = `{apiVersion: ctl.example/v1, kind: Web, metadata: {name: other, namespace: default, uid: u, labels: {app: shop}}}`
+	const other = `{apiVersion: ctl.example/v1, kind: Web, metadata: {name: other, labels: {app: shop}}}`
+	tests := map[string]struct {
+		answers []string
+		want    []string
+	}{
+		"it does not": {},
+		"it lists others": {
+			[]string{strings.ReplaceAll(other, "other", "third")}, []string{"create Web default/third"},
+		},
+		"it does": {[]string{other}, []string{"adopt Web default/other", "keep Web default/other"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, web, webs).method(InPlace).hasAsIs(webs, orphan)
+			if diff := cmp.Diff(test.want, steps(w.plan(w.answer(test.answers...))), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("steps (-want +got):\n%s", diff)
 			}
 		})

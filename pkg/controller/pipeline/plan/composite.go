@@ -25,7 +25,7 @@ func Composite(snapshot *pipeline.Snapshot, response *pipeline.Response, strateg
 	}
 	parent := newParent(snapshot, childRules)
 	for _, group := range snapshot.Children {
-		if err := parent.claim(plan, group); err != nil {
+		if err := parent.claim(plan, group, response.Children); err != nil {
 			return nil, err
 		}
 	}

@@ -17,7 +17,7 @@ func Decorator(snapshot *pipeline.Snapshot, response *pipeline.Response, strateg
 	plan := &pipeline.Plan{ParentFirst: true, Desired: len(response.Children)}
 	parent := newParent(snapshot, "spec.attachments")
 	for _, group := range snapshot.Children {
-		if err := parent.claim(plan, group); err != nil {
+		if err := parent.claim(plan, group, response.Children); err != nil {
 			return nil, err
 		}
 	}

@@ -6,6 +6,7 @@ package plan
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
@@ -43,8 +44,19 @@ func isRecordOf(child *object.Object, text string) bool {
 		isSame(record.Metadata.Namespace, child.Namespace)
 }
 
-// isRecorded reports whether a child has what isKnown looks for. It reads no JSON.
-func isRecorded(child *object.Object) bool { return child.Applied != nil || child.HasLastApplied() }
+// LeaveOutKept removes from the snapshot of a parent that is being finalized the children that are not deleted because
+// no answer has named them. A finalize hook that waits until no child is left would wait for them without end.
+func LeaveOutKept(snapshot *pipeline.Snapshot) {
+	if !snapshot.Finalizing || !snapshot.Managed {
+		return
+	}
+	for i := range snapshot.Children {
+		group := &snapshot.Children[i]
+		group.Claimed = slices.DeleteFunc(group.Claimed, func(child *object.Object) bool {
+			return child.DeletionTimestamp == nil && !isKnown(child)
+		})
+	}
+}
 
 const whyNamed = "the hook lists it, so that it is deleted when the hook no longer does"
 

@@ -109,6 +109,49 @@ func TestAnAdoptedChildThatWasNamedIsDeleted(t *testing.T) {
 	}
 }
 
+// A record that was copied from another object does not stand for the record of the name.
+func TestAChildWithACopiedRecordIsDeletedOnceItWasNamed(t *testing.T) {
+	copied := ofParent(withRecord(`{"kind":"ConfigMap","metadata":{"name":"b"}}`))
+	for _, method := range []Method{"", OnDelete, InPlace, Recreate} {
+		t.Run("method "+string(method), func(t *testing.T) {
+			w := newWorld(t, web, configMaps).method(method).hasAsIs(configMaps, copied)
+			w.carryOut(w.plan(w.answer(childA)))
+			if method == Recreate {
+				w.carryOut(w.plan(w.answer(childA)))
+			}
+			if diff := cmp.Diff([]string{"delete ConfigMap default/a"}, writes(w.plan(w.answer()))); diff != "" {
+				t.Errorf("writes (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A finalize hook that waits until no child is left would otherwise wait for those that nobody deletes.
+func TestAFinalizeHookIsNotShownChildrenThatAreKept(t *testing.T) {
+	const inDeletion = `deletionTimestamp: "2026-01-01T00:00:00Z"`
+	for name, test := range map[string]struct {
+		child            string
+		alive, unmanaged bool
+		shown            bool
+	}{
+		"one that was adopted":                               {child: ofParent("generation: 1")},
+		"one that was named":                                 {child: ofParent(withRecord(`{"metadata":{"name":"a"}}`)), shown: true},
+		"one that is being deleted":                          {child: ofParent(inDeletion), shown: true},
+		"an adopted one, to a sync hook":                     {child: ofParent("generation: 1"), alive: true, shown: true},
+		"an adopted one that the garbage collector looks at": {child: ofParent("generation: 1"), unmanaged: true, shown: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, web, configMaps).hasAsIs(configMaps, test.child)
+			snapshot := w.snapshot()
+			snapshot.Finalizing, snapshot.Managed = !test.alive, !test.unmanaged
+			LeaveOutKept(snapshot)
+			if shown := len(snapshot.Children[0].Claimed) == 1; shown != test.shown {
+				t.Errorf("the hook is shown %v", snapshot.Children[0].Claimed)
+			}
+		})
+	}
+}
+
 // What is recorded of a name is not what the hook wants: the child differs from that as before.
 func TestANamedChildThatDiffersIsStillOutdated(t *testing.T) {
 	w := newWorld(t, web, configMaps).method(OnDelete).hasAsIs(configMaps, ofParent("generation: 1"))

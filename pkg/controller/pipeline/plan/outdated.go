@@ -46,16 +46,15 @@ type outdatedWarning struct {
 // findOutdated adds a child that OnDelete leaves alone to the outdated ones if its content differs from
 // what is desired.
 func (c *children) findOutdated(engine engine, observed, desired *object.Object) {
-	pair := hashPair{desired.Hash, observed.Hash}
-	if known := c.upToDate.outdated[observed.UID]; known.hashPair == pair {
-		c.outdated.add(observed, known.path)
+	if c.upToDate.isOutdated(observed, desired) {
+		c.outdated.add(observed, c.upToDate.outdated[observed.UID].path)
 		return
 	}
 	switch step, err := engine.change(OnDelete, observed, desired); {
 	case err != nil:
 	case step.Op == pipeline.Recreate:
 		c.outdated.add(observed, step.Path)
-		c.upToDate.putOutdated(observed.UID, outdatedPair{pair, step.Path})
+		c.upToDate.putOutdated(observed.UID, outdatedPair{hashPair{desired.Hash, observed.Hash}, step.Path})
 	default:
 		c.upToDate.Put(observed.UID, desired.Hash, observed.Hash)
 	}
@@ -88,7 +87,7 @@ func (o *outdatedChildren) warning(of object.Type, strategy Strategy) pipeline.W
 	const left = "%s: it is not as the hook wants it, first at %s, and is left as it is, because %s is "
 	if strategy.Method == OnDelete {
 		warning.Chosen = true
-		warning.Message = fmt.Sprintf(left+"OnDelete: it is made anew after somebody has deleted it", objects, o.path, strategy.Field)
+		warning.Message = fmt.Sprintf(left+"OnDelete: it is created again once somebody deletes it", objects, o.path, strategy.Field)
 	} else {
 		warning.Message = fmt.Sprintf(left+"not set: set it to InPlace or Recreate, or to OnDelete if the child is to stay", objects, o.path, strategy.Field)
 	}

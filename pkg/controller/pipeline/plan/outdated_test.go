@@ -104,7 +104,7 @@ func TestWarningsOfOutdatedChildren(t *testing.T) {
 		"a child as it is wanted":              {"", []string{childB}, []string{childB}, nil},
 		"one that differs":                     {"", []string{childA, childB}, []string{childA, childBChanged}, notSet("ConfigMap default/b", "data.key")},
 		"two that differ":                      {"", []string{childA, childB}, []string{childAChanged, childBChanged}, notSet("ConfigMap default/a and 1 more", "data.key")},
-		"one that differs and is to be so":     {OnDelete, []string{childB}, []string{childBChanged}, []pipeline.Warning{{Reason: pipeline.ChildOutdated, Chosen: true, About: "ConfigMap data.key", Message: "ConfigMap default/b: it is not as the hook wants it, first at data.key, and is left as it is, because " + field + " is OnDelete: it is made anew after somebody has deleted it"}}},
+		"one that differs and is to be so":     {OnDelete, []string{childB}, []string{childBChanged}, []pipeline.Warning{{Reason: pipeline.ChildOutdated, Chosen: true, About: "ConfigMap data.key", Message: "ConfigMap default/b: it is not as the hook wants it, first at data.key, and is left as it is, because " + field + " is OnDelete: it is created again once somebody deletes it"}}},
 		"one that differs and is made as such": {InPlace, []string{childB}, []string{childBChanged}, nil},
 	}
 	for name, test := range tests {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
@@ -66,6 +67,12 @@ func (c *UpToDateCache) putOutdated(uid types.UID, pair outdatedPair) {
 		c.outdated = map[types.UID]outdatedPair{}
 	}
 	c.outdated[uid] = pair
+}
+
+// isOutdated reports whether it is known that the child differs and is left alone.
+func (c *UpToDateCache) isOutdated(observed, desired *object.Object) bool {
+	known, is := c.outdated[observed.UID]
+	return is && known.hashPair == hashPair{desired.Hash, observed.Hash}
 }
 
 func (c *UpToDateCache) putOutdatedWarning(kind schema.GroupKind, warning *outdatedWarning) {

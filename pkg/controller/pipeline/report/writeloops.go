@@ -100,7 +100,7 @@ func cause(loop pipeline.WriteLoop) string {
 		return "the hook does not list it, and another writer creates it again; have it listed, or give the other's " +
 			"objects labels that the parent's selector does not match"
 	case (loop.Op == pipeline.Adopt || loop.Op == pipeline.Release) && !loop.AnswerChanges:
-		return "another writer changes its owners or labels; have only one of them decide whose it is"
+		return "another writer changes its owners or labels; let only one writer decide whose it is"
 	case loop.AnswerChanges && loop.Path == "":
 		return "the hook answers something else: " + sameAnswer
 	case loop.AnswerChanges:
@@ -110,16 +110,16 @@ func cause(loop pipeline.WriteLoop) string {
 	case loop.Path == "" && len(loop.Rivals) > 1:
 		return "it is gone: " + rivals + " delete it; " + remedyOfDeletion
 	case loop.Path == "":
-		return "it is gone: another writer deletes it; find out who, and have only one of them decide about it"
+		return "it is gone: another writer deletes it; find out who, and let only one writer decide about it"
 	}
 	said := "it differs at " + loop.Path + ": "
 	switch len(loop.Rivals) {
 	case 0:
-		return said + "another writer changes it" + values(loop) + "; kubectl get with --show-managed-fields -o yaml shows who: have only one of them set it"
+		return said + "another writer changes it" + values(loop) + "; kubectl get with --show-managed-fields -o yaml shows who: let only one writer set it"
 	case 1:
-		return said + rivals + ", which also writes it, wants something else" + values(loop) + "; have only one of them set it"
+		return said + rivals + ", which also writes it, wants something else" + values(loop) + "; let only one writer set it"
 	default:
-		return said + rivals + ", which also write it, want something else" + values(loop) + "; have only one of them set it"
+		return said + rivals + ", which also write it, want something else" + values(loop) + "; let only one writer set it"
 	}
 }
 

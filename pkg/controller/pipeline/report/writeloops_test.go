@@ -73,7 +73,7 @@ func TestWhatIsDoneAgainAndAgain(t *testing.T) {
 		"adopted": {
 			pipeline.WriteLoop{Object: of, Op: pipeline.Adopt},
 			"ConfigMap default/c is adopted again and again, each time because another writer changes its owners or labels; " +
-				"have only one of them decide whose it is",
+				"let only one writer decide whose it is",
 		},
 		"expired": {
 			pipeline.WriteLoop{Object: of, Op: pipeline.Create, Expires: true},
@@ -107,20 +107,20 @@ func TestWhatAnEventSaysAboutLoops(t *testing.T) {
 	}{
 		"a field that somebody else sets": {
 			[]pipeline.WriteLoop{fought},
-			"ConfigMap default/b was written 5 times in a row, each time because it differs at data.a: another writer changes it; kubectl get with --show-managed-fields -o yaml shows who: have only one of them set it; the next write waits 1s, further ones longer and longer",
+			"ConfigMap default/b was written 5 times in a row, each time because it differs at data.a: another writer changes it; kubectl get with --show-managed-fields -o yaml shows who: let only one writer set it; the next write waits 1s, further ones longer and longer",
 		},
 		"a field that another controller sets": {
 			[]pipeline.WriteLoop{foughtWith("DecoratorController deco")},
-			"ConfigMap default/b was written 5 times in a row, each time because it differs at data.a: DecoratorController deco, which also writes it, wants something else; have only one of them set it; the next write waits 1s, further ones longer and longer",
+			"ConfigMap default/b was written 5 times in a row, each time because it differs at data.a: DecoratorController deco, which also writes it, wants something else; let only one writer set it; the next write waits 1s, further ones longer and longer",
 		},
 		"a field that other controllers set": {
 			[]pipeline.WriteLoop{foughtWith("CompositeController comp", "DecoratorController deco")},
-			"ConfigMap default/b was written 5 times in a row, each time because it differs at data.a: CompositeController comp and DecoratorController deco, which also write it, want something else; have only one of them set it; the next write waits 1s, further ones longer and longer",
+			"ConfigMap default/b was written 5 times in a row, each time because it differs at data.a: CompositeController comp and DecoratorController deco, which also write it, want something else; let only one writer set it; the next write waits 1s, further ones longer and longer",
 		},
 		"a field whose values are known": {
 			[]pipeline.WriteLoop{withValues(fought, "2", "1")},
 			`ConfigMap default/b was written 5 times in a row, each time because it differs at data.a: another writer changes it (2 instead of 1); ` +
-				"kubectl get with --show-managed-fields -o yaml shows who: have only one of them set it; the next write waits 1s, further ones longer and longer",
+				"kubectl get with --show-managed-fields -o yaml shows who: let only one writer set it; the next write waits 1s, further ones longer and longer",
 		},
 		"a child that another controller deletes": {
 			[]pipeline.WriteLoop{deletedBy("CompositeController comp")},
@@ -129,7 +129,7 @@ func TestWhatAnEventSaysAboutLoops(t *testing.T) {
 		},
 		"a child that somebody else deletes": {
 			[]pipeline.WriteLoop{deleted},
-			"ConfigMap default/c was written 7 times in a row, each time because it is gone: another writer deletes it; find out who, and have only one of them decide about it; the next write waits 2s, further ones longer and longer",
+			"ConfigMap default/c was written 7 times in a row, each time because it is gone: another writer deletes it; find out who, and let only one writer decide about it; the next write waits 2s, further ones longer and longer",
 		},
 		"an answer that is never the same, and others alike": {
 			[]pipeline.WriteLoop{restless, fought, deleted},
@@ -138,7 +138,7 @@ func TestWhatAnEventSaysAboutLoops(t *testing.T) {
 		},
 		"a status that two controllers write": {
 			[]pipeline.WriteLoop{foughtStatus},
-			"the status of Web default/shop was written 5 times in a row, each time because it differs at status.a: another writer changes it; kubectl get with --show-managed-fields -o yaml shows who: have only one of them set it; the next write waits 1s, further ones longer and longer",
+			"the status of Web default/shop was written 5 times in a row, each time because it differs at status.a: another writer changes it; kubectl get with --show-managed-fields -o yaml shows who: let only one writer set it; the next write waits 1s, further ones longer and longer",
 		},
 	}
 	for name, test := range tests {
@@ -160,14 +160,14 @@ func TestTheConditionStable(t *testing.T) {
 	}{
 		"no controller runs":      {nil, "Unknown NotRunning: no controller runs"},
 		"nothing is slowed down":  {&Health{}, "True Quiet: nothing is written again and again"},
-		"a child is slowed down":  {&Health{WriteLoops: []pipeline.WriteLoop{fought}}, "False WriteLoop: ConfigMap default/b is written again and again, each time because it differs at data.a: another writer changes it; kubectl get with --show-managed-fields -o yaml shows who: have only one of them set it (its parent is default/shop)"},
-		"a status is slowed down": {&Health{WriteLoops: []pipeline.WriteLoop{foughtStatus}}, "False WriteLoop: the status of Web default/shop is written again and again, each time because it differs at status.a: another writer changes it; kubectl get with --show-managed-fields -o yaml shows who: have only one of them set it"},
+		"a child is slowed down":  {&Health{WriteLoops: []pipeline.WriteLoop{fought}}, "False WriteLoop: ConfigMap default/b is written again and again, each time because it differs at data.a: another writer changes it; kubectl get with --show-managed-fields -o yaml shows who: let only one writer set it (its parent is default/shop)"},
+		"a status is slowed down": {&Health{WriteLoops: []pipeline.WriteLoop{foughtStatus}}, "False WriteLoop: the status of Web default/shop is written again and again, each time because it differs at status.a: another writer changes it; kubectl get with --show-managed-fields -o yaml shows who: let only one writer set it"},
 		"more than can be named, in the order of their names": {
 			&Health{WriteLoops: []pipeline.WriteLoop{clusterScoped, created, restless, deleted, fought}},
 			"False WriteLoop: " +
-				"Namespace a is written again and again, each time because it differs at spec: another writer changes it; kubectl get with --show-managed-fields -o yaml shows who: have only one of them set it (its parent is fleet); " +
-				"ConfigMap default/b is written again and again, each time because it differs at data.a: another writer changes it; kubectl get with --show-managed-fields -o yaml shows who: have only one of them set it (its parent is default/shop); " +
-				"ConfigMap default/c is written again and again, each time because it is gone: another writer deletes it; find out who, and have only one of them decide about it (its parent is default/shop); " +
+				"Namespace a is written again and again, each time because it differs at spec: another writer changes it; kubectl get with --show-managed-fields -o yaml shows who: let only one writer set it (its parent is fleet); " +
+				"ConfigMap default/b is written again and again, each time because it differs at data.a: another writer changes it; kubectl get with --show-managed-fields -o yaml shows who: let only one writer set it (its parent is default/shop); " +
+				"ConfigMap default/c is written again and again, each time because it is gone: another writer deletes it; find out who, and let only one writer decide about it (its parent is default/shop); " +
 				"and 2 more",
 		},
 		"a child that the hook has created for ever": {
