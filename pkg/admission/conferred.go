@@ -12,7 +12,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
@@ -69,12 +69,12 @@ func conferringTypes() []conferring {
 		{rbac("rolebindings"), objectOrMetadata, whereItIs, slices.Concat(rightsTo(rbac("roles"), "bind"), rightsTo(rbac("clusterroles"), "bind"))},
 		{rbac("clusterrolebindings"), objectOrMetadata, whereItIs, rightsTo(rbac("clusterroles"), "bind")},
 		// Who writes a controller must have the rights that it uses.
-		{metacontroller.Resource("compositecontrollers"), objectOrMetadata, whereItIs, rightsTo(metacontroller.Resource("compositecontrollers"), escalate)},
-		{metacontroller.Resource("decoratorcontrollers"), objectOrMetadata, whereItIs, rightsTo(metacontroller.Resource("decoratorcontrollers"), escalate)},
+		{v1alpha1.Resource("compositecontrollers"), objectOrMetadata, whereItIs, rightsTo(v1alpha1.Resource("compositecontrollers"), escalate)},
+		{v1alpha1.Resource("decoratorcontrollers"), objectOrMetadata, whereItIs, rightsTo(v1alpha1.Resource("decoratorcontrollers"), escalate)},
 		// Who writes a ControllerRevision decides what hooks are shown of a parent.
 		{
-			metacontroller.Resource("controllerrevisions"), objectOrMetadata, whereItIs,
-			rightsTo(metacontroller.Resource("controllerrevisions"), restore),
+			v1alpha1.Resource("controllerrevisions"), objectOrMetadata, whereItIs,
+			rightsTo(v1alpha1.Resource("controllerrevisions"), restore),
 		},
 		// The host writes the creator into a request, and who approves requests decides by that. An author
 		// who may approve any request gains nothing by the name of the server.

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
@@ -72,24 +72,24 @@ func TestTypesThatConferRights(t *testing.T) {
 	} {
 		t.Run(of, func(t *testing.T) {
 			resource, _ := schema.ParseResourceArg(of)
-			rule := metacontroller.ResourceRule{APIVersion: resource.GroupVersion().String(), Resource: resource.Resource}
+			rule := v1alpha1.ResourceRule{APIVersion: resource.GroupVersion().String(), Resource: resource.Resource}
 			for role, test := range map[string]struct {
 				controller runtime.Object
 				path       string
 				want       []string
 			}{
 				"children": {
-					composed(func(spec *metacontroller.CompositeControllerSpec) { spec.ChildResources[0].ResourceRule = rule }),
+					composed(func(spec *v1alpha1.CompositeControllerSpec) { spec.ChildResources[0].ResourceRule = rule }),
 					"spec.childResources[0]", test.children,
 				},
 				"targets": {
-					&metacontroller.DecoratorController{Spec: metacontroller.DecoratorControllerSpec{
-						Resources: []metacontroller.DecoratorControllerResourceRule{{ResourceRule: rule}},
+					&v1alpha1.DecoratorController{Spec: v1alpha1.DecoratorControllerSpec{
+						Resources: []v1alpha1.DecoratorControllerResourceRule{{ResourceRule: rule}},
 					}},
 					"spec.resources[0]", test.targets,
 				},
 				"parents": {
-					composed(func(spec *metacontroller.CompositeControllerSpec) { spec.ParentResource.ResourceRule = rule }),
+					composed(func(spec *v1alpha1.CompositeControllerSpec) { spec.ParentResource.ResourceRule = rule }),
 					"spec.parentResource", test.parents,
 				},
 			} {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
 // controller holds what CompositeControllers and DecoratorControllers have in common.
@@ -22,12 +22,12 @@ type controller struct {
 	parents, children []typeRule
 	// related are the types that the customize hook may ask for; without any, it may ask for all.
 	related []typeRule
-	access  metacontroller.Access
+	access  v1alpha1.Access
 	// watched are the types of the objects of resyncOn, and watchedNames their namespaces and names.
 	watched      []typeRule
 	watchedNames []types.NamespacedName
 	hooks        []hookRule
-	endpoints    []metacontroller.EndpointConfig
+	endpoints    []v1alpha1.EndpointConfig
 	// decorates is true for a DecoratorController, which writes labels and annotations of parents,
 	// too.
 	decorates bool
@@ -47,13 +47,13 @@ type typeRule struct {
 	schema.GroupVersionResource
 	// selector and annotations select parents; nil selects all objects of the type.
 	selector    *metav1.LabelSelector
-	annotations *metacontroller.AnnotationSelector
+	annotations *v1alpha1.AnnotationSelector
 }
 
 // hookRule is a hook with a webhook.
 type hookRule struct {
 	path    *field.Path // the field of the webhook
-	webhook *metacontroller.Webhook
+	webhook *v1alpha1.Webhook
 	// called is false for the hooks of the original that are never called.
 	called bool
 }
@@ -62,9 +62,9 @@ type hookRule struct {
 // any other object.
 func controllerOf(object runtime.Object) *controller {
 	switch object := object.(type) {
-	case *metacontroller.CompositeController:
+	case *v1alpha1.CompositeController:
 		return composite(&object.Spec)
-	case *metacontroller.DecoratorController:
+	case *v1alpha1.DecoratorController:
 		return decorator(&object.Spec)
 	}
 	return nil
@@ -76,7 +76,7 @@ func (c *controller) hasSpecOf(stored *controller) bool {
 	return stored != nil && apiequality.Semantic.DeepEqual(c.spec, stored.spec)
 }
 
-func composite(spec *metacontroller.CompositeControllerSpec) *controller {
+func composite(spec *v1alpha1.CompositeControllerSpec) *controller {
 	path := field.NewPath("spec")
 	c := &controller{endpoints: spec.EndpointConfigs, access: spec.Access, spec: spec}
 	c.addRelated(path.Child("relatedResources"))
@@ -87,7 +87,7 @@ func composite(spec *metacontroller.CompositeControllerSpec) *controller {
 	}
 	for i, rule := range spec.ChildResources {
 		c.children = appendType(c.children, rule.ResourceRule, path.Child("childResources").Index(i))
-		c.rolls = c.rolls || rule.UpdateStrategy != nil && isRolling(rule.UpdateStrategy.Method)
+		c.rolls = c.rolls || rule.UpdateStrategy.Rolls()
 	}
 	if hooks := spec.Hooks; hooks != nil {
 		c.finalizes = hooks.Finalize != nil
@@ -101,7 +101,7 @@ func composite(spec *metacontroller.CompositeControllerSpec) *controller {
 	return c
 }
 
-func decorator(spec *metacontroller.DecoratorControllerSpec) *controller {
+func decorator(spec *v1alpha1.DecoratorControllerSpec) *controller {
 	path := field.NewPath("spec")
 	c := &controller{endpoints: spec.EndpointConfigs, decorates: true, access: spec.Access, spec: spec}
 	c.addRelated(path.Child("relatedResources"))
@@ -126,10 +126,6 @@ func decorator(spec *metacontroller.DecoratorControllerSpec) *controller {
 	return c
 }
 
-func isRolling(method metacontroller.ChildUpdateMethod) bool {
-	return method == metacontroller.ChildUpdateRollingRecreate || method == metacontroller.ChildUpdateRollingInPlace
-}
-
 // addresses returns the addresses of the hooks.
 func (c *controller) addresses() sets.Set[string] {
 	addresses := sets.New[string]()
@@ -141,7 +137,7 @@ func (c *controller) addresses() sets.Set[string] {
 
 // appendType appends the type of a rule unless the rule names none. Such a rule was stored before
 // there was validation, and cannot run.
-func appendType(to []typeRule, rule metacontroller.ResourceRule, path *field.Path) []typeRule {
+func appendType(to []typeRule, rule v1alpha1.ResourceRule, path *field.Path) []typeRule {
 	version, err := schema.ParseGroupVersion(rule.APIVersion)
 	if err != nil || version.Version == "" || rule.Resource == "" {
 		return to
@@ -155,7 +151,7 @@ func (c *controller) addRelated(path *field.Path) {
 	}
 }
 
-func (c *controller) addWatched(objects []metacontroller.WatchedObject, path *field.Path) {
+func (c *controller) addWatched(objects []v1alpha1.WatchedObject, path *field.Path) {
 	for i, object := range objects {
 		before := len(c.watched)
 		if c.watched = appendType(c.watched, object.ResourceRule, path.Index(i)); len(c.watched) > before {
@@ -164,7 +160,7 @@ func (c *controller) addWatched(objects []metacontroller.WatchedObject, path *fi
 	}
 }
 
-func (c *controller) addHook(name string, hook *metacontroller.Hook, called bool) {
+func (c *controller) addHook(name string, hook *v1alpha1.Hook, called bool) {
 	if hook != nil && hook.Webhook != nil {
 		c.hooks = append(c.hooks, hookRule{path: field.NewPath("spec", "hooks", name, "webhook"), webhook: hook.Webhook, called: called})
 	}

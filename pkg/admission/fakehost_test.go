@@ -22,7 +22,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
 // fakeHost answers reviews by rules, and discovery by what it serves.
@@ -133,17 +133,17 @@ func jane() *user.DefaultInfo {
 }
 
 // composite is a CompositeController of pages, which are not there yet, that makes pods.
-func composed(change ...func(*metacontroller.CompositeControllerSpec)) *metacontroller.CompositeController {
-	controller := &metacontroller.CompositeController{
+func composed(change ...func(*v1alpha1.CompositeControllerSpec)) *v1alpha1.CompositeController {
+	controller := &v1alpha1.CompositeController{
 		ObjectMeta: metav1.ObjectMeta{Name: "pages"},
-		Spec: metacontroller.CompositeControllerSpec{
-			ParentResource: metacontroller.CompositeControllerParentResourceRule{
-				ResourceRule: metacontroller.ResourceRule{APIVersion: "example.com/v1", Resource: "pages"},
+		Spec: v1alpha1.CompositeControllerSpec{
+			ParentResource: v1alpha1.CompositeControllerParentResourceRule{
+				ResourceRule: v1alpha1.ResourceRule{APIVersion: "example.com/v1", Resource: "pages"},
 			},
-			ChildResources: []metacontroller.CompositeControllerChildResourceRule{
-				{ResourceRule: metacontroller.ResourceRule{APIVersion: "v1", Resource: "pods"}},
+			ChildResources: []v1alpha1.CompositeControllerChildResourceRule{
+				{ResourceRule: v1alpha1.ResourceRule{APIVersion: "v1", Resource: "pods"}},
 			},
-			Hooks: &metacontroller.CompositeControllerHooks{Sync: hookAt("http://hooks.default/sync")},
+			Hooks: &v1alpha1.CompositeControllerHooks{Sync: hookAt("http://hooks.default/sync")},
 		},
 	}
 	for _, change := range change {
@@ -152,41 +152,41 @@ func composed(change ...func(*metacontroller.CompositeControllerSpec)) *metacont
 	return controller
 }
 
-func decorated(resource string) *metacontroller.DecoratorController {
-	return &metacontroller.DecoratorController{
+func decorated(resource string) *v1alpha1.DecoratorController {
+	return &v1alpha1.DecoratorController{
 		ObjectMeta: metav1.ObjectMeta{Name: "pages"},
-		Spec: metacontroller.DecoratorControllerSpec{
-			Resources: []metacontroller.DecoratorControllerResourceRule{{ResourceRule: metacontroller.ResourceRule{APIVersion: "example.com/v1", Resource: resource}}},
-			Hooks:     &metacontroller.DecoratorControllerHooks{Sync: hookAt("http://hooks.default/sync")},
+		Spec: v1alpha1.DecoratorControllerSpec{
+			Resources: []v1alpha1.DecoratorControllerResourceRule{{ResourceRule: v1alpha1.ResourceRule{APIVersion: "example.com/v1", Resource: resource}}},
+			Hooks:     &v1alpha1.DecoratorControllerHooks{Sync: hookAt("http://hooks.default/sync")},
 		},
 	}
 }
 
-func hookAt(url string) *metacontroller.Hook {
-	return &metacontroller.Hook{Webhook: &metacontroller.Webhook{URL: ptr.To(url)}}
+func hookAt(url string) *v1alpha1.Hook {
+	return &v1alpha1.Hook{Webhook: &v1alpha1.Webhook{URL: ptr.To(url)}}
 }
 
 // child adds a type of children.
-func child(apiVersion, resource string) func(*metacontroller.CompositeControllerSpec) {
-	return func(spec *metacontroller.CompositeControllerSpec) {
-		spec.ChildResources = append(spec.ChildResources, metacontroller.CompositeControllerChildResourceRule{
-			ResourceRule: metacontroller.ResourceRule{APIVersion: apiVersion, Resource: resource},
+func child(apiVersion, resource string) func(*v1alpha1.CompositeControllerSpec) {
+	return func(spec *v1alpha1.CompositeControllerSpec) {
+		spec.ChildResources = append(spec.ChildResources, v1alpha1.CompositeControllerChildResourceRule{
+			ResourceRule: v1alpha1.ResourceRule{APIVersion: apiVersion, Resource: resource},
 		})
 	}
 }
 
 // decorating adds targets of a type, and attachments of a type.
-func decorating(decorator *metacontroller.DecoratorController, target, attachment string) *metacontroller.DecoratorController {
+func decorating(decorator *v1alpha1.DecoratorController, target, attachment string) *v1alpha1.DecoratorController {
 	spec := &decorator.Spec
-	spec.Resources = append(spec.Resources, metacontroller.DecoratorControllerResourceRule{ResourceRule: metacontroller.ResourceRule{APIVersion: "v1", Resource: target}})
-	spec.Attachments = append(spec.Attachments, metacontroller.DecoratorControllerAttachmentRule{ResourceRule: metacontroller.ResourceRule{APIVersion: "v1", Resource: attachment}})
+	spec.Resources = append(spec.Resources, v1alpha1.DecoratorControllerResourceRule{ResourceRule: v1alpha1.ResourceRule{APIVersion: "v1", Resource: target}})
+	spec.Attachments = append(spec.Attachments, v1alpha1.DecoratorControllerAttachmentRule{ResourceRule: v1alpha1.ResourceRule{APIVersion: "v1", Resource: attachment}})
 	return decorator
 }
 
 // request is one to create the object, or to update stored to it.
 func request(author user.Info, subresource string, object, stored runtime.Object) admission.Attributes {
 	resource := "compositecontrollers"
-	if _, ok := object.(*metacontroller.DecoratorController); ok {
+	if _, ok := object.(*v1alpha1.DecoratorController); ok {
 		resource = "decoratorcontrollers"
 	}
 	operation, options := admission.Create, runtime.Object(&metav1.CreateOptions{})
@@ -194,7 +194,7 @@ func request(author user.Info, subresource string, object, stored runtime.Object
 		operation, options = admission.Update, &metav1.UpdateOptions{}
 	}
 	return admission.NewAttributesRecord(object, stored, schema.GroupVersionKind{}, "", "pages",
-		metacontroller.SchemeGroupVersion.WithResource(resource), subresource, operation, options, false, author)
+		v1alpha1.SchemeGroupVersion.WithResource(resource), subresource, operation, options, false, author)
 }
 
 // errGone is what a host that is away answers.

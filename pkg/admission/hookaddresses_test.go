@@ -10,19 +10,19 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/ptr"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 )
 
 func TestHooksAtDeniedAddressesAreRefused(t *testing.T) {
-	at := func(url string) func(*metacontroller.CompositeControllerSpec) {
-		return func(spec *metacontroller.CompositeControllerSpec) { spec.Hooks.Sync = hookAt(url) }
+	at := func(url string) func(*v1alpha1.CompositeControllerSpec) {
+		return func(spec *v1alpha1.CompositeControllerSpec) { spec.Hooks.Sync = hookAt(url) }
 	}
 	const metadata = "http://169.254.169.254/latest/meta-data"
 	decorator := decorated("pages")
 	decorator.Spec.Hooks.Customize = hookAt(metadata)
 	for name, test := range map[string]struct {
-		updated, stored *metacontroller.CompositeController
+		updated, stored *v1alpha1.CompositeController
 		want            []string // fields
 	}{
 		"a name":                     {updated: composed()},
@@ -33,13 +33,13 @@ func TestHooksAtDeniedAddressesAreRefused(t *testing.T) {
 		"an update to it":            {updated: composed(at(metadata)), stored: composed(), want: []string{"spec.hooks.sync.webhook.url: "}},
 		"one that was stored before it was denied": {updated: composed(at(metadata), child("v1", "services")), stored: composed(at(metadata))},
 		"several hooks": {
-			updated: composed(at(metadata), func(spec *metacontroller.CompositeControllerSpec) { spec.Hooks.Finalize = hookAt(metadata) }),
+			updated: composed(at(metadata), func(spec *v1alpha1.CompositeControllerSpec) { spec.Hooks.Finalize = hookAt(metadata) }),
 			want:    []string{"spec.hooks.sync.webhook.url: ", "spec.hooks.finalize.webhook.url: "},
 		},
 		"a service whose name is half an address": {
-			updated: composed(func(spec *metacontroller.CompositeControllerSpec) {
-				spec.Hooks.Sync.Webhook = &metacontroller.Webhook{
-					Service: &metacontroller.ServiceReference{Name: "169.254", Namespace: "169.254"}, Path: ptr.To("/"),
+			updated: composed(func(spec *v1alpha1.CompositeControllerSpec) {
+				spec.Hooks.Sync.Webhook = &v1alpha1.Webhook{
+					Service: &v1alpha1.ServiceReference{Name: "169.254", Namespace: "169.254"}, Path: ptr.To("/"),
 				}
 			}),
 			want: []string{"spec.hooks.sync.webhook.service: "},

@@ -11,27 +11,27 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
-func selecting(app string) func(*metacontroller.CompositeControllerSpec) {
-	return func(spec *metacontroller.CompositeControllerSpec) {
+func selecting(app string) func(*v1alpha1.CompositeControllerSpec) {
+	return func(spec *v1alpha1.CompositeControllerSpec) {
 		spec.ParentResource.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}
 	}
 }
 
-func finalizing(spec *metacontroller.CompositeControllerSpec) {
+func finalizing(spec *v1alpha1.CompositeControllerSpec) {
 	spec.Hooks.Finalize = hookAt("http://hooks.default/finalize")
 }
 
-func ofType(resource string) func(*metacontroller.CompositeControllerSpec) {
-	return func(spec *metacontroller.CompositeControllerSpec) { spec.ParentResource.Resource = resource }
+func ofType(resource string) func(*v1alpha1.CompositeControllerSpec) {
+	return func(spec *v1alpha1.CompositeControllerSpec) { spec.ParentResource.Resource = resource }
 }
 
 // annotated is a DecoratorController of pages with an annotation, and of pods.
-func annotated(expressions ...metav1.LabelSelectorRequirement) *metacontroller.DecoratorController {
+func annotated(expressions ...metav1.LabelSelectorRequirement) *v1alpha1.DecoratorController {
 	decorator := decorating(decorated("pages"), "pods", "pods")
-	decorator.Spec.Resources[0].AnnotationSelector = &metacontroller.AnnotationSelector{MatchExpressions: expressions}
+	decorator.Spec.Resources[0].AnnotationSelector = &v1alpha1.AnnotationSelector{MatchExpressions: expressions}
 	return decorator
 }
 
@@ -47,7 +47,7 @@ func TestParentsThatAChangeLetsGoOf(t *testing.T) {
 	const released = "their finalizer is removed without a call of the finalize hook, and their children stay as they are"
 	const lose = "spec.hooks.finalize: parents lose their finalizer: no hook will be called when they are deleted; " +
 		"set it again to put the finalizer back"
-	empty := func(spec *metacontroller.CompositeControllerSpec) {
+	empty := func(spec *v1alpha1.CompositeControllerSpec) {
 		spec.ParentResource.LabelSelector = &metav1.LabelSelector{}
 	}
 	for name, test := range map[string]struct {

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/user"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
@@ -46,7 +45,7 @@ func (l *Limits) Validate(
 	if request.GetSubresource() != "" || isUpdate && request.GetUserInfo().GetName() == user.APIServerUser {
 		return nil
 	}
-	_, isRevision := request.GetObject().(*metacontroller.ControllerRevision)
+	_, isRevision := request.GetObject().(*v1alpha1.ControllerRevision)
 	if !isRevision && controllerOf(request.GetObject()) == nil {
 		return nil
 	}
@@ -102,9 +101,5 @@ func (l *Limits) checkNumber(request admission.Attributes) error {
 
 // tenants returns the namespaces whose tenants the controller belongs to.
 func (c *controller) tenants() []string {
-	access := v1alpha1.Access{Namespaces: c.access.Namespaces}
-	if account := c.access.ServiceAccount; account != nil {
-		access.ServiceAccount = &v1alpha1.ServiceAccountReference{Namespace: account.Namespace, Name: account.Name}
-	}
-	return tenantsOf(access)
+	return tenantsOf(c.access)
 }

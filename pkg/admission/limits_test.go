@@ -14,7 +14,6 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/install"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
@@ -57,14 +56,14 @@ func TestWhatTenantsMayStoreIsLimited(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Name: "a"},
 			Spec:       v1alpha1.DecoratorControllerSpec{Access: v1alpha1.Access{Namespaces: []string{"shop", "bank"}}},
 		}})
-	withNote := func(bytes int) func(*metacontroller.CompositeControllerSpec) {
-		return func(spec *metacontroller.CompositeControllerSpec) {
+	withNote := func(bytes int) func(*v1alpha1.CompositeControllerSpec) {
+		return func(spec *v1alpha1.CompositeControllerSpec) {
 			spec.ParentResource.Resource += strings.Repeat("x", bytes)
 		}
 	}
-	inBank := func(spec *metacontroller.CompositeControllerSpec) { spec.Namespaces = []string{"bank"} }
+	inBank := func(spec *v1alpha1.CompositeControllerSpec) { spec.Namespaces = []string{"bank"} }
 	longPatch := []byte(`"` + strings.Repeat("x", 20_000) + `"`)
-	revision := &metacontroller.ControllerRevision{ParentPatch: runtime.RawExtension{Raw: longPatch}}
+	revision := &v1alpha1.ControllerRevision{ParentPatch: runtime.RawExtension{Raw: longPatch}}
 	const tooMany = `2 controllers have a service account in the namespace "shop" or are limited to it, and there may ` +
 		`be 2 (--max-controllers-per-namespace)`
 	const tooLarge = "bytes of JSON, and the server stores up to 10000 (--max-object-bytes)"

@@ -8,11 +8,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
-func rolling(spec *metacontroller.CompositeControllerSpec) {
-	spec.ChildResources[0].UpdateStrategy = &metacontroller.CompositeControllerChildUpdateStrategy{Method: metacontroller.ChildUpdateRollingInPlace}
+func rolling(spec *v1alpha1.CompositeControllerSpec) {
+	spec.ChildResources[0].UpdateStrategy = &v1alpha1.CompositeControllerChildUpdateStrategy{Method: v1alpha1.ChildUpdateRollingInPlace}
 }
 
 func TestFieldsThatTheSchemaOfParentsLacks(t *testing.T) {

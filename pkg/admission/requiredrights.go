@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
@@ -75,7 +75,7 @@ type rightsCollector struct {
 
 // toImpersonate adds the right to act as a service account. Who has it needs no other right: the
 // controller can do what the author can do as that account.
-func (r *rightsCollector) toImpersonate(account *metacontroller.ServiceAccountReference) {
+func (r *rightsCollector) toImpersonate(account *v1alpha1.ServiceAccountReference) {
 	right := rights.Right{Object: rights.Object{GroupResource: schema.GroupResource{Resource: "serviceaccounts"}, Namespace: account.Namespace, Name: account.Name}, Verb: impersonate}
 	r.all = append(r.all, rights.Required{Right: right, For: field.NewPath("spec", "serviceAccount").String()})
 }
@@ -127,7 +127,7 @@ func customizePath() *field.Path { return field.NewPath("spec", "hooks", "custom
 
 // ofConnection adds the right to read each Secret and ConfigMap that the settings refer to. A reference
 // without a name or a namespace can refer to nothing.
-func (r *rightsCollector) ofConnection(path *field.Path, settings metacontroller.Connection) {
+func (r *rightsCollector) ofConnection(path *field.Path, settings v1alpha1.Connection) {
 	resources := map[string]string{"Secret": "secrets", "ConfigMap": "configmaps"}
 	for _, ref := range settings.References(path) {
 		if ref.Name != "" && ref.Namespace != "" {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
@@ -44,8 +44,8 @@ const (
 )
 
 func TestNeeds(t *testing.T) {
-	secret := func(name string) metacontroller.SecretRef {
-		return metacontroller.SecretRef{Namespace: "keys", Name: name}
+	secret := func(name string) v1alpha1.SecretRef {
+		return v1alpha1.SecretRef{Namespace: "keys", Name: name}
 	}
 	for name, test := range map[string]struct {
 		of   runtime.Object
@@ -53,21 +53,21 @@ func TestNeeds(t *testing.T) {
 	}{
 		"a composite controller": {composed(), []string{readParents, writeStatus, writePods}},
 		"with objects whose changes have all parents synced": {
-			composed(func(spec *metacontroller.CompositeControllerSpec) {
-				spec.ResyncOn = []metacontroller.WatchedObject{
-					{ResourceRule: metacontroller.ResourceRule{APIVersion: "apps/v1", Resource: "deployments"}, Namespace: "hooks", Name: "my-hook"},
+			composed(func(spec *v1alpha1.CompositeControllerSpec) {
+				spec.ResyncOn = []v1alpha1.WatchedObject{
+					{ResourceRule: v1alpha1.ResourceRule{APIVersion: "apps/v1", Resource: "deployments"}, Namespace: "hooks", Name: "my-hook"},
 				}
 			}),
 			[]string{readParents, writeStatus, writePods, "spec.resyncOn[0]: get,list,watch deployments.apps hooks/my-hook"},
 		},
 		"with a finalize hook": {
-			composed(func(spec *metacontroller.CompositeControllerSpec) {
+			composed(func(spec *v1alpha1.CompositeControllerSpec) {
 				spec.Hooks.Finalize = hookAt("http://hooks.default/finalize")
 			}),
 			[]string{"spec.parentResource: get,list,watch,update pages.example.com", writeStatus, writePods},
 		},
 		"without hooks": {
-			composed(func(spec *metacontroller.CompositeControllerSpec) { spec.Hooks = nil }),
+			composed(func(spec *v1alpha1.CompositeControllerSpec) { spec.Hooks = nil }),
 			[]string{readParents, writeStatus, writePods},
 		},
 		"what names no type, as it was stored once": {
@@ -75,17 +75,17 @@ func TestNeeds(t *testing.T) {
 			[]string{readParents, writeStatus, writePods},
 		},
 		"what connections to hooks are made with": {
-			composed(func(spec *metacontroller.CompositeControllerSpec) {
+			composed(func(spec *v1alpha1.CompositeControllerSpec) {
 				webhook := spec.Hooks.Sync.Webhook
-				webhook.CABundle = &metacontroller.CABundle{ConfigMapRef: &metacontroller.ResourceKeyRef{Namespace: "keys", Name: "ca"}}
-				webhook.ClientTLS = &metacontroller.ClientTLS{SecretRef: secret("tls")}
-				webhook.Authorization = &metacontroller.Authorization{SecretRef: metacontroller.SecretKeyRef{Namespace: "keys", Name: "token"}}
-				spec.EndpointConfigs = []metacontroller.EndpointConfig{{
-					Host: "hooks.default", BasicAuth: &metacontroller.BasicAuth{SecretRef: secret("password")},
-					CABundle: &metacontroller.CABundle{SecretRef: &metacontroller.ResourceKeyRef{Namespace: "keys", Name: "bundle"}},
+				webhook.CABundle = &v1alpha1.CABundle{ConfigMapRef: &v1alpha1.ResourceKeyRef{Namespace: "keys", Name: "ca"}}
+				webhook.ClientTLS = &v1alpha1.ClientTLS{SecretRef: secret("tls")}
+				webhook.Authorization = &v1alpha1.Authorization{SecretRef: v1alpha1.SecretKeyRef{Namespace: "keys", Name: "token"}}
+				spec.EndpointConfigs = []v1alpha1.EndpointConfig{{
+					Host: "hooks.default", BasicAuth: &v1alpha1.BasicAuth{SecretRef: secret("password")},
+					CABundle: &v1alpha1.CABundle{SecretRef: &v1alpha1.ResourceKeyRef{Namespace: "keys", Name: "bundle"}},
 				}}
 				spec.Hooks.PreUpdateChild = hookAt("http://hooks.default/never")
-				spec.Hooks.PreUpdateChild.Webhook.ClientTLS = &metacontroller.ClientTLS{SecretRef: secret("")}
+				spec.Hooks.PreUpdateChild.Webhook.ClientTLS = &v1alpha1.ClientTLS{SecretRef: secret("")}
 			}),
 			[]string{
 				readParents, writeStatus, writePods,
@@ -104,22 +104,22 @@ func TestNeeds(t *testing.T) {
 			}
 		})
 	}
-	if controllerOf(&metacontroller.ControllerRevision{}) != nil {
+	if controllerOf(&v1alpha1.ControllerRevision{}) != nil {
 		t.Error("a ControllerRevision is taken for a controller")
 	}
 }
 
 // asking is a controller with a customize hook, which may ask for what the types are.
-func asking(types ...metacontroller.ResourceRule) func(*metacontroller.CompositeControllerSpec) {
-	return func(spec *metacontroller.CompositeControllerSpec) {
+func asking(types ...v1alpha1.ResourceRule) func(*v1alpha1.CompositeControllerSpec) {
+	return func(spec *v1alpha1.CompositeControllerSpec) {
 		spec.Hooks.Customize = hookAt("http://hooks.default/customize")
 		spec.RelatedResources = types
 	}
 }
 
 // within limits a controller to namespaces.
-func within(namespaces ...string) func(*metacontroller.CompositeControllerSpec) {
-	return func(spec *metacontroller.CompositeControllerSpec) { spec.Namespaces = namespaces }
+func within(namespaces ...string) func(*v1alpha1.CompositeControllerSpec) {
+	return func(spec *v1alpha1.CompositeControllerSpec) { spec.Namespaces = namespaces }
 }
 
 func TestWhereRightsAreNeeded(t *testing.T) {
@@ -127,14 +127,14 @@ func TestWhereRightsAreNeeded(t *testing.T) {
 		{Version: "v1", Resource: "pods"}:  {served: true, namespaced: true},
 		{Version: "v1", Resource: "nodes"}: {served: true},
 	}
-	nodes := metacontroller.ResourceRule{APIVersion: "v1", Resource: "nodes"}
-	pods := metacontroller.ResourceRule{APIVersion: "v1", Resource: "pods"}
-	withSecret := func(spec *metacontroller.CompositeControllerSpec) {
-		spec.Hooks.Sync.Webhook.BasicAuth = &metacontroller.BasicAuth{SecretRef: metacontroller.SecretRef{Namespace: "keys", Name: "password"}}
+	nodes := v1alpha1.ResourceRule{APIVersion: "v1", Resource: "nodes"}
+	pods := v1alpha1.ResourceRule{APIVersion: "v1", Resource: "pods"}
+	withSecret := func(spec *v1alpha1.CompositeControllerSpec) {
+		spec.Hooks.Sync.Webhook.BasicAuth = &v1alpha1.BasicAuth{SecretRef: v1alpha1.SecretRef{Namespace: "keys", Name: "password"}}
 	}
-	childless := func(spec *metacontroller.CompositeControllerSpec) { spec.ChildResources = nil }
+	childless := func(spec *v1alpha1.CompositeControllerSpec) { spec.ChildResources = nil }
 	for name, test := range map[string]struct {
-		of   *metacontroller.CompositeController
+		of   *v1alpha1.CompositeController
 		want []string
 	}{
 		"a service account makes up for all rights but that to impersonate it": {
@@ -162,8 +162,8 @@ func TestWhereRightsAreNeeded(t *testing.T) {
 			},
 		},
 		"claims confer some rights everywhere": {
-			composed(childless, within("a"), func(spec *metacontroller.CompositeControllerSpec) {
-				spec.ParentResource.ResourceRule = metacontroller.ResourceRule{APIVersion: "resource.k8s.io/v1", Resource: "resourceclaims"}
+			composed(childless, within("a"), func(spec *v1alpha1.CompositeControllerSpec) {
+				spec.ParentResource.ResourceRule = v1alpha1.ResourceRule{APIVersion: "resource.k8s.io/v1", Resource: "resourceclaims"}
 			}), []string{
 				"spec.parentResource: get,list,watch resourceclaims.resource.k8s.io a/", "spec.parentResource: update resourceclaims.resource.k8s.io/status a/",
 				"spec.parentResource: update resourceclaims.resource.k8s.io/binding", "spec.parentResource: arbitrary-node:update resourceclaims.resource.k8s.io/driver a/",
@@ -190,8 +190,8 @@ func TestWhereRightsAreNeeded(t *testing.T) {
 			},
 		},
 		"without a customize hook, nothing is asked for": {
-			composed(func(spec *metacontroller.CompositeControllerSpec) {
-				spec.RelatedResources = []metacontroller.ResourceRule{nodes}
+			composed(func(spec *v1alpha1.CompositeControllerSpec) {
+				spec.RelatedResources = []v1alpha1.ResourceRule{nodes}
 			}),
 			[]string{readParents, writeStatus, writePods},
 		},

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
@@ -46,7 +46,7 @@ func NewRevisions(io.Reader) (admission.Interface, error) {
 // Validate returns an error if the user may not write the ControllerRevision, or if the host cannot be
 // asked.
 func (r *Revisions) Validate(ctx context.Context, request admission.Attributes, _ admission.ObjectInterfaces) error {
-	updated, ok := request.GetObject().(*metacontroller.ControllerRevision)
+	updated, ok := request.GetObject().(*v1alpha1.ControllerRevision)
 	if !ok || onlyTakesAway(updated, request.GetOldObject()) {
 		return nil
 	}
@@ -67,8 +67,8 @@ func (r *Revisions) Validate(ctx context.Context, request admission.Attributes, 
 
 // onlyTakesAway reports whether an update changes nothing but that finalizers and owner references are
 // gone or no longer block. That is what the host's garbage collector does.
-func onlyTakesAway(updated *metacontroller.ControllerRevision, old runtime.Object) bool {
-	stored, ok := old.(*metacontroller.ControllerRevision)
+func onlyTakesAway(updated *v1alpha1.ControllerRevision, old runtime.Object) bool {
+	stored, ok := old.(*v1alpha1.ControllerRevision)
 	if !ok {
 		return false
 	}
@@ -82,7 +82,7 @@ func onlyTakesAway(updated *metacontroller.ControllerRevision, old runtime.Objec
 			return false
 		}
 	}
-	without := func(revision *metacontroller.ControllerRevision) *metacontroller.ControllerRevision {
+	without := func(revision *v1alpha1.ControllerRevision) *v1alpha1.ControllerRevision {
 		rest := *revision
 		rest.Finalizers, rest.OwnerReferences, rest.ManagedFields, rest.ResourceVersion, rest.Generation = nil, nil, nil, "", 0
 		return &rest

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/utils/ptr"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
 func revisionsPlugin(t *testing.T, host *fakeHost) *Revisions {
@@ -29,15 +29,15 @@ func revisionsPlugin(t *testing.T, host *fakeHost) *Revisions {
 	return made.(*Revisions)
 }
 
-func revision(changes ...func(*metacontroller.ControllerRevision)) *metacontroller.ControllerRevision {
-	made := &metacontroller.ControllerRevision{
+func revision(changes ...func(*v1alpha1.ControllerRevision)) *v1alpha1.ControllerRevision {
+	made := &v1alpha1.ControllerRevision{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "now", Namespace: "shops", ResourceVersion: "7", Labels: map[string]string{"app": "shop"},
 			Annotations: map[string]string{"metacontroller.k8s.io/field-paths": `["spec"]`}, Finalizers: []string{"orphan", "foregroundDeletion"},
 			OwnerReferences: []metav1.OwnerReference{{Kind: "Web", Name: "shop", UID: "u", Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true)}},
 		},
 		ParentPatch: runtime.RawExtension{Raw: []byte(`{"spec":{}}`)},
-		Children:    []metacontroller.ControllerRevisionChildren{{Kind: "Pod", Names: []string{"a"}}},
+		Children:    []v1alpha1.ControllerRevisionChildren{{Kind: "Pod", Names: []string{"a"}}},
 	}
 	for _, change := range changes {
 		change(made)
@@ -45,8 +45,8 @@ func revision(changes ...func(*metacontroller.ControllerRevision)) *metacontroll
 	return made
 }
 
-func writeOf(author user.Info, subresource string, updated, stored *metacontroller.ControllerRevision) admission.Attributes {
-	resource := metacontroller.SchemeGroupVersion.WithResource("controllerrevisions")
+func writeOf(author user.Info, subresource string, updated, stored *v1alpha1.ControllerRevision) admission.Attributes {
+	resource := v1alpha1.SchemeGroupVersion.WithResource("controllerrevisions")
 	if stored == nil {
 		return admission.NewAttributesRecord(updated, nil, schema.GroupVersionKind{}, "shops", "now", resource, subresource, admission.Create, &metav1.CreateOptions{}, false, author)
 	}
@@ -99,27 +99,27 @@ func TestARevisionIsNotWrittenIfTheHostCannotBeAsked(t *testing.T) {
 }
 
 func TestWhichUpdatesOfARevisionNeedTheRightToRestore(t *testing.T) {
-	type change = func(*metacontroller.ControllerRevision)
+	type change = func(*v1alpha1.ControllerRevision)
 	for name, test := range map[string]struct {
 		change  change
 		refused bool
 	}{
-		"none":                          {func(*metacontroller.ControllerRevision) {}, false},
-		"a finalizer that goes":         {func(r *metacontroller.ControllerRevision) { r.Finalizers = r.Finalizers[:1] }, false},
-		"an owner that goes":            {func(r *metacontroller.ControllerRevision) { r.OwnerReferences = nil }, false},
-		"an owner that no longer waits": {func(r *metacontroller.ControllerRevision) { r.OwnerReferences[0].BlockOwnerDeletion = ptr.To(false) }, false},
-		"who manages what": {func(r *metacontroller.ControllerRevision) {
+		"none":                          {func(*v1alpha1.ControllerRevision) {}, false},
+		"a finalizer that goes":         {func(r *v1alpha1.ControllerRevision) { r.Finalizers = r.Finalizers[:1] }, false},
+		"an owner that goes":            {func(r *v1alpha1.ControllerRevision) { r.OwnerReferences = nil }, false},
+		"an owner that no longer waits": {func(r *v1alpha1.ControllerRevision) { r.OwnerReferences[0].BlockOwnerDeletion = ptr.To(false) }, false},
+		"who manages what": {func(r *v1alpha1.ControllerRevision) {
 			r.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "gc"}}
 		}, false},
-		"another resource version":                   {func(r *metacontroller.ControllerRevision) { r.ResourceVersion = "8" }, false},
-		"the fields of the parent":                   {func(r *metacontroller.ControllerRevision) { r.ParentPatch.Raw = []byte(`{}`) }, true},
-		"the children":                               {func(r *metacontroller.ControllerRevision) { r.Children = nil }, true},
-		"a label, by which a parent may adopt it":    {func(r *metacontroller.ControllerRevision) { r.Labels = map[string]string{"app": "cafe"} }, true},
-		"an annotation, such as the recorded paths":  {func(r *metacontroller.ControllerRevision) { r.Annotations = nil }, true},
-		"another owner":                              {func(r *metacontroller.ControllerRevision) { r.OwnerReferences[0].UID = "v" }, true},
-		"an owner that becomes no controller":        {func(r *metacontroller.ControllerRevision) { r.OwnerReferences[0].Controller = nil }, true},
-		"a new finalizer":                            {func(r *metacontroller.ControllerRevision) { r.Finalizers = append(r.Finalizers, "stuck") }, true},
-		"a finalizer that goes, with something else": {func(r *metacontroller.ControllerRevision) { r.Finalizers, r.Children = nil, nil }, true},
+		"another resource version":                   {func(r *v1alpha1.ControllerRevision) { r.ResourceVersion = "8" }, false},
+		"the fields of the parent":                   {func(r *v1alpha1.ControllerRevision) { r.ParentPatch.Raw = []byte(`{}`) }, true},
+		"the children":                               {func(r *v1alpha1.ControllerRevision) { r.Children = nil }, true},
+		"a label, by which a parent may adopt it":    {func(r *v1alpha1.ControllerRevision) { r.Labels = map[string]string{"app": "cafe"} }, true},
+		"an annotation, such as the recorded paths":  {func(r *v1alpha1.ControllerRevision) { r.Annotations = nil }, true},
+		"another owner":                              {func(r *v1alpha1.ControllerRevision) { r.OwnerReferences[0].UID = "v" }, true},
+		"an owner that becomes no controller":        {func(r *v1alpha1.ControllerRevision) { r.OwnerReferences[0].Controller = nil }, true},
+		"a new finalizer":                            {func(r *v1alpha1.ControllerRevision) { r.Finalizers = append(r.Finalizers, "stuck") }, true},
+		"a finalizer that goes, with something else": {func(r *v1alpha1.ControllerRevision) { r.Finalizers, r.Children = nil, nil }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, subresource := range []string{"", "status"} {

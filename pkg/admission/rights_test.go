@@ -20,7 +20,7 @@ import (
 	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/utils/ptr"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
 // plugin is the one that asks the host.
@@ -86,10 +86,10 @@ func TestWhoMayEscalateIsNotAskedAboutTypes(t *testing.T) {
 
 func TestARefusalListsEverythingThatIsMissingAsRules(t *testing.T) {
 	host := &fakeHost{rules: []string{"* pages.example.com"}, trouble: `clusterrole "gone" not found`}
-	controller := composed(child("v1", "services"), child("apps/v1", "deployments"), func(spec *metacontroller.CompositeControllerSpec) {
+	controller := composed(child("v1", "services"), child("apps/v1", "deployments"), func(spec *v1alpha1.CompositeControllerSpec) {
 		for _, name := range []string{"one", "two"} {
-			spec.EndpointConfigs = append(spec.EndpointConfigs, metacontroller.EndpointConfig{
-				Host: name, BasicAuth: &metacontroller.BasicAuth{SecretRef: metacontroller.SecretRef{Namespace: "keys", Name: name}},
+			spec.EndpointConfigs = append(spec.EndpointConfigs, v1alpha1.EndpointConfig{
+				Host: name, BasicAuth: &v1alpha1.BasicAuth{SecretRef: v1alpha1.SecretRef{Namespace: "keys", Name: name}},
 			})
 		}
 	})
@@ -140,7 +140,7 @@ rules:
   resourceNames: ["websites"]
   verbs: ["impersonate"]
 # The verb escalate on compositecontrollers.metacontroller.k8s.io makes up for all of them.`
-	for name, stored := range map[string]*metacontroller.CompositeController{
+	for name, stored := range map[string]*v1alpha1.CompositeController{
 		"a new controller": nil,
 		"a changed spec":   composed(actingAs),
 	} {
@@ -158,9 +158,9 @@ rules:
 func TestACustomizeHookThatMayAskForAnything(t *testing.T) {
 	const sentence = "# The customize hook may ask for objects of any type. Declare the types that it asks for in spec.relatedResources: then only these are required."
 	readers := []string{"get [*].[*]", "list [*].[*]", "watch [*].[*]"}
-	nodes := metacontroller.ResourceRule{APIVersion: "v1", Resource: "nodes"}
+	nodes := v1alpha1.ResourceRule{APIVersion: "v1", Resource: "nodes"}
 	for name, test := range map[string]struct {
-		controller *metacontroller.CompositeController
+		controller *v1alpha1.CompositeController
 		more       []string
 		refused    bool
 		sentence   bool
@@ -188,14 +188,14 @@ func TestAStoredCustomizeHookThatMayAskForAnythingGoesOn(t *testing.T) {
 	loopback := &user.DefaultInfo{Name: user.APIServerUser, Groups: []string{user.SystemPrivilegedGroup}}
 	for name, test := range map[string]struct {
 		author user.Info
-		stored func(*metacontroller.CompositeControllerSpec)
+		stored func(*v1alpha1.CompositeControllerSpec)
 		want   []string
 	}{
 		"with a warning":                          {jane(), asking(), []string{text}},
 		"without one for the server itself":       {loopback, asking(), nil},
 		"without one if there is no such hook":    {jane(), within(), nil},
-		"without one if the types are declared":   {jane(), asking(metacontroller.ResourceRule{APIVersion: "v1", Resource: "nodes"}), nil},
-		"without one if it has a service account": {jane(), func(spec *metacontroller.CompositeControllerSpec) { asking()(spec); actingAs(spec) }, nil},
+		"without one if the types are declared":   {jane(), asking(v1alpha1.ResourceRule{APIVersion: "v1", Resource: "nodes"}), nil},
+		"without one if it has a service account": {jane(), func(spec *v1alpha1.CompositeControllerSpec) { asking()(spec); actingAs(spec) }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var warnings recorder
@@ -222,7 +222,7 @@ func TestTheStatusIsWrittenWhereTheHostKeepsIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			host := &fakeHost{served: map[string][]string{"example.com/v1": test.served}}
-			controller := composed(func(spec *metacontroller.CompositeControllerSpec) { spec.ChildResources = nil })
+			controller := composed(func(spec *v1alpha1.CompositeControllerSpec) { spec.ChildResources = nil })
 			if err := plugin(t, host).Validate(t.Context(), request(jane(), "", controller, nil), nil); !apierrors.IsForbidden(err) {
 				t.Errorf("error is %v", err)
 			}
@@ -256,7 +256,7 @@ func TestWhatNeedsNoRights(t *testing.T) {
 		"an update of metadata":        request(jane(), "", labelled, composed()),
 		"an update of nothing":         request(jane(), "", composed(), composed()),
 		"an update of the status":      request(jane(), "status", more, composed()),
-		"a revision, which is no spec": request(jane(), "", &metacontroller.ControllerRevision{}, nil),
+		"a revision, which is no spec": request(jane(), "", &v1alpha1.ControllerRevision{}, nil),
 	} {
 		t.Run(name, func(t *testing.T) {
 			host := &fakeHost{err: errGone, discoveryErr: errGone}
@@ -273,37 +273,37 @@ func TestWhatNeedsNoRights(t *testing.T) {
 // An attacker hides a change among others: an authority or a credential that another hook of the same
 // controller has anyway, or a first entry of endpointConfigs. So no change is told from another.
 func TestEveryChangeOfTheSpecNeedsAllRights(t *testing.T) {
-	inline := func(pem string) *metacontroller.CABundle { return &metacontroller.CABundle{Inline: ptr.To(pem)} }
-	twoAuthorities := func(sync, unused string) func(*metacontroller.CompositeControllerSpec) {
-		return func(spec *metacontroller.CompositeControllerSpec) {
+	inline := func(pem string) *v1alpha1.CABundle { return &v1alpha1.CABundle{Inline: ptr.To(pem)} }
+	twoAuthorities := func(sync, unused string) func(*v1alpha1.CompositeControllerSpec) {
+		return func(spec *v1alpha1.CompositeControllerSpec) {
 			spec.Hooks.Sync.Webhook.CABundle = inline(sync)
 			spec.Hooks.PreUpdateChild = hookAt("http://hooks.default/sync")
 			spec.Hooks.PreUpdateChild.Webhook.CABundle = inline(unused)
 		}
 	}
-	endpoints := func(hosts ...string) func(*metacontroller.CompositeControllerSpec) {
-		return func(spec *metacontroller.CompositeControllerSpec) {
+	endpoints := func(hosts ...string) func(*v1alpha1.CompositeControllerSpec) {
+		return func(spec *v1alpha1.CompositeControllerSpec) {
 			for _, host := range hosts {
-				spec.EndpointConfigs = append(spec.EndpointConfigs, metacontroller.EndpointConfig{Host: host, CABundle: inline(host)})
+				spec.EndpointConfigs = append(spec.EndpointConfigs, v1alpha1.EndpointConfig{Host: host, CABundle: inline(host)})
 			}
 		}
 	}
 	for name, test := range map[string]struct {
-		stored, updated func(*metacontroller.CompositeControllerSpec)
+		stored, updated func(*v1alpha1.CompositeControllerSpec)
 	}{
-		"a type less":               {child("v1", "services"), func(*metacontroller.CompositeControllerSpec) {}},
+		"a type less":               {child("v1", "services"), func(*v1alpha1.CompositeControllerSpec) {}},
 		"another version of a type": {child("apps/v1", "deployments"), child("apps/v1beta1", "deployments")},
 		"another authority, and an unused hook with the former": {twoAuthorities("theirs", "theirs"), twoAuthorities("mallory's", "theirs")},
 		"entries that change places":                            {endpoints("hooks.default", "*.default"), endpoints("*.default", "hooks.default")},
-		"a timeout": {func(*metacontroller.CompositeControllerSpec) {}, func(spec *metacontroller.CompositeControllerSpec) {
-			spec.Hooks.Sync.Webhook.Timeout = ptr.To(metacontroller.Duration("3s"))
+		"a timeout": {func(*v1alpha1.CompositeControllerSpec) {}, func(spec *v1alpha1.CompositeControllerSpec) {
+			spec.Hooks.Sync.Webhook.Timeout = ptr.To(v1alpha1.Duration("3s"))
 		}},
-		"an update method, which may delete": {func(*metacontroller.CompositeControllerSpec) {}, func(spec *metacontroller.CompositeControllerSpec) {
-			spec.ChildResources[0].UpdateStrategy = &metacontroller.CompositeControllerChildUpdateStrategy{Method: metacontroller.ChildUpdateRecreate}
+		"an update method, which may delete": {func(*v1alpha1.CompositeControllerSpec) {}, func(spec *v1alpha1.CompositeControllerSpec) {
+			spec.ChildResources[0].UpdateStrategy = &v1alpha1.CompositeControllerChildUpdateStrategy{Method: v1alpha1.ChildUpdateRecreate}
 		}},
-		"a selector that selects more parents": {func(spec *metacontroller.CompositeControllerSpec) {
+		"a selector that selects more parents": {func(spec *v1alpha1.CompositeControllerSpec) {
 			spec.ParentResource.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "a"}}
-		}, func(*metacontroller.CompositeControllerSpec) {}},
+		}, func(*v1alpha1.CompositeControllerSpec) {}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			updated := composed(test.updated)
@@ -350,7 +350,7 @@ func TestAPluginThatCannotAskIsAnError(t *testing.T) {
 }
 
 func TestReviewsAreBounded(t *testing.T) {
-	var children []func(*metacontroller.CompositeControllerSpec)
+	var children []func(*v1alpha1.CompositeControllerSpec)
 	for i := range 100 {
 		children = append(children, child("v1", fmt.Sprintf("type%d", i)))
 	}

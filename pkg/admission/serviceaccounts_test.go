@@ -12,12 +12,12 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/warning"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
 // actingAs sets the service account shop/websites.
-func actingAs(spec *metacontroller.CompositeControllerSpec) {
-	spec.ServiceAccount = &metacontroller.ServiceAccountReference{Namespace: "shop", Name: "websites"}
+func actingAs(spec *v1alpha1.CompositeControllerSpec) {
+	spec.ServiceAccount = &v1alpha1.ServiceAccountReference{Namespace: "shop", Name: "websites"}
 }
 
 func TestControllersWithoutAServiceAccount(t *testing.T) {
@@ -46,7 +46,7 @@ func TestControllersWithoutAServiceAccount(t *testing.T) {
 		"the server itself is not warned":              {author: loopback, updated: composed(), stored: composed()},
 		"nobody is warned if an account is not needed": {optional: true, updated: composed(), stored: composed()},
 		"the status may be written":                    {subresource: "status", updated: changed, stored: composed()},
-		"a revision has none":                          {updated: &metacontroller.ControllerRevision{}},
+		"a revision has none":                          {updated: &v1alpha1.ControllerRevision{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			author := test.author

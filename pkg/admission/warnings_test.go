@@ -24,7 +24,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 )
@@ -105,7 +104,7 @@ func indexOf(t *testing.T, all ...*v1alpha1.CompositeController) *ParentIndex {
 // Of controllers in other namespaces, an author is not even told the names.
 func TestControllersWithoutANamespaceInCommonHandleNoParentsInCommon(t *testing.T) {
 	limitedTo := func(namespaces ...string) *controller {
-		return controllerOf(composed(func(spec *metacontroller.CompositeControllerSpec) { spec.Namespaces = namespaces }))
+		return controllerOf(composed(func(spec *v1alpha1.CompositeControllerSpec) { spec.Namespaces = namespaces }))
 	}
 	index := indexOf(t, &v1alpha1.CompositeController{
 		ObjectMeta: metav1.ObjectMeta{Name: "other"},
@@ -134,8 +133,8 @@ func served() map[string][]string {
 }
 
 func TestWarnings(t *testing.T) {
-	at := func(url string) func(*metacontroller.CompositeControllerSpec) {
-		return func(spec *metacontroller.CompositeControllerSpec) { spec.Hooks.Sync = hookAt(url) }
+	at := func(url string) func(*v1alpha1.CompositeControllerSpec) {
+		return func(spec *v1alpha1.CompositeControllerSpec) { spec.Hooks.Sync = hookAt(url) }
 	}
 	const (
 		noPages  = `spec.parentResource: the cluster does not serve "pages" in example.com/v1 yet; the controller starts as soon as it does`
@@ -165,13 +164,13 @@ func TestWarnings(t *testing.T) {
 				`spec.childResources[1]: the cluster does not serve "pod" in v1 yet; the controller starts as soon as it does; did you mean "pods"?`,
 			},
 		},
-		"no type of parents, but one in another version": {object: composed(func(spec *metacontroller.CompositeControllerSpec) {
+		"no type of parents, but one in another version": {object: composed(func(spec *v1alpha1.CompositeControllerSpec) {
 			spec.ParentResource.APIVersion = "example.com/v1beta1"
 		}), want: []string{
 			`spec.parentResource: the cluster does not serve "pages" in example.com/v1beta1 yet; the controller starts as soon as it does; did you mean "pages" in example.com/v1?`,
 		}},
 		"no status": {host: &fakeHost{served: map[string][]string{"example.com/v1": {"pages"}, "v1": {"pods"}}}, object: composed(), want: []string{noStatus}},
-		"no status of a type of Kubernetes": {object: composed(func(spec *metacontroller.CompositeControllerSpec) {
+		"no status of a type of Kubernetes": {object: composed(func(spec *v1alpha1.CompositeControllerSpec) {
 			spec.ParentResource.APIVersion, spec.ParentResource.Resource = "v1", "secrets"
 		}), host: &fakeHost{served: map[string][]string{"v1": {"pods", "secrets"}}}, want: []string{
 			`spec.parentResource: "secrets" in v1 has no status subresource, so the status that hooks answer is lost`,
@@ -189,13 +188,13 @@ func TestWarnings(t *testing.T) {
 		}},
 		"a name of an address that is denied, and of one that is not": {object: composed(at("http://half.default/sync"))},
 		"no service": {
-			object: composed(func(spec *metacontroller.CompositeControllerSpec) {
-				spec.Hooks.Sync.Webhook = &metacontroller.Webhook{Service: &metacontroller.ServiceReference{Name: "nowhere", Namespace: "default"}, Path: ptr.To("/sync")}
+			object: composed(func(spec *v1alpha1.CompositeControllerSpec) {
+				spec.Hooks.Sync.Webhook = &v1alpha1.Webhook{Service: &v1alpha1.ServiceReference{Name: "nowhere", Namespace: "default"}, Path: ptr.To("/sync")}
 			}),
 			want: []string{`spec.hooks.sync.webhook.service: the host "nowhere.default.svc" cannot be resolved ` +
 				"where the server runs, so the hook cannot be called until it can"},
 		},
-		"a hook that is never called": {object: composed(func(spec *metacontroller.CompositeControllerSpec) {
+		"a hook that is never called": {object: composed(func(spec *v1alpha1.CompositeControllerSpec) {
 			spec.Hooks.PreUpdateChild = hookAt("http://nowhere.default/")
 		})},
 		"another controller of the parents, in another version": {others: map[string]*metav1.LabelSelector{"pages": nil, "other": nil}, object: composed(), want: []string{
@@ -206,17 +205,17 @@ func TestWarnings(t *testing.T) {
 		}},
 		"another of other parents by their labels": {
 			others: map[string]*metav1.LabelSelector{"other": {MatchLabels: map[string]string{"app": "shop"}}},
-			object: composed(func(spec *metacontroller.CompositeControllerSpec) {
+			object: composed(func(spec *v1alpha1.CompositeControllerSpec) {
 				spec.ParentResource.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "blog"}}
 			}),
 		},
 		"a child type that namespaced parents cannot have": {host: scopes(), object: composed(child("v1", "nodes")), want: []string{
 			`spec.childResources[1]: "nodes" in v1 is cluster-scoped, and the parents are namespaced: this rule can never have a child, because an object without a namespace cannot belong to one in a namespace`,
 		}},
-		"such a child type of cluster-scoped parents": {host: scopes(), object: composed(child("v1", "nodes"), func(spec *metacontroller.CompositeControllerSpec) {
+		"such a child type of cluster-scoped parents": {host: scopes(), object: composed(child("v1", "nodes"), func(spec *v1alpha1.CompositeControllerSpec) {
 			spec.ParentResource.Resource = "books"
 		})},
-		"such a child type of parents that are not there yet": {host: scopes(), object: composed(child("v1", "nodes"), func(spec *metacontroller.CompositeControllerSpec) {
+		"such a child type of parents that are not there yet": {host: scopes(), object: composed(child("v1", "nodes"), func(spec *v1alpha1.CompositeControllerSpec) {
 			spec.ParentResource.Resource = "scrolls"
 		}), want: []string{`spec.parentResource: the cluster does not serve "scrolls" in example.com/v1 yet; the controller starts as soon as it does`}},
 		"an attachment type that namespaced targets cannot have": {host: scopes(), object: decorating(decorated("pages"), "pods", "nodes"), want: []string{
@@ -227,7 +226,7 @@ func TestWarnings(t *testing.T) {
 			`spec.relatedResources[0]: the cluster does not serve "pod" in v1 yet; parents whose customize hook asks for it fail until it does; did you mean "pods"?`,
 		}},
 		"a related type that is cluster-scoped": {host: scopes(), object: composed(reach(nil, "nodes"))},
-		"cluster-scoped types of a controller of namespaces": {host: scopes(), object: composed(reach([]string{"shop"}, "pods", "nodes"), func(spec *metacontroller.CompositeControllerSpec) {
+		"cluster-scoped types of a controller of namespaces": {host: scopes(), object: composed(reach([]string{"shop"}, "pods", "nodes"), func(spec *v1alpha1.CompositeControllerSpec) {
 			spec.ParentResource.Resource = "books"
 		}), want: []string{
 			`spec.parentResource: "books" in example.com/v1 is cluster-scoped, and spec.namespaces limits the controller to objects in namespaces, so the controller does not run: remove spec.namespaces, or this type`,
@@ -268,11 +267,11 @@ func TestWarnings(t *testing.T) {
 }
 
 // reach limits the controller to namespaces, and its customize hook to types of v1.
-func reach(namespaces []string, related ...string) func(*metacontroller.CompositeControllerSpec) {
-	return func(spec *metacontroller.CompositeControllerSpec) {
+func reach(namespaces []string, related ...string) func(*v1alpha1.CompositeControllerSpec) {
+	return func(spec *v1alpha1.CompositeControllerSpec) {
 		spec.Namespaces = namespaces
 		for _, resource := range related {
-			spec.RelatedResources = append(spec.RelatedResources, metacontroller.ResourceRule{APIVersion: "v1", Resource: resource})
+			spec.RelatedResources = append(spec.RelatedResources, v1alpha1.ResourceRule{APIVersion: "v1", Resource: resource})
 		}
 	}
 }
@@ -290,7 +289,7 @@ func TestNobodyIsWarnedBeforeControllersAreKnown(t *testing.T) {
 
 func TestANameIsLookedUpOnce(t *testing.T) {
 	names := &fakeNames{}
-	controller := composed(func(spec *metacontroller.CompositeControllerSpec) {
+	controller := composed(func(spec *v1alpha1.CompositeControllerSpec) {
 		spec.Hooks.Finalize, spec.Hooks.Customize = hookAt("http://nowhere.default/finalize"), hookAt("https://hooks.default/customize")
 	})
 	warnings := HookResolver{Lookup: names.Lookup, Proxy: proxyFor("")}.warnings(t.Context(), controllerOf(controller))

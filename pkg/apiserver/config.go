@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
+	served "github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/scheme"
 	generatedopenapi "github.com/metacontroller/metacontroller-apiserver/pkg/generated/openapi"
 	metacontrollerrest "github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/rest"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/syncreview"
@@ -60,7 +61,7 @@ type ExtraConfig struct {
 // The caller applies options to its GenericConfig.
 func NewConfig(scheme *runtime.Scheme) *Config {
 	generic := genericapiserver.NewRecommendedConfig(NewCodecs(scheme))
-	namer := openapi.NewDefinitionNamer(scheme)
+	namer := openapi.NewDefinitionNamer(served.Scheme) // without internal versions
 	generic.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(generatedopenapi.GetOpenAPIDefinitions, namer)
 	generic.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(generatedopenapi.GetOpenAPIDefinitions, namer)
 	for _, info := range []*spec.InfoProps{&generic.OpenAPIConfig.Info.InfoProps, &generic.OpenAPIV3Config.Info.InfoProps} {

@@ -9,7 +9,6 @@ import (
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
@@ -29,7 +28,7 @@ func NewStorageFactory(scheme *runtime.Scheme, backend storagebackend.Config) se
 	encodings := serverstorage.NewDefaultResourceEncodingConfig(scheme)
 	prefixes := map[schema.GroupResource]string{}
 	for _, resource := range storedResources() {
-		encodings.SetResourceEncoding(resource, v1alpha1.SchemeGroupVersion, metacontroller.SchemeGroupVersion)
+		encodings.SetResourceEncoding(resource, v1alpha1.SchemeGroupVersion, v1alpha1.InternalGroupVersion)
 		prefixes[resource] = resource.Group + "/" + resource.Resource
 	}
 	return serverstorage.NewDefaultStorageFactory(backend, runtime.ContentTypeJSON, NewCodecs(scheme), encodings,

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
 // The keys and the version are what an older or newer server finds in the storage: changing them
@@ -22,7 +22,7 @@ func TestWhereAndAsWhatObjectsAreStored(t *testing.T) {
 		t.Fatal(err)
 	}
 	factory := NewStorageFactory(scheme, *storagebackend.NewDefaultConfig("/metacontroller", nil))
-	object := &metacontroller.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+	object := &v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
 	for _, resource := range storedResources() {
 		if got, want := factory.ResourcePrefix(resource), "metacontroller.k8s.io/"+resource.Resource; got != want {
 			t.Errorf("prefix of %s is %s, want %s", resource, got, want)

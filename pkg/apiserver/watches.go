@@ -10,7 +10,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
 // endWatches ends the watches of the API when the host finds it elsewhere: at the CustomResourceDefinitions, after
@@ -23,7 +23,7 @@ func endWatches(next http.Handler, leading func() context.Context) http.Handler 
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info, found := request.RequestInfoFrom(r.Context())
 		who, known := request.UserFrom(r.Context())
-		if !found || info.Verb != "watch" || info.APIGroup != metacontroller.GroupName || known && who.GetName() == user.APIServerUser {
+		if !found || info.Verb != "watch" || info.APIGroup != v1alpha1.GroupName || known && who.GetName() == user.APIServerUser {
 			next.ServeHTTP(w, r)
 			return
 		}

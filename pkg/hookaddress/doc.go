@@ -10,6 +10,5 @@
 //   - [Denied]: the networks that hooks may not be in;
 //   - [CASources]: which sources of a CA bundle are set.
 //
-// The package is pure and imports nothing of this module: validation, admission and tables use it
-// with the internal types, the controllers with the public ones.
+// The package is pure and imports nothing of this module.
 package hookaddress

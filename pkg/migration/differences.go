@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/admission"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/install"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/validation"
@@ -34,7 +33,7 @@ func (m *Migration) findDifferences(all objects, found *findings) error {
 			continue
 		}
 		scheme.Default(typed)
-		internal, err := scheme.ConvertToVersion(typed, metacontroller.SchemeGroupVersion)
+		internal, err := scheme.ConvertToVersion(typed, v1alpha1.SchemeGroupVersion)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -59,11 +58,11 @@ func (m *Migration) findDifferences(all objects, found *findings) error {
 // invalid returns why the server refuses an object.
 func invalid(of runtime.Object) field.ErrorList {
 	switch of := of.(type) {
-	case *metacontroller.CompositeController:
+	case *v1alpha1.CompositeController:
 		return validation.ValidateCompositeController(of)
-	case *metacontroller.DecoratorController:
+	case *v1alpha1.DecoratorController:
 		return validation.ValidateDecoratorController(of)
-	case *metacontroller.ControllerRevision:
+	case *v1alpha1.ControllerRevision:
 		return validation.ValidateControllerRevision(of)
 	}
 	return nil
@@ -72,11 +71,7 @@ func invalid(of runtime.Object) field.ErrorList {
 // ofComposite says what a CompositeController will do differently. docs/compatibility.md has the rarer quirks.
 func ofComposite(of *v1alpha1.CompositeController, say func(format string, args ...any)) {
 	for _, child := range of.Spec.ChildResources {
-		if child.UpdateStrategy == nil {
-			continue
-		}
-		switch child.UpdateStrategy.Method {
-		case v1alpha1.ChildUpdateRollingInPlace, v1alpha1.ChildUpdateRollingRecreate:
+		if child.UpdateStrategy.Rolls() {
 			say("%s are rolled one by one to the end, also if a rolling update is in progress; Metacontroller stops after the "+
 				"first child (Q2)", child.Resource)
 			say("the condition Updated of its parents gets a lastTransitionTime, by one write of the status of each")

@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/composite"
@@ -37,25 +36,17 @@ type builder struct {
 	annotations     []*v1alpha1.AnnotationSelector
 }
 
-func newBuilder(t testing.TB, internal runtime.Object) builder {
+func newBuilder(t testing.TB, object runtime.Object) builder {
 	t.Helper()
-	switch internal := internal.(type) {
-	case *metacontroller.CompositeController:
-		var of v1alpha1.CompositeController
-		if err := v1alpha1.Convert_metacontroller_CompositeController_To_v1alpha1_CompositeController(internal, &of, nil); err != nil {
-			t.Fatal(err)
-		}
+	switch of := object.(type) {
+	case *v1alpha1.CompositeController:
 		b := builder{kind: composite.Kind(), name: of.Name, endpointConfigs: of.Spec.EndpointConfigs}
 		b.labelSelectors = []*metav1.LabelSelector{of.Spec.ParentResource.LabelSelector}
 		if hooks := of.Spec.Hooks; hooks != nil {
 			b.hooks = &hosted.Hooks{Sync: hooks.Sync, Finalize: hooks.Finalize, Customize: hooks.Customize}
 		}
 		return b
-	case *metacontroller.DecoratorController:
-		var of v1alpha1.DecoratorController
-		if err := v1alpha1.Convert_metacontroller_DecoratorController_To_v1alpha1_DecoratorController(internal, &of, nil); err != nil {
-			t.Fatal(err)
-		}
+	case *v1alpha1.DecoratorController:
 		b := builder{kind: decorator.Kind(), name: of.Name, endpointConfigs: of.Spec.EndpointConfigs}
 		for _, target := range of.Spec.Resources {
 			b.labelSelectors = append(b.labelSelectors, target.LabelSelector)
@@ -66,7 +57,7 @@ func newBuilder(t testing.TB, internal runtime.Object) builder {
 		}
 		return b
 	}
-	t.Fatalf("%T is no controller", internal)
+	t.Fatalf("%T is not a controller", object)
 	return builder{}
 }
 

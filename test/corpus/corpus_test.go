@@ -13,22 +13,22 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/validation"
 )
 
-// decoder reads objects as the server does: with defaults, into the internal types.
+// decoder reads objects as the server does: with defaults.
 func decoder(t testing.TB) runtime.Decoder {
 	t.Helper()
-	return serializer.NewCodecFactory(newScheme(t)).UniversalDecoder(metacontroller.SchemeGroupVersion)
+	return serializer.NewCodecFactory(newScheme(t)).UniversalDecoder(v1alpha1.SchemeGroupVersion)
 }
 
 // validate returns the errors and warnings of validation.
 func validate(object runtime.Object) (errs field.ErrorList, warnings []string) {
 	switch object := object.(type) {
-	case *metacontroller.CompositeController:
+	case *v1alpha1.CompositeController:
 		return validation.ValidateCompositeController(object), validation.CompositeControllerWarnings(object)
-	case *metacontroller.DecoratorController:
+	case *v1alpha1.DecoratorController:
 		return validation.ValidateDecoratorController(object), validation.DecoratorControllerWarnings(object)
 	}
 	return nil, nil

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/install"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/validation"
@@ -62,40 +61,40 @@ func FuzzWebhook(f *testing.F) {
 			}
 			return nil
 		}
-		webhook := &metacontroller.Webhook{URL: optional(0, url), Path: optional(1, path), Timeout: ptr.To(metacontroller.Duration(timeout))}
+		webhook := &v1alpha1.Webhook{URL: optional(0, url), Path: optional(1, path), Timeout: ptr.To(v1alpha1.Duration(timeout))}
 		if has(2) {
-			webhook.Service = &metacontroller.ServiceReference{Name: service, Namespace: namespace, Protocol: optional(3, protocol)}
+			webhook.Service = &v1alpha1.ServiceReference{Name: service, Namespace: namespace, Protocol: optional(3, protocol)}
 			if has(4) {
 				webhook.Service.Port = &port
 			}
 		}
-		config := metacontroller.EndpointConfig{Host: host}
+		config := v1alpha1.EndpointConfig{Host: host}
 		if has(5) {
-			config.CABundle = &metacontroller.CABundle{Inline: optional(6, inline)}
+			config.CABundle = &v1alpha1.CABundle{Inline: optional(6, inline)}
 			if has(7) {
-				config.CABundle.SecretRef = &metacontroller.ResourceKeyRef{Name: service, Namespace: namespace, Key: key}
+				config.CABundle.SecretRef = &v1alpha1.ResourceKeyRef{Name: service, Namespace: namespace, Key: key}
 			}
 		}
 		if has(8) {
-			config.Authorization = &metacontroller.Authorization{Type: authorization, SecretRef: metacontroller.SecretKeyRef{Name: service, Namespace: namespace, Key: key}}
+			config.Authorization = &v1alpha1.Authorization{Type: authorization, SecretRef: v1alpha1.SecretKeyRef{Name: service, Namespace: namespace, Key: key}}
 		}
 		if has(9) {
-			config.BasicAuth = &metacontroller.BasicAuth{SecretRef: metacontroller.SecretRef{Name: service, Namespace: namespace}, UsernameKey: key}
+			config.BasicAuth = &v1alpha1.BasicAuth{SecretRef: v1alpha1.SecretRef{Name: service, Namespace: namespace}, UsernameKey: key}
 		}
 		if has(10) {
-			config.ClientTLS = &metacontroller.ClientTLS{SecretRef: metacontroller.SecretRef{Name: service, Namespace: namespace}, CertKey: key}
+			config.ClientTLS = &v1alpha1.ClientTLS{SecretRef: v1alpha1.SecretRef{Name: service, Namespace: namespace}, CertKey: key}
 		}
 		if has(11) {
-			webhook.Etag = &metacontroller.WebhookEtagConfig{Enabled: ptr.To(true), CacheTimeoutSeconds: &seconds}
+			webhook.Etag = &v1alpha1.WebhookEtagConfig{Enabled: ptr.To(true), CacheTimeoutSeconds: &seconds}
 		}
-		controller := &metacontroller.CompositeController{}
+		controller := &v1alpha1.CompositeController{}
 		controller.Name = "a"
 		controller.Spec.ParentResource.APIVersion, controller.Spec.ParentResource.Resource = "v1", "pods"
-		controller.Spec.Hooks = &metacontroller.CompositeControllerHooks{Sync: &metacontroller.Hook{Webhook: webhook}}
+		controller.Spec.Hooks = &v1alpha1.CompositeControllerHooks{Sync: &v1alpha1.Hook{Webhook: webhook}}
 		if has(12) {
 			webhook.CABundle, webhook.ClientTLS, webhook.Authorization, webhook.BasicAuth = config.CABundle, config.ClientTLS, config.Authorization, config.BasicAuth
 		} else {
-			controller.Spec.EndpointConfigs = []metacontroller.EndpointConfig{config}
+			controller.Spec.EndpointConfigs = []v1alpha1.EndpointConfig{config}
 		}
 		checkValidation(t, scheme, controller, pair)
 	})
@@ -120,7 +119,7 @@ func checkValidation(t *testing.T, scheme *runtime.Scheme, read runtime.Object, 
 	}
 	checkDefaults(t, scheme, read)
 	switch read.(type) {
-	case *metacontroller.CompositeController, *metacontroller.DecoratorController:
+	case *v1alpha1.CompositeController, *v1alpha1.DecoratorController:
 		if err := newBuilder(t, read).build(t.Context(), pair); len(errs) == 0 && err != nil {
 			t.Errorf("accepted, but its controller cannot be built: %v", err)
 		}
@@ -130,9 +129,9 @@ func checkValidation(t *testing.T, scheme *runtime.Scheme, read runtime.Object, 
 // validateUpdate returns the errors of an update that changes nothing.
 func validateUpdate(object runtime.Object) field.ErrorList {
 	switch object := object.(type) {
-	case *metacontroller.CompositeController:
+	case *v1alpha1.CompositeController:
 		return validation.ValidateCompositeControllerUpdate(object, object)
-	case *metacontroller.DecoratorController:
+	case *v1alpha1.DecoratorController:
 		return validation.ValidateDecoratorControllerUpdate(object, object)
 	}
 	return nil

@@ -21,7 +21,6 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/lookup"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/text"
 )
 
@@ -210,9 +209,7 @@ func addressOf(webhook *v1alpha1.Webhook) string {
 	if webhook == nil {
 		return ""
 	}
-	address, err := (hookaddress.Address{
-		URL: webhook.URL, Service: (*hookaddress.Service)(webhook.Service), Path: webhook.Path,
-	}).Parse()
+	address, err := webhook.Address().Parse()
 	if err != nil {
 		return "cannot be called: " + err.Error()
 	}

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"sigs.k8s.io/yaml"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/install"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
 // NewScheme returns a scheme as the server has it: the types of its groups and what every API server
@@ -34,7 +34,7 @@ func NewScheme(t testing.TB) *runtime.Scheme {
 // Decode reads the YAML of an object as the server does: with defaults, into the internal type.
 func Decode[O runtime.Object](t testing.TB, text string) O {
 	t.Helper()
-	decoder := serializer.NewCodecFactory(NewScheme(t)).UniversalDecoder(metacontroller.SchemeGroupVersion)
+	decoder := serializer.NewCodecFactory(NewScheme(t)).UniversalDecoder(v1alpha1.SchemeGroupVersion)
 	data, err := yaml.YAMLToJSON([]byte(text))
 	if err != nil {
 		t.Fatalf("reading %s: %v", text, err)

@@ -1,5 +1,5 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package install registers every version of the API group in a scheme. It touches nothing else.
+// Package install registers the API group in the scheme of an API server. It touches nothing else.
 package install

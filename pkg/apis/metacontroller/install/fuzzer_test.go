@@ -10,51 +10,51 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"sigs.k8s.io/randfill"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
-// fuzzFuncs returns the fuzz functions for the internal types. They never leave a field empty that the
+// fuzzFuncs returns the fuzz functions for the types. They never leave a field empty that the
 // public version defaults, because an empty value would not survive a round trip.
 func fuzzFuncs(serializer.CodecFactory) []any {
 	return []any{
 		func(extension *runtime.RawExtension, c randfill.Continue) {
 			*extension = runtime.RawExtension{Raw: fmt.Appendf(nil, `{"replicas":%d}`, c.Intn(100))}
 		},
-		func(value *metacontroller.JSONValue, c randfill.Continue) {
-			*value = metacontroller.JSONValue{Raw: fmt.Appendf(nil, `[%d,"a",true]`, c.Intn(100))}
+		func(value *v1alpha1.JSONValue, c randfill.Continue) {
+			*value = v1alpha1.JSONValue{Raw: fmt.Appendf(nil, `[%d,"a",true]`, c.Intn(100))}
 		},
-		func(spec *metacontroller.SyncReviewSpec, c randfill.Continue) {
+		func(spec *v1alpha1.SyncReviewSpec, c randfill.Continue) {
 			c.FillNoCustom(spec)
 			fillEmpty(c, (*string)(&spec.Calls))
 			fillEmpty(c, (*string)(&spec.Until))
 			fillEmpty(c, (*string)(&spec.Details))
 			fillNil(c, &spec.TimeoutSeconds)
 		},
-		func(parents *metacontroller.SyncReviewParents, c randfill.Continue) {
+		func(parents *v1alpha1.SyncReviewParents, c randfill.Continue) {
 			c.FillNoCustom(parents)
 			fillNil(c, &parents.Limit)
 		},
-		func(hook *metacontroller.Hook, c randfill.Continue) {
+		func(hook *v1alpha1.Hook, c randfill.Continue) {
 			c.FillNoCustom(hook)
 			if hook.Version == nil {
-				version := metacontroller.HookVersionV2
+				version := v1alpha1.HookVersionV2
 				hook.Version = &version
 			}
 		},
-		func(ref *metacontroller.ResourceKeyRef, c randfill.Continue) {
+		func(ref *v1alpha1.ResourceKeyRef, c randfill.Continue) {
 			c.FillNoCustom(ref)
 			fillEmpty(c, &ref.Key)
 		},
-		func(tls *metacontroller.ClientTLS, c randfill.Continue) {
+		func(tls *v1alpha1.ClientTLS, c randfill.Continue) {
 			c.FillNoCustom(tls)
 			fillEmpty(c, &tls.CertKey)
 			fillEmpty(c, &tls.PrivateKeyKey)
 		},
-		func(authorization *metacontroller.Authorization, c randfill.Continue) {
+		func(authorization *v1alpha1.Authorization, c randfill.Continue) {
 			c.FillNoCustom(authorization)
 			fillEmpty(c, &authorization.Type)
 		},
-		func(auth *metacontroller.BasicAuth, c randfill.Continue) {
+		func(auth *v1alpha1.BasicAuth, c randfill.Continue) {
 			c.FillNoCustom(auth)
 			fillEmpty(c, &auth.UsernameKey)
 			fillEmpty(c, &auth.PasswordKey)

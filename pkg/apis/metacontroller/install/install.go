@@ -8,20 +8,27 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
-// Install registers the internal types and all served versions, and sets the preferred version.
+// Install registers v1alpha1, the only version, as the served and as the internal one: an API server decodes what it is
+// sent and what it stores to the internal version of a kind.
 func Install(scheme *runtime.Scheme) error {
-	if err := metacontroller.AddToScheme(scheme); err != nil {
-		return fmt.Errorf("registering the internal types of %s: %w", metacontroller.GroupName, err)
-	}
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		return fmt.Errorf("registering %s: %w", v1alpha1.SchemeGroupVersion, err)
 	}
+	scheme.AddKnownTypes(v1alpha1.InternalGroupVersion,
+		&v1alpha1.CompositeController{},
+		&v1alpha1.CompositeControllerList{},
+		&v1alpha1.ControllerRevision{},
+		&v1alpha1.ControllerRevisionList{},
+		&v1alpha1.DecoratorController{},
+		&v1alpha1.DecoratorControllerList{},
+		&v1alpha1.ResyncRequest{},
+		&v1alpha1.SyncReview{},
+	)
 	if err := scheme.SetVersionPriority(v1alpha1.SchemeGroupVersion); err != nil {
-		return fmt.Errorf("setting the version priority of %s: %w", metacontroller.GroupName, err)
+		return fmt.Errorf("setting the version priority of %s: %w", v1alpha1.GroupName, err)
 	}
 	return nil
 }

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"sigs.k8s.io/yaml"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
@@ -183,7 +182,7 @@ spec:
 	if err != nil {
 		t.Fatalf("decoding a stored object with an invalid timeout: %v", err)
 	}
-	timeout := object.(*metacontroller.CompositeController).Spec.Hooks.Sync.Webhook.Timeout
+	timeout := object.(*v1alpha1.CompositeController).Spec.Hooks.Sync.Webhook.Timeout
 	if timeout == nil || *timeout != "10 seconds" {
 		t.Errorf("timeout = %v, want the stored text", timeout)
 	}
@@ -196,8 +195,7 @@ spec:
 	}
 }
 
-// newCodec returns the codec that objects are stored with: v1alpha1 as JSON on one side, the
-// internal types on the other.
+// newCodec returns the codec that objects are stored with.
 func newCodec(t *testing.T) runtime.Codec {
 	t.Helper()
 	scheme := runtime.NewScheme()

@@ -5,10 +5,9 @@ package v1alpha1
 
 import (
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 )
 
 const (
@@ -41,7 +40,11 @@ const (
 
 // GroupResource returns the type that a rule names, without the version.
 func (r ResourceRule) GroupResource() schema.GroupResource {
-	return metacontroller.ResourceRule(r).GroupResource()
+	group, _, found := strings.Cut(r.APIVersion, "/")
+	if !found {
+		group = ""
+	}
+	return schema.GroupResource{Group: group, Resource: r.Resource}
 }
 
 // Username returns the name of the ServiceAccount as a user of the cluster.

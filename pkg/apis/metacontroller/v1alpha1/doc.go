@@ -4,7 +4,6 @@
 // +k8s:openapi-gen=true
 // +k8s:openapi-model-package=io.k8s.metacontroller.v1alpha1
 // +k8s:deepcopy-gen=package
-// +k8s:conversion-gen=github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller
 // +k8s:defaulter-gen=TypeMeta
 // +groupName=metacontroller.k8s.io
 

@@ -20,12 +20,14 @@ const Category = "metacontroller"
 // SchemeGroupVersion is the group and version of all types of this package.
 var SchemeGroupVersion = schema.GroupVersion{Group: GroupName, Version: "v1alpha1"}
 
-var (
-	// SchemeBuilder collects what AddToScheme registers; generated code of this package adds to it.
-	SchemeBuilder      = runtime.NewSchemeBuilder(addKnownTypes, RegisterDefaults)
-	localSchemeBuilder = &SchemeBuilder
+// InternalGroupVersion is the version to which an API server decodes the types. They are the same.
+var InternalGroupVersion = schema.GroupVersion{Group: GroupName, Version: runtime.APIVersionInternal}
 
-	// AddToScheme registers the types of this package, their defaults and their conversions in a scheme.
+var (
+	// SchemeBuilder collects what AddToScheme registers.
+	SchemeBuilder = runtime.NewSchemeBuilder(addKnownTypes, RegisterDefaults)
+
+	// AddToScheme registers the types of this package and their defaults in a scheme.
 	AddToScheme = SchemeBuilder.AddToScheme
 )
 

@@ -30,6 +30,14 @@ const (
 	ChildUpdateRollingInPlace ChildUpdateMethod = "RollingInPlace"
 )
 
+// Rolls reports whether the children of a parent are updated one after the other.
+func (m ChildUpdateMethod) Rolls() bool {
+	return m == ChildUpdateRollingRecreate || m == ChildUpdateRollingInPlace
+}
+
+// Rolls reports whether the method rolls. The strategy may be nil.
+func (s *CompositeControllerChildUpdateStrategy) Rolls() bool { return s != nil && s.Method.Rolls() }
+
 // ChildApplyStrategy is a way to work out and write what the hook wants of a child.
 // +enum
 type ChildApplyStrategy string

@@ -89,6 +89,11 @@ func (in CompositeControllerSpec) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in Connection) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.Connection"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in ControllerReference) OpenAPIModelName() string {
 	return "io.k8s.metacontroller.v1alpha1.ControllerReference"
 }
@@ -191,6 +196,16 @@ func (in JSONValue) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in LastSyncError) OpenAPIModelName() string {
 	return "io.k8s.metacontroller.v1alpha1.LastSyncError"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ObjectKey) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.ObjectKey"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ObjectReference) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.ObjectReference"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.

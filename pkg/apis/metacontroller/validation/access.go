@@ -8,11 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
 // validateAccess checks as whom a controller acts, and what it may reach. The path is that of the spec.
-func validateAccess(access *metacontroller.Access, path *field.Path) field.ErrorList {
+func validateAccess(access *v1alpha1.Access, path *field.Path) field.ErrorList {
 	errs := validateServiceAccount(access.ServiceAccount, path.Child("serviceAccount"))
 	errs = append(errs, validateNamespaces(access.Namespaces, path.Child("namespaces"))...)
 	for i := range access.RelatedResources {
@@ -21,7 +21,7 @@ func validateAccess(access *metacontroller.Access, path *field.Path) field.Error
 	return errs
 }
 
-func validateServiceAccount(account *metacontroller.ServiceAccountReference, path *field.Path) field.ErrorList {
+func validateServiceAccount(account *v1alpha1.ServiceAccountReference, path *field.Path) field.ErrorList {
 	if account == nil {
 		return nil
 	}

@@ -6,7 +6,7 @@ package validation
 import (
 	"testing"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
 func TestValidateAccess(t *testing.T) {
@@ -45,11 +45,11 @@ func TestValidateAccess(t *testing.T) {
 		},
 	} {
 		t.Run("composite: "+name, func(t *testing.T) {
-			controller := decode[*metacontroller.CompositeController](t, patched(t, compositeController, test.patch))
+			controller := decode[*v1alpha1.CompositeController](t, patched(t, compositeController, test.patch))
 			wantErrors(t, ValidateCompositeController(controller), test.want...)
 		})
 		t.Run("decorator: "+name, func(t *testing.T) {
-			controller := decode[*metacontroller.DecoratorController](t, patched(t, decoratorController, test.patch))
+			controller := decode[*v1alpha1.DecoratorController](t, patched(t, decoratorController, test.patch))
 			wantErrors(t, ValidateDecoratorController(controller), test.want...)
 		})
 	}

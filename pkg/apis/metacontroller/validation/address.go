@@ -12,12 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 )
 
 // addressOf returns the URL that a webhook is called at, or nil if it cannot be called.
-func addressOf(webhook *metacontroller.Webhook) *url.URL {
+func addressOf(webhook *v1alpha1.Webhook) *url.URL {
 	if len(validateAddress(webhook, field.NewPath("webhook"))) > 0 {
 		return nil
 	}
@@ -30,7 +30,7 @@ func addressOf(webhook *metacontroller.Webhook) *url.URL {
 
 // validateAddress checks the url, or service and path. If there is a url, the others have no
 // meaning.
-func validateAddress(webhook *metacontroller.Webhook, path *field.Path) field.ErrorList {
+func validateAddress(webhook *v1alpha1.Webhook, path *field.Path) field.ErrorList {
 	switch {
 	case webhook.Address().HasURL(), webhook.URL != nil && webhook.Service == nil:
 		return validateURL(*webhook.URL, path.Child("url"))
@@ -64,7 +64,7 @@ func isHTTP(scheme string) bool {
 	return strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https")
 }
 
-func validateService(service *metacontroller.ServiceReference, path *field.Path) field.ErrorList {
+func validateService(service *v1alpha1.ServiceReference, path *field.Path) field.ErrorList {
 	errs := validateReference("Service", service.Name, service.Namespace, path)
 	errs = append(errs, validateHostPart(service.Name, path.Child("name"))...)
 	errs = append(errs, validateHostPart(strings.TrimSuffix(service.Namespace, "."), path.Child("namespace"))...)

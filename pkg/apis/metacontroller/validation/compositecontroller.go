@@ -7,12 +7,11 @@ import (
 	apimachineryvalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
 // ValidateCompositeController returns the errors of a new CompositeController.
-func ValidateCompositeController(controller *metacontroller.CompositeController) field.ErrorList {
+func ValidateCompositeController(controller *v1alpha1.CompositeController) field.ErrorList {
 	errs := apimachineryvalidation.ValidateObjectMeta(&controller.ObjectMeta, false, apimachineryvalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
 	errs = append(errs, validateCompositeControllerSpec(controller, field.NewPath("spec"))...)
 	errs = append(errs, tooLong(compositeControllerLists(controller))...)
@@ -22,7 +21,7 @@ func ValidateCompositeController(controller *metacontroller.CompositeController)
 
 // ValidateCompositeControllerUpdate returns the errors of an update: those of the spec that the
 // stored object does not have. The registry checks the metadata of all kinds.
-func ValidateCompositeControllerUpdate(updated, stored *metacontroller.CompositeController) field.ErrorList {
+func ValidateCompositeControllerUpdate(updated, stored *v1alpha1.CompositeController) field.ErrorList {
 	spec := field.NewPath("spec")
 	errs := introduced(validateCompositeControllerSpec(updated, spec), validateCompositeControllerSpec(stored, spec))
 	errs = append(errs, grownTooLong(compositeControllerLists(updated), compositeControllerLists(stored))...)
@@ -30,13 +29,11 @@ func ValidateCompositeControllerUpdate(updated, stored *metacontroller.Composite
 	return append(errs, outgrown(updated, stored, validateCompositeControllerSize)...)
 }
 
-func validateCompositeControllerSize(controller *metacontroller.CompositeController) field.ErrorList {
-	var public v1alpha1.CompositeController
-	err := v1alpha1.Convert_metacontroller_CompositeController_To_v1alpha1_CompositeController(controller, &public, nil)
-	return validateSize(&public, err, field.NewPath("spec"))
+func validateCompositeControllerSize(controller *v1alpha1.CompositeController) field.ErrorList {
+	return validateSize(controller, field.NewPath("spec"))
 }
 
-func validateCompositeControllerSpec(controller *metacontroller.CompositeController, path *field.Path) field.ErrorList {
+func validateCompositeControllerSpec(controller *v1alpha1.CompositeController, path *field.Path) field.ErrorList {
 	spec := &controller.Spec
 	errs := validateParentResource(&spec.ParentResource, path.Child("parentResource"))
 	for i := range spec.ChildResources {
@@ -49,19 +46,19 @@ func validateCompositeControllerSpec(controller *metacontroller.CompositeControl
 }
 
 // compositeControllerHooks returns the hooks that are called, with their names.
-func compositeControllerHooks(hooks *metacontroller.CompositeControllerHooks) []namedHook {
+func compositeControllerHooks(hooks *v1alpha1.CompositeControllerHooks) []namedHook {
 	if hooks == nil {
 		return nil
 	}
 	return namedHooks(hooks.Sync, hooks.Finalize, hooks.Customize)
 }
 
-func validateParentResource(parent *metacontroller.CompositeControllerParentResourceRule, path *field.Path) field.ErrorList {
+func validateParentResource(parent *v1alpha1.CompositeControllerParentResourceRule, path *field.Path) field.ErrorList {
 	errs := validateResourceRule(&parent.ResourceRule, path)
 	return append(errs, validateLabelSelector(parent.LabelSelector, path.Child("labelSelector"))...)
 }
 
-func validateChildResource(child *metacontroller.CompositeControllerChildResourceRule, path *field.Path) field.ErrorList {
+func validateChildResource(child *v1alpha1.CompositeControllerChildResourceRule, path *field.Path) field.ErrorList {
 	errs := validateResourceRule(&child.ResourceRule, path)
 	strategy := child.UpdateStrategy
 	if strategy == nil {
@@ -84,7 +81,7 @@ func validateChildResource(child *metacontroller.CompositeControllerChildResourc
 	return errs
 }
 
-func validateCompositeControllerHooks(hooks *metacontroller.CompositeControllerHooks, controller string, path *field.Path) field.ErrorList {
+func validateCompositeControllerHooks(hooks *v1alpha1.CompositeControllerHooks, controller string, path *field.Path) field.ErrorList {
 	if hooks == nil {
 		return field.ErrorList{noHooks(path)}
 	}

@@ -6,7 +6,7 @@ package validation
 import (
 	"testing"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
 func TestValidateCompositeController(t *testing.T) {
@@ -143,7 +143,7 @@ func TestValidateCompositeController(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			controller := decode[*metacontroller.CompositeController](t, patched(t, compositeController, test.patch))
+			controller := decode[*v1alpha1.CompositeController](t, patched(t, compositeController, test.patch))
 			wantErrors(t, ValidateCompositeController(controller), test.want...)
 		})
 	}
@@ -177,7 +177,7 @@ func TestCompositeControllerWarnings(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			controller := decode[*metacontroller.CompositeController](t, patched(t, compositeController, test.patch))
+			controller := decode[*v1alpha1.CompositeController](t, patched(t, compositeController, test.patch))
 			wantErrors(t, ValidateCompositeController(controller))
 			wantWarnings(t, CompositeControllerWarnings(controller), test.want)
 		})

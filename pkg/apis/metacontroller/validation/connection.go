@@ -10,13 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/text"
 )
 
 // validateReferences checks that every reference has a name and a namespace.
-func validateReferences(settings metacontroller.Connection, path *field.Path) field.ErrorList {
+func validateReferences(settings v1alpha1.Connection, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for _, ref := range settings.References(path) {
 		errs = append(errs, validateReference(ref.Kind, ref.Name, ref.Namespace, ref.Path)...)
@@ -40,7 +40,7 @@ func validateReference(kind, name, namespace string, path *field.Path) field.Err
 
 // validateConnection checks that connections can be made with the settings once the objects exist
 // that they refer to.
-func validateConnection(settings metacontroller.Connection, path *field.Path) field.ErrorList {
+func validateConnection(settings v1alpha1.Connection, path *field.Path) field.ErrorList {
 	errs := validateCABundle(settings.CABundle, path.Child("caBundle"))
 	for _, ref := range settings.References(path) {
 		errs = append(errs, validateExistable(ref)...)
@@ -55,7 +55,7 @@ func validateConnection(settings metacontroller.Connection, path *field.Path) fi
 }
 
 // validateExistable checks that an object with the name and the keys can exist.
-func validateExistable(ref metacontroller.ObjectReference) field.ErrorList {
+func validateExistable(ref v1alpha1.ObjectReference) field.ErrorList {
 	var errs field.ErrorList
 	if ref.Name != "" && len(validation.IsDNS1123Subdomain(ref.Name)) > 0 {
 		errs = append(errs, field.Invalid(ref.Path.Child("name"), ref.Name, "is the name of no "+ref.Kind+": they have lower-case letters, digits, '-' and '.'"))
@@ -74,7 +74,7 @@ func validateExistable(ref metacontroller.ObjectReference) field.ErrorList {
 // maxQuoted is how many bytes of a certificate are quoted, enough to recognise it by.
 const maxQuoted = 40
 
-func validateCABundle(bundle *metacontroller.CABundle, path *field.Path) field.ErrorList {
+func validateCABundle(bundle *v1alpha1.CABundle, path *field.Path) field.ErrorList {
 	if bundle == nil {
 		return nil
 	}
@@ -102,7 +102,7 @@ func validateAuthorizationType(scheme string, path *field.Path) field.ErrorList 
 
 // validateEndpointConfigs checks the entries of endpointConfigs. Only those that a hook uses have
 // to make a connection; the others do no harm.
-func validateEndpointConfigs(configs []metacontroller.EndpointConfig, hooks []namedHook, path *field.Path) field.ErrorList {
+func validateEndpointConfigs(configs []v1alpha1.EndpointConfig, hooks []namedHook, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	used := usedEndpoints(configs, hooks)
 	for i := range configs {
@@ -122,10 +122,10 @@ func validateEndpointConfigs(configs []metacontroller.EndpointConfig, hooks []na
 
 // usedEndpoints returns, for each entry, whether a hook uses it. A hook without a valid address may
 // use any of them.
-func usedEndpoints(configs []metacontroller.EndpointConfig, hooks []namedHook) []bool {
+func usedEndpoints(configs []v1alpha1.EndpointConfig, hooks []namedHook) []bool {
 	used := make([]bool, len(configs))
 	for _, hook := range hooks {
-		if hook.webhook.Connection() != (metacontroller.Connection{}) {
+		if hook.webhook.Connection() != (v1alpha1.Connection{}) {
 			continue
 		}
 		address := addressOf(hook.webhook)

@@ -10,12 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
 // ValidateControllerRevision returns the errors of a new ControllerRevision.
-func ValidateControllerRevision(revision *metacontroller.ControllerRevision) field.ErrorList {
+func ValidateControllerRevision(revision *v1alpha1.ControllerRevision) field.ErrorList {
 	errs := apimachineryvalidation.ValidateObjectMeta(&revision.ObjectMeta, true, apimachineryvalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
 	errs = append(errs, validateControllerRevisionContent(revision)...)
 	return append(errs, validateControllerRevisionSize(revision)...)
@@ -23,21 +22,19 @@ func ValidateControllerRevision(revision *metacontroller.ControllerRevision) fie
 
 // ValidateControllerRevisionUpdate returns the errors of an update: those of the content that the
 // stored object does not have. The registry checks the metadata of all kinds.
-func ValidateControllerRevisionUpdate(updated, stored *metacontroller.ControllerRevision) field.ErrorList {
+func ValidateControllerRevisionUpdate(updated, stored *v1alpha1.ControllerRevision) field.ErrorList {
 	errs := introduced(validateControllerRevisionContent(updated), validateControllerRevisionContent(stored))
 	return append(errs, outgrown(updated, stored, validateControllerRevisionSize)...)
 }
 
-func validateControllerRevisionSize(revision *metacontroller.ControllerRevision) field.ErrorList {
+func validateControllerRevisionSize(revision *v1alpha1.ControllerRevision) field.ErrorList {
 	if len(validateParentPatch(&revision.ParentPatch, field.NewPath("parentPatch"))) > 0 {
 		return nil
 	}
-	var public v1alpha1.ControllerRevision
-	err := v1alpha1.Convert_metacontroller_ControllerRevision_To_v1alpha1_ControllerRevision(revision, &public, nil)
-	return validateSize(&public, err, field.NewPath("parentPatch"))
+	return validateSize(revision, field.NewPath("parentPatch"))
 }
 
-func validateControllerRevisionContent(revision *metacontroller.ControllerRevision) field.ErrorList {
+func validateControllerRevisionContent(revision *v1alpha1.ControllerRevision) field.ErrorList {
 	errs := validateParentPatch(&revision.ParentPatch, field.NewPath("parentPatch"))
 	for i := range revision.Children {
 		errs = append(errs, validateRevisionChildren(&revision.Children[i], field.NewPath("children").Index(i))...)
@@ -62,7 +59,7 @@ func validateParentPatch(patch *runtime.RawExtension, path *field.Path) field.Er
 	}
 }
 
-func validateRevisionChildren(children *metacontroller.ControllerRevisionChildren, path *field.Path) field.ErrorList {
+func validateRevisionChildren(children *v1alpha1.ControllerRevisionChildren, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if children.Kind == "" {
 		errs = append(errs, field.Required(path.Child("kind"), `is the kind of the children, such as "Pod"`))

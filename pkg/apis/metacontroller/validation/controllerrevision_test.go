@@ -6,7 +6,7 @@ package validation
 import (
 	"testing"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
 func TestValidateControllerRevision(t *testing.T) {
@@ -42,14 +42,14 @@ func TestValidateControllerRevision(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			revision := decode[*metacontroller.ControllerRevision](t, patched(t, controllerRevision, test.patch))
+			revision := decode[*v1alpha1.ControllerRevision](t, patched(t, controllerRevision, test.patch))
 			wantErrors(t, ValidateControllerRevision(revision), test.want...)
 		})
 	}
 }
 
 func TestParentPatchAndChildrenMayChange(t *testing.T) {
-	stored := decode[*metacontroller.ControllerRevision](t, controllerRevision)
-	updated := decode[*metacontroller.ControllerRevision](t, patched(t, controllerRevision, "{parentPatch: {spec: {image: b}}, children: []}"))
+	stored := decode[*v1alpha1.ControllerRevision](t, controllerRevision)
+	updated := decode[*v1alpha1.ControllerRevision](t, patched(t, controllerRevision, "{parentPatch: {spec: {image: b}}, children: []}"))
 	wantErrors(t, ValidateControllerRevisionUpdate(updated, stored))
 }

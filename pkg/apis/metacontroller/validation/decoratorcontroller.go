@@ -7,12 +7,11 @@ import (
 	apimachineryvalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
 // ValidateDecoratorController returns the errors of a new DecoratorController.
-func ValidateDecoratorController(controller *metacontroller.DecoratorController) field.ErrorList {
+func ValidateDecoratorController(controller *v1alpha1.DecoratorController) field.ErrorList {
 	errs := apimachineryvalidation.ValidateObjectMeta(&controller.ObjectMeta, false, apimachineryvalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
 	errs = append(errs, validateDecoratorControllerSpec(controller, field.NewPath("spec"))...)
 	errs = append(errs, tooLong(decoratorControllerLists(controller))...)
@@ -22,7 +21,7 @@ func ValidateDecoratorController(controller *metacontroller.DecoratorController)
 
 // ValidateDecoratorControllerUpdate returns the errors of an update: those of the spec that the
 // stored object does not have. The registry checks the metadata of all kinds.
-func ValidateDecoratorControllerUpdate(updated, stored *metacontroller.DecoratorController) field.ErrorList {
+func ValidateDecoratorControllerUpdate(updated, stored *v1alpha1.DecoratorController) field.ErrorList {
 	spec := field.NewPath("spec")
 	errs := introduced(validateDecoratorControllerSpec(updated, spec), validateDecoratorControllerSpec(stored, spec))
 	errs = append(errs, grownTooLong(decoratorControllerLists(updated), decoratorControllerLists(stored))...)
@@ -30,13 +29,11 @@ func ValidateDecoratorControllerUpdate(updated, stored *metacontroller.Decorator
 	return append(errs, outgrown(updated, stored, validateDecoratorControllerSize)...)
 }
 
-func validateDecoratorControllerSize(controller *metacontroller.DecoratorController) field.ErrorList {
-	var public v1alpha1.DecoratorController
-	err := v1alpha1.Convert_metacontroller_DecoratorController_To_v1alpha1_DecoratorController(controller, &public, nil)
-	return validateSize(&public, err, field.NewPath("spec"))
+func validateDecoratorControllerSize(controller *v1alpha1.DecoratorController) field.ErrorList {
+	return validateSize(controller, field.NewPath("spec"))
 }
 
-func validateDecoratorControllerSpec(controller *metacontroller.DecoratorController, path *field.Path) field.ErrorList {
+func validateDecoratorControllerSpec(controller *v1alpha1.DecoratorController, path *field.Path) field.ErrorList {
 	spec := &controller.Spec
 	var errs field.ErrorList
 	if spec.Resources == nil {
@@ -55,20 +52,20 @@ func validateDecoratorControllerSpec(controller *metacontroller.DecoratorControl
 }
 
 // decoratorControllerHooks returns the hooks that are called, with their names.
-func decoratorControllerHooks(hooks *metacontroller.DecoratorControllerHooks) []namedHook {
+func decoratorControllerHooks(hooks *v1alpha1.DecoratorControllerHooks) []namedHook {
 	if hooks == nil {
 		return nil
 	}
 	return namedHooks(hooks.Sync, hooks.Finalize, hooks.Customize)
 }
 
-func validateTargetResource(target *metacontroller.DecoratorControllerResourceRule, path *field.Path) field.ErrorList {
+func validateTargetResource(target *v1alpha1.DecoratorControllerResourceRule, path *field.Path) field.ErrorList {
 	errs := validateResourceRule(&target.ResourceRule, path)
 	errs = append(errs, validateLabelSelector(target.LabelSelector, path.Child("labelSelector"))...)
 	return append(errs, validateAnnotationSelector(target.AnnotationSelector, path.Child("annotationSelector"))...)
 }
 
-func validateAttachment(attachment *metacontroller.DecoratorControllerAttachmentRule, path *field.Path) field.ErrorList {
+func validateAttachment(attachment *v1alpha1.DecoratorControllerAttachmentRule, path *field.Path) field.ErrorList {
 	errs := validateResourceRule(&attachment.ResourceRule, path)
 	if attachment.UpdateStrategy != nil {
 		errs = append(errs, validateUpdateMethod(attachment.UpdateStrategy.Method, path.Child("updateStrategy", "method"))...)
@@ -76,7 +73,7 @@ func validateAttachment(attachment *metacontroller.DecoratorControllerAttachment
 	return errs
 }
 
-func validateDecoratorControllerHooks(hooks *metacontroller.DecoratorControllerHooks, controller string, path *field.Path) field.ErrorList {
+func validateDecoratorControllerHooks(hooks *v1alpha1.DecoratorControllerHooks, controller string, path *field.Path) field.ErrorList {
 	if hooks == nil {
 		return field.ErrorList{noHooks(path)}
 	}

@@ -6,7 +6,7 @@ package validation
 import (
 	"testing"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
 func TestValidateDecoratorController(t *testing.T) {
@@ -63,7 +63,7 @@ func TestValidateDecoratorController(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			controller := decode[*metacontroller.DecoratorController](t, patched(t, decoratorController, test.patch))
+			controller := decode[*v1alpha1.DecoratorController](t, patched(t, decoratorController, test.patch))
 			wantErrors(t, ValidateDecoratorController(controller), test.want...)
 		})
 	}
@@ -83,7 +83,7 @@ func TestDecoratorControllerWarnings(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			controller := decode[*metacontroller.DecoratorController](t, patched(t, decoratorController, test.patch))
+			controller := decode[*v1alpha1.DecoratorController](t, patched(t, decoratorController, test.patch))
 			wantErrors(t, ValidateDecoratorController(controller))
 			wantWarnings(t, DecoratorControllerWarnings(controller), test.want)
 		})

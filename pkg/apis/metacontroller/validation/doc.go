@@ -1,9 +1,9 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package validation checks whether an object can be stored. In goes an object of the internal
-// types, for an update beside the stored one; out come errors, each with its field and with what
-// would be right, and warnings. The package is pure.
+// Package validation checks whether an object can be stored. In goes an object, for
+// an update beside the stored one; out come errors, each with its field and with what would be
+// right, and warnings. The package is pure.
 //
 // What Metacontroller 4.17 accepts and runs is valid. What it accepts and can never run is refused.
 // What runs but is likely a mistake leads to a warning.

@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
 // noHooks returns the error of a controller that has no hook to call.
@@ -18,22 +18,22 @@ func noHooks(path *field.Path) *field.Error {
 }
 
 // hasWebhook reports whether a hook has a webhook, so that it is called.
-func hasWebhook(hook *metacontroller.Hook) bool {
+func hasWebhook(hook *v1alpha1.Hook) bool {
 	return hook != nil && hook.Webhook != nil
 }
 
 // namedHook is a hook that has a webhook, and its name in the spec.
 type namedHook struct {
 	name    string
-	webhook *metacontroller.Webhook
+	webhook *v1alpha1.Webhook
 }
 
 // namedHooks returns the hooks that have a webhook.
-func namedHooks(sync, finalize, customize *metacontroller.Hook) []namedHook {
+func namedHooks(sync, finalize, customize *v1alpha1.Hook) []namedHook {
 	var all []namedHook
 	for _, one := range []struct {
 		name string
-		hook *metacontroller.Hook
+		hook *v1alpha1.Hook
 	}{{"sync", sync}, {"finalize", finalize}, {"customize", customize}} {
 		if hasWebhook(one.hook) {
 			all = append(all, namedHook{one.name, one.hook.Webhook})
@@ -44,7 +44,7 @@ func namedHooks(sync, finalize, customize *metacontroller.Hook) []namedHook {
 
 // validateHooks checks the hooks that both kinds of controllers have. finalizer is the prefix of
 // the finalizer's name.
-func validateHooks(sync, finalize, customize *metacontroller.Hook, finalizer, controller string, path *field.Path) field.ErrorList {
+func validateHooks(sync, finalize, customize *v1alpha1.Hook, finalizer, controller string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if !hasWebhook(sync) && !hasWebhook(finalize) {
 		errs = append(errs, noHooks(path.Child("sync")))
@@ -54,7 +54,7 @@ func validateHooks(sync, finalize, customize *metacontroller.Hook, finalizer, co
 	return append(errs, validateHook(customize, path.Child("customize"))...)
 }
 
-func validateHook(hook *metacontroller.Hook, path *field.Path) field.ErrorList {
+func validateHook(hook *v1alpha1.Hook, path *field.Path) field.ErrorList {
 	errs := validateHookVersion(hook, path)
 	if hasWebhook(hook) {
 		errs = append(errs, validateWebhook(hook.Webhook, path.Child("webhook"))...)
@@ -64,7 +64,7 @@ func validateHook(hook *metacontroller.Hook, path *field.Path) field.ErrorList {
 
 // validateFinalizeHook checks the hook that puts a finalizer on objects. The name of the finalizer
 // is the prefix and the name of the controller.
-func validateFinalizeHook(hook *metacontroller.Hook, prefix, controller string, path *field.Path) field.ErrorList {
+func validateFinalizeHook(hook *v1alpha1.Hook, prefix, controller string, path *field.Path) field.ErrorList {
 	if hook == nil {
 		return nil
 	}
@@ -84,20 +84,20 @@ func validateFinalizeHook(hook *metacontroller.Hook, prefix, controller string, 
 // maxFinalizerLength is the maximum length of a finalizer without its domain.
 const maxFinalizerLength = 63
 
-func validateHookVersion(hook *metacontroller.Hook, path *field.Path) field.ErrorList {
+func validateHookVersion(hook *v1alpha1.Hook, path *field.Path) field.ErrorList {
 	if hook == nil || hook.Version == nil {
 		return nil
 	}
 	switch *hook.Version {
-	case metacontroller.HookVersionV1, metacontroller.HookVersionV2:
+	case v1alpha1.HookVersionV1, v1alpha1.HookVersionV2:
 		return nil
 	}
-	return field.ErrorList{field.NotSupported(path.Child("version"), *hook.Version, []metacontroller.HookVersion{
-		metacontroller.HookVersionV1, metacontroller.HookVersionV2,
+	return field.ErrorList{field.NotSupported(path.Child("version"), *hook.Version, []v1alpha1.HookVersion{
+		v1alpha1.HookVersionV1, v1alpha1.HookVersionV2,
 	})}
 }
 
-func validateWebhook(webhook *metacontroller.Webhook, path *field.Path) field.ErrorList {
+func validateWebhook(webhook *v1alpha1.Webhook, path *field.Path) field.ErrorList {
 	errs := validateAddress(webhook, path)
 	if webhook.Timeout != nil {
 		if _, err := webhook.Timeout.Parse(); err != nil {
@@ -107,10 +107,10 @@ func validateWebhook(webhook *metacontroller.Webhook, path *field.Path) field.Er
 	}
 	if webhook.ResponseUnmarshallMode != nil {
 		switch *webhook.ResponseUnmarshallMode {
-		case metacontroller.ResponseUnmarshallModeLoose, metacontroller.ResponseUnmarshallModeStrict:
+		case v1alpha1.ResponseUnmarshallModeLoose, v1alpha1.ResponseUnmarshallModeStrict:
 		default:
 			errs = append(errs, field.NotSupported(path.Child("responseUnMarshallMode"), *webhook.ResponseUnmarshallMode,
-				[]metacontroller.ResponseUnmarshallMode{metacontroller.ResponseUnmarshallModeLoose, metacontroller.ResponseUnmarshallModeStrict}))
+				[]v1alpha1.ResponseUnmarshallMode{v1alpha1.ResponseUnmarshallModeLoose, v1alpha1.ResponseUnmarshallModeStrict}))
 		}
 	}
 	settings := webhook.Connection()

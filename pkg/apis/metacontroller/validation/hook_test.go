@@ -6,7 +6,7 @@ package validation
 import (
 	"testing"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
 func TestValidateHook(t *testing.T) {
@@ -128,7 +128,7 @@ func TestValidateHook(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			patch := "spec: {hooks: {sync: {webhook: {url: null}}}}"
 			text := patched(t, patched(t, compositeController, patch), "spec: {hooks: {sync: "+test.hook+"}}")
-			wantErrors(t, ValidateCompositeController(decode[*metacontroller.CompositeController](t, text)), test.want...)
+			wantErrors(t, ValidateCompositeController(decode[*v1alpha1.CompositeController](t, text)), test.want...)
 		})
 	}
 }

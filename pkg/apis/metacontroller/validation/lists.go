@@ -6,7 +6,7 @@ package validation
 import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
 // Each item of these lists costs requests to the cluster: at admission, when the controller starts, and
@@ -24,7 +24,7 @@ type list struct {
 	length, most int
 }
 
-func compositeControllerLists(controller *metacontroller.CompositeController) []list {
+func compositeControllerLists(controller *v1alpha1.CompositeController) []list {
 	spec, path := &controller.Spec, field.NewPath("spec")
 	return append(accessLists(&spec.Access, path),
 		list{path.Child("childResources"), len(spec.ChildResources), maxTypes},
@@ -32,7 +32,7 @@ func compositeControllerLists(controller *metacontroller.CompositeController) []
 		list{path.Child("endpointConfigs"), len(spec.EndpointConfigs), maxEndpointConfigs})
 }
 
-func decoratorControllerLists(controller *metacontroller.DecoratorController) []list {
+func decoratorControllerLists(controller *v1alpha1.DecoratorController) []list {
 	spec, path := &controller.Spec, field.NewPath("spec")
 	return append(accessLists(&spec.Access, path),
 		list{path.Child("resources"), len(spec.Resources), maxTypes},
@@ -41,7 +41,7 @@ func decoratorControllerLists(controller *metacontroller.DecoratorController) []
 		list{path.Child("endpointConfigs"), len(spec.EndpointConfigs), maxEndpointConfigs})
 }
 
-func accessLists(access *metacontroller.Access, path *field.Path) []list {
+func accessLists(access *v1alpha1.Access, path *field.Path) []list {
 	return []list{
 		{path.Child("namespaces"), len(access.Namespaces), maxNamespaces},
 		{path.Child("relatedResources"), len(access.RelatedResources), maxTypes},

@@ -7,24 +7,24 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
 // withEndpoints returns a controller with a number of endpointConfigs that no hook uses.
-func withEndpoints(t *testing.T, count int) *metacontroller.CompositeController {
+func withEndpoints(t *testing.T, count int) *v1alpha1.CompositeController {
 	t.Helper()
-	controller := decode[*metacontroller.CompositeController](t, compositeController)
+	controller := decode[*v1alpha1.CompositeController](t, compositeController)
 	for i := range count {
-		controller.Spec.EndpointConfigs = append(controller.Spec.EndpointConfigs, metacontroller.EndpointConfig{Host: fmt.Sprintf("host%d.example", i)})
+		controller.Spec.EndpointConfigs = append(controller.Spec.EndpointConfigs, v1alpha1.EndpointConfig{Host: fmt.Sprintf("host%d.example", i)})
 	}
 	return controller
 }
 
 func TestListsAreBounded(t *testing.T) {
-	rule := metacontroller.ResourceRule{APIVersion: "v1", Resource: "pods"}
+	rule := v1alpha1.ResourceRule{APIVersion: "v1", Resource: "pods"}
 	wantErrors(t, ValidateCompositeController(withEndpoints(t, 64)))
 	composite := withEndpoints(t, 65)
-	composite.Spec.ChildResources = make([]metacontroller.CompositeControllerChildResourceRule, 257)
+	composite.Spec.ChildResources = make([]v1alpha1.CompositeControllerChildResourceRule, 257)
 	for i := range composite.Spec.ChildResources {
 		composite.Spec.ChildResources[i].ResourceRule = rule
 	}
@@ -37,13 +37,13 @@ func TestListsAreBounded(t *testing.T) {
 		"spec.endpointConfigs: Too many: 65: must have at most 64 items",
 		"spec.namespaces: Forbidden: 65 namespaces times 258 types (spec.parentResource, spec.childResources and spec.relatedResources) are 16770, and at most 1024 are possible; use several controllers")
 
-	decorator := decode[*metacontroller.DecoratorController](t, decoratorController)
+	decorator := decode[*v1alpha1.DecoratorController](t, decoratorController)
 	decorator.Spec.Resources, decorator.Spec.Attachments = nil, nil
 	for range 25_000 {
-		decorator.Spec.Resources = append(decorator.Spec.Resources, metacontroller.DecoratorControllerResourceRule{ResourceRule: rule})
+		decorator.Spec.Resources = append(decorator.Spec.Resources, v1alpha1.DecoratorControllerResourceRule{ResourceRule: rule})
 	}
 	for range 257 {
-		decorator.Spec.Attachments = append(decorator.Spec.Attachments, metacontroller.DecoratorControllerAttachmentRule{ResourceRule: rule})
+		decorator.Spec.Attachments = append(decorator.Spec.Attachments, v1alpha1.DecoratorControllerAttachmentRule{ResourceRule: rule})
 		decorator.Spec.RelatedResources = append(decorator.Spec.RelatedResources, rule)
 	}
 	wantErrors(t, ValidateDecoratorController(decorator),
@@ -71,11 +71,11 @@ func TestAListThatIsTooLongMayNotGrow(t *testing.T) {
 
 // reaching returns a controller of so many related types and namespaces, with a type of parents and a type
 // of children.
-func reaching(t *testing.T, related, namespaces int) *metacontroller.CompositeController {
+func reaching(t *testing.T, related, namespaces int) *v1alpha1.CompositeController {
 	t.Helper()
 	controller := withEndpoints(t, 0)
-	rule := metacontroller.ResourceRule{APIVersion: "v1", Resource: "pods"}
-	controller.Spec.ChildResources = []metacontroller.CompositeControllerChildResourceRule{{ResourceRule: rule}}
+	rule := v1alpha1.ResourceRule{APIVersion: "v1", Resource: "pods"}
+	controller.Spec.ChildResources = []v1alpha1.CompositeControllerChildResourceRule{{ResourceRule: rule}}
 	for range related {
 		controller.Spec.RelatedResources = append(controller.Spec.RelatedResources, rule)
 	}
@@ -94,11 +94,11 @@ func TestTypesTimesNamespacesAreBounded(t *testing.T) {
 	wantErrors(t, ValidateCompositeController(reaching(t, 254, 0)))
 	wantErrors(t, ValidateCompositeController(reaching(t, 15, 64)), refused)
 
-	decorator := decode[*metacontroller.DecoratorController](t, decoratorController)
+	decorator := decode[*v1alpha1.DecoratorController](t, decoratorController)
 	of := reaching(t, 600, 3)
 	decorator.Spec.Namespaces, decorator.Spec.Attachments = of.Spec.Namespaces, nil
 	for _, rule := range of.Spec.RelatedResources[:200] {
-		decorator.Spec.Attachments = append(decorator.Spec.Attachments, metacontroller.DecoratorControllerAttachmentRule{ResourceRule: rule})
+		decorator.Spec.Attachments = append(decorator.Spec.Attachments, v1alpha1.DecoratorControllerAttachmentRule{ResourceRule: rule})
 	}
 	decorator.Spec.RelatedResources = of.Spec.RelatedResources[:200]
 	wantErrors(t, ValidateDecoratorController(decorator), fmt.Sprintf(
@@ -106,7 +106,7 @@ func TestTypesTimesNamespacesAreBounded(t *testing.T) {
 		400+len(decorator.Spec.Resources), 3*(400+len(decorator.Spec.Resources))))
 
 	for name, test := range map[string]struct {
-		stored, updated *metacontroller.CompositeController
+		stored, updated *v1alpha1.CompositeController
 		want            []string
 	}{
 		"it stays":                       {stored: reaching(t, 20, 60), updated: reaching(t, 20, 60)},

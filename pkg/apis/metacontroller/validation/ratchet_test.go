@@ -6,7 +6,7 @@ package validation
 import (
 	"testing"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
 // An object from before there were rules: hardly anything in it is valid.
@@ -56,13 +56,13 @@ func TestAnUpdateIsRefusedOnlyForWhatItBreaks(t *testing.T) {
 			want:  []string{"spec.hooks: Required value: a sync hook with a webhook is needed: it answers what is to be done for each parent"},
 		},
 	}
-	stored := decode[*metacontroller.CompositeController](t, oldCompositeController)
+	stored := decode[*v1alpha1.CompositeController](t, oldCompositeController)
 	if len(ValidateCompositeController(stored)) != 5 {
 		t.Fatalf("the old object is to have five errors, it has %v", ValidateCompositeController(stored))
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			updated := decode[*metacontroller.CompositeController](t, patched(t, oldCompositeController, test.patch))
+			updated := decode[*v1alpha1.CompositeController](t, patched(t, oldCompositeController, test.patch))
 			wantErrors(t, ValidateCompositeControllerUpdate(updated, stored), test.want...)
 		})
 	}
@@ -71,7 +71,7 @@ func TestAnUpdateIsRefusedOnlyForWhatItBreaks(t *testing.T) {
 // Settings that no hook used do not matter until one does.
 func TestAnEndpointConfigIsLookedAtWhenAHookComesToUseIt(t *testing.T) {
 	stored := patched(t, compositeController, "spec: {endpointConfigs: [{host: elsewhere.example}, {host: other.example, caBundle: {}}]}")
-	wantErrors(t, ValidateCompositeController(decode[*metacontroller.CompositeController](t, stored)))
+	wantErrors(t, ValidateCompositeController(decode[*v1alpha1.CompositeController](t, stored)))
 	for name, test := range map[string]struct {
 		patch string
 		want  []string
@@ -87,8 +87,8 @@ func TestAnEndpointConfigIsLookedAtWhenAHookComesToUseIt(t *testing.T) {
 		"the hook moves elsewhere": {patch: `spec: {hooks: {sync: {webhook: {url: "https://elsewhere.example/sync"}}}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			updated := decode[*metacontroller.CompositeController](t, patched(t, stored, test.patch))
-			wantErrors(t, ValidateCompositeControllerUpdate(updated, decode[*metacontroller.CompositeController](t, stored)), test.want...)
+			updated := decode[*v1alpha1.CompositeController](t, patched(t, stored, test.patch))
+			wantErrors(t, ValidateCompositeControllerUpdate(updated, decode[*v1alpha1.CompositeController](t, stored)), test.want...)
 		})
 	}
 }
@@ -98,7 +98,7 @@ func TestOldConnectionSettingsStayEditable(t *testing.T) {
 	const old = `spec: {endpointConfigs: [{host: hooks.example, authorization: {type: basic, secretRef: {name: a, namespace: b, key: c}}, basicAuth: {secretRef: {name: a, namespace: b}}}],
 		parentResource: {labelSelector: {matchExpressions: [{key: a, operator: Is}]}}, hooks: {sync: {webhook: {responseUnMarshallMode: lax}}}}`
 	stored := patched(t, compositeController, old)
-	if errs := ValidateCompositeController(decode[*metacontroller.CompositeController](t, stored)); len(errs) != 4 {
+	if errs := ValidateCompositeController(decode[*v1alpha1.CompositeController](t, stored)); len(errs) != 4 {
 		t.Fatalf("the old object is to have four errors, it has %v", errs)
 	}
 	for name, patch := range map[string]string{
@@ -109,23 +109,23 @@ func TestOldConnectionSettingsStayEditable(t *testing.T) {
 			basicAuth: {secretRef: {name: a, namespace: b}}}]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			updated := decode[*metacontroller.CompositeController](t, patched(t, stored, patch))
-			wantErrors(t, ValidateCompositeControllerUpdate(updated, decode[*metacontroller.CompositeController](t, stored)))
+			updated := decode[*v1alpha1.CompositeController](t, patched(t, stored, patch))
+			wantErrors(t, ValidateCompositeControllerUpdate(updated, decode[*v1alpha1.CompositeController](t, stored)))
 		})
 	}
 }
 
 func TestEveryKindRatchets(t *testing.T) {
-	decorator := decode[*metacontroller.DecoratorController](t, patched(t, decoratorController, "spec: null"))
+	decorator := decode[*v1alpha1.DecoratorController](t, patched(t, decoratorController, "spec: null"))
 	wantErrors(t, ValidateDecoratorControllerUpdate(decorator.DeepCopy(), decorator))
-	valid := decode[*metacontroller.DecoratorController](t, decoratorController)
+	valid := decode[*v1alpha1.DecoratorController](t, decoratorController)
 	if errs := ValidateDecoratorControllerUpdate(decorator, valid); len(errs) != 2 {
 		t.Errorf("emptying a valid DecoratorController gives the errors %v, want two", errs)
 	}
 
-	revision := decode[*metacontroller.ControllerRevision](t, patched(t, controllerRevision, "parentPatch: null"))
+	revision := decode[*v1alpha1.ControllerRevision](t, patched(t, controllerRevision, "parentPatch: null"))
 	wantErrors(t, ValidateControllerRevisionUpdate(revision.DeepCopy(), revision))
-	if errs := ValidateControllerRevisionUpdate(revision, decode[*metacontroller.ControllerRevision](t, controllerRevision)); len(errs) != 1 {
+	if errs := ValidateControllerRevisionUpdate(revision, decode[*v1alpha1.ControllerRevision](t, controllerRevision)); len(errs) != 1 {
 		t.Errorf("emptying a valid ControllerRevision gives the errors %v, want one", errs)
 	}
 }

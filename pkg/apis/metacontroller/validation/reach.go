@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
 // maxReach is how many types times namespaces a controller may have. The cluster is asked for rights
@@ -22,7 +22,7 @@ type reach struct {
 	fields            string
 }
 
-func compositeControllerReach(controller *metacontroller.CompositeController) reach {
+func compositeControllerReach(controller *v1alpha1.CompositeController) reach {
 	spec := &controller.Spec
 	return reach{
 		types:      1 + len(spec.ChildResources) + len(spec.RelatedResources),
@@ -31,7 +31,7 @@ func compositeControllerReach(controller *metacontroller.CompositeController) re
 	}
 }
 
-func decoratorControllerReach(controller *metacontroller.DecoratorController) reach {
+func decoratorControllerReach(controller *v1alpha1.DecoratorController) reach {
 	spec := &controller.Spec
 	return reach{
 		types:      len(spec.Resources) + len(spec.Attachments) + len(spec.RelatedResources),

@@ -9,13 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
 // validateResourceRule checks that a rule can name a resource. It does not check whether the host
 // serves it.
-func validateResourceRule(rule *metacontroller.ResourceRule, path *field.Path) field.ErrorList {
+func validateResourceRule(rule *v1alpha1.ResourceRule, path *field.Path) field.ErrorList {
 	errs := validateAPIVersion(rule.APIVersion, path.Child("apiVersion"))
 	errs = append(errs, validateResource(rule.Resource, path.Child("resource"))...)
 	if len(errs) == 0 && v1alpha1.InMemory(rule.GroupResource()) {

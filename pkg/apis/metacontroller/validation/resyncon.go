@@ -7,10 +7,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
-func validateResyncOn(objects []metacontroller.WatchedObject, at *field.Path) field.ErrorList {
+func validateResyncOn(objects []v1alpha1.WatchedObject, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i := range objects {
 		object, at := &objects[i], at.Index(i)

@@ -6,11 +6,11 @@ package validation
 import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
 // ValidateResyncRequest returns the errors of a request. Which parents there are is not looked up.
-func ValidateResyncRequest(request *metacontroller.ResyncRequest) field.ErrorList {
+func ValidateResyncRequest(request *v1alpha1.ResyncRequest) field.ErrorList {
 	at, spec := field.NewPath("spec"), &request.Spec
 	switch {
 	case spec.Parent == nil && spec.Parents == nil:

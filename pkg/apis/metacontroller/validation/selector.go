@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
 func validateLabelSelector(selector *metav1.LabelSelector, path *field.Path) field.ErrorList {
@@ -37,7 +37,7 @@ func validateLabelSelector(selector *metav1.LabelSelector, path *field.Path) fie
 
 // validateAnnotationSelector checks a selector by the rules of annotations: values are any text,
 // and keys may have capitals in their domain.
-func validateAnnotationSelector(selector *metacontroller.AnnotationSelector, path *field.Path) field.ErrorList {
+func validateAnnotationSelector(selector *v1alpha1.AnnotationSelector, path *field.Path) field.ErrorList {
 	if selector == nil {
 		return nil
 	}

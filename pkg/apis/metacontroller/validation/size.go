@@ -14,13 +14,9 @@ import (
 // above 1.5 MiB. The difference leaves room for the status.
 const maxSize = 1_500_000
 
-// validateSize checks that an object fits into the storage. object is in the form that is stored,
-// and err is the error of the conversion to it. path is the largest field of the object.
-func validateSize(object any, err error, path *field.Path) field.ErrorList {
-	var data []byte
-	if err == nil {
-		data, err = json.Marshal(object)
-	}
+// validateSize checks that an object fits into the storage. path is the largest field of the object.
+func validateSize(object any, path *field.Path) field.ErrorList {
+	data, err := json.Marshal(object)
 	switch {
 	case err != nil:
 		return field.ErrorList{field.InternalError(path, fmt.Errorf("encode the object: %w", err))}

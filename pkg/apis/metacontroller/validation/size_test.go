@@ -7,13 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
 // withPath returns a controller whose JSON has about size bytes.
-func withPath(t *testing.T, size int) *metacontroller.CompositeController {
+func withPath(t *testing.T, size int) *v1alpha1.CompositeController {
 	t.Helper()
-	controller := decode[*metacontroller.CompositeController](t, compositeController)
+	controller := decode[*v1alpha1.CompositeController](t, compositeController)
 	url := "http://hooks.example/" + strings.Repeat("a", size)
 	controller.Spec.Hooks.Sync.Webhook.URL = &url
 	return controller
@@ -30,7 +30,7 @@ func TestObjectsThatTheStorageCannotTakeAreRefused(t *testing.T) {
 		t.Errorf("growing too large gives the errors %v, want one", errs)
 	}
 
-	decorator := decode[*metacontroller.DecoratorController](t, decoratorController)
+	decorator := decode[*v1alpha1.DecoratorController](t, decoratorController)
 	decorator.Annotations = map[string]string{"a": strings.Repeat("a", 200_000)}
 	wantErrors(t, ValidateDecoratorController(decorator))
 	decorator.Spec.Hooks.Sync.Webhook.URL = tooLarge.Spec.Hooks.Sync.Webhook.URL

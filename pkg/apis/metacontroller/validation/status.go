@@ -7,17 +7,17 @@ import (
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
 // ValidateControllerStatusUpdate returns the errors of a new status of a CompositeController or
 // DecoratorController: those that the stored status does not have.
-func ValidateControllerStatusUpdate(updated, stored *metacontroller.ControllerStatus) field.ErrorList {
+func ValidateControllerStatusUpdate(updated, stored *v1alpha1.ControllerStatus) field.ErrorList {
 	path := field.NewPath("status")
 	return introduced(validateControllerStatus(updated, path), validateControllerStatus(stored, path))
 }
 
-func validateControllerStatus(status *metacontroller.ControllerStatus, path *field.Path) field.ErrorList {
+func validateControllerStatus(status *v1alpha1.ControllerStatus, path *field.Path) field.ErrorList {
 	errs := metav1validation.ValidateConditions(status.Conditions, path.Child("conditions"))
 	errs = append(errs, validateCount(status.ObservedGeneration, path.Child("observedGeneration"))...)
 	if parents := status.Parents; parents != nil {

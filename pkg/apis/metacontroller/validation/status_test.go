@@ -6,7 +6,7 @@ package validation
 import (
 	"testing"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
 func TestValidateControllerStatusUpdate(t *testing.T) {
@@ -48,11 +48,11 @@ func TestValidateControllerStatusUpdate(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			status := func(text string) *metacontroller.ControllerStatus {
+			status := func(text string) *v1alpha1.ControllerStatus {
 				if text == "" {
-					return &metacontroller.ControllerStatus{}
+					return &v1alpha1.ControllerStatus{}
 				}
-				return &decode[*metacontroller.CompositeController](t, patched(t, compositeController, "status: "+text)).Status
+				return &decode[*v1alpha1.CompositeController](t, patched(t, compositeController, "status: "+text)).Status
 			}
 			wantErrors(t, ValidateControllerStatusUpdate(status(test.status), status(test.stored)), test.want...)
 		})

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
 // The bounds of a review.
@@ -21,7 +21,7 @@ const (
 )
 
 // ValidateSyncReview returns the errors of a review. What its names stand for is not looked up.
-func ValidateSyncReview(review *metacontroller.SyncReview) field.ErrorList {
+func ValidateSyncReview(review *v1alpha1.SyncReview) field.ErrorList {
 	path, spec := field.NewPath("spec"), &review.Spec
 	errs := validateReviewedController(&spec.Controller, path.Child("controller"))
 	errs = append(errs, validateReviewedParents(spec, path)...)
@@ -39,14 +39,14 @@ func ValidateSyncReview(review *metacontroller.SyncReview) field.ErrorList {
 	if spec.Request != nil && spec.Parents != nil {
 		errs = append(errs, field.Forbidden(path.Child("request"), "is about one parent, so it cannot be combined with parents"))
 	}
-	errs = append(errs, oneOf(spec.Calls, path.Child("calls"), metacontroller.SyncReviewCallsAll, metacontroller.SyncReviewCallsNone)...)
-	errs = append(errs, oneOf(spec.Until, path.Child("until"), metacontroller.SyncReviewUntilRequest, metacontroller.SyncReviewUntilResponse,
-		metacontroller.SyncReviewUntilPlan, metacontroller.SyncReviewUntilDryRun)...)
-	errs = append(errs, oneOf(spec.Details, path.Child("details"), metacontroller.SyncReviewDetailsAll, metacontroller.SyncReviewDetailsSteps)...)
+	errs = append(errs, oneOf(spec.Calls, path.Child("calls"), v1alpha1.SyncReviewCallsAll, v1alpha1.SyncReviewCallsNone)...)
+	errs = append(errs, oneOf(spec.Until, path.Child("until"), v1alpha1.SyncReviewUntilRequest, v1alpha1.SyncReviewUntilResponse,
+		v1alpha1.SyncReviewUntilPlan, v1alpha1.SyncReviewUntilDryRun)...)
+	errs = append(errs, oneOf(spec.Details, path.Child("details"), v1alpha1.SyncReviewDetailsAll, v1alpha1.SyncReviewDetailsSteps)...)
 	return append(errs, between(spec.TimeoutSeconds, maxReviewSeconds, path.Child("timeoutSeconds"))...)
 }
 
-func validateReviewedController(controller *metacontroller.SyncReviewController, path *field.Path) field.ErrorList {
+func validateReviewedController(controller *v1alpha1.SyncReviewController, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	switch controller.Kind {
 	case "CompositeController", "DecoratorController":
@@ -62,7 +62,7 @@ func validateReviewedController(controller *metacontroller.SyncReviewController,
 }
 
 // validateReviewedParents checks that there is one way only to say which parents are reviewed.
-func validateReviewedParents(spec *metacontroller.SyncReviewSpec, path *field.Path) field.ErrorList {
+func validateReviewedParents(spec *v1alpha1.SyncReviewSpec, path *field.Path) field.ErrorList {
 	ways := 0
 	for _, is := range []bool{spec.Parent != nil, spec.Parents != nil, spec.Object != nil} {
 		if is {
@@ -86,14 +86,14 @@ func validateReviewedParents(spec *metacontroller.SyncReviewSpec, path *field.Pa
 	return errs
 }
 
-func validateReviewedParent(parent *metacontroller.SyncReviewParent, path *field.Path) field.ErrorList {
+func validateReviewedParent(parent *v1alpha1.SyncReviewParent, path *field.Path) field.ErrorList {
 	if parent.Name == "" {
 		return field.ErrorList{field.Required(path.Child("name"), "is the name of the parent")}
 	}
 	return nil
 }
 
-func validateReviewedResponse(response *metacontroller.SyncReviewResponse, path *field.Path) field.ErrorList {
+func validateReviewedResponse(response *v1alpha1.SyncReviewResponse, path *field.Path) field.ErrorList {
 	hooks := []string{"sync", "finalize", "customize"}
 	var errs field.ErrorList
 	switch {

@@ -6,7 +6,7 @@ package validation
 import (
 	"testing"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
 const syncReview = `
@@ -113,7 +113,7 @@ spec:
 		"too short": {patch: "spec: {timeoutSeconds: 0}", want: []string{`spec.timeoutSeconds: Invalid value: 0: must be from 1 to 30`}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			wantErrors(t, ValidateSyncReview(decode[*metacontroller.SyncReview](t, patched(t, syncReview, test.patch))), test.want...)
+			wantErrors(t, ValidateSyncReview(decode[*v1alpha1.SyncReview](t, patched(t, syncReview, test.patch))), test.want...)
 		})
 	}
 }

@@ -9,36 +9,36 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
-func validateUpdateMethod(method metacontroller.ChildUpdateMethod, path *field.Path) field.ErrorList {
+func validateUpdateMethod(method v1alpha1.ChildUpdateMethod, path *field.Path) field.ErrorList {
 	switch method {
 	case "",
-		metacontroller.ChildUpdateOnDelete,
-		metacontroller.ChildUpdateRecreate,
-		metacontroller.ChildUpdateInPlace,
-		metacontroller.ChildUpdateRollingRecreate,
-		metacontroller.ChildUpdateRollingInPlace:
+		v1alpha1.ChildUpdateOnDelete,
+		v1alpha1.ChildUpdateRecreate,
+		v1alpha1.ChildUpdateInPlace,
+		v1alpha1.ChildUpdateRollingRecreate,
+		v1alpha1.ChildUpdateRollingInPlace:
 		return nil
 	}
-	return field.ErrorList{field.NotSupported(path, method, []metacontroller.ChildUpdateMethod{
-		metacontroller.ChildUpdateOnDelete,
-		metacontroller.ChildUpdateRecreate,
-		metacontroller.ChildUpdateInPlace,
-		metacontroller.ChildUpdateRollingRecreate,
-		metacontroller.ChildUpdateRollingInPlace,
+	return field.ErrorList{field.NotSupported(path, method, []v1alpha1.ChildUpdateMethod{
+		v1alpha1.ChildUpdateOnDelete,
+		v1alpha1.ChildUpdateRecreate,
+		v1alpha1.ChildUpdateInPlace,
+		v1alpha1.ChildUpdateRollingRecreate,
+		v1alpha1.ChildUpdateRollingInPlace,
 	})}
 }
 
-func validateApplyStrategy(strategy metacontroller.ChildApplyStrategy, path *field.Path) field.ErrorList {
+func validateApplyStrategy(strategy v1alpha1.ChildApplyStrategy, path *field.Path) field.ErrorList {
 	switch strategy {
-	case "", metacontroller.ChildApplyDynamic, metacontroller.ChildApplyServerSide:
+	case "", v1alpha1.ChildApplyDynamic, v1alpha1.ChildApplyServerSide:
 		return nil
 	}
-	return field.ErrorList{field.NotSupported(path, strategy, []metacontroller.ChildApplyStrategy{
-		metacontroller.ChildApplyDynamic,
-		metacontroller.ChildApplyServerSide,
+	return field.ErrorList{field.NotSupported(path, strategy, []v1alpha1.ChildApplyStrategy{
+		v1alpha1.ChildApplyDynamic,
+		v1alpha1.ChildApplyServerSide,
 	})}
 }
 

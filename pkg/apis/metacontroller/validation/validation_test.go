@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/install"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
 const compositeController = `
@@ -57,7 +57,7 @@ func decode[T runtime.Object](t *testing.T, text string) T {
 	if err := install.Install(scheme); err != nil {
 		t.Fatal(err)
 	}
-	object, err := runtime.Decode(serializer.NewCodecFactory(scheme).UniversalDecoder(metacontroller.SchemeGroupVersion), []byte(text))
+	object, err := runtime.Decode(serializer.NewCodecFactory(scheme).UniversalDecoder(v1alpha1.SchemeGroupVersion), []byte(text))
 	if err != nil {
 		t.Fatalf("decoding %s: %v", text, err)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
 // warnings collects likely mistakes, each with its field.
@@ -20,7 +20,7 @@ func (w *warnings) add(path *field.Path, format string, args ...any) {
 
 // CompositeControllerWarnings returns warnings for the author of a CompositeController about likely
 // mistakes in it.
-func CompositeControllerWarnings(controller *metacontroller.CompositeController) []string {
+func CompositeControllerWarnings(controller *v1alpha1.CompositeController) []string {
 	var w warnings
 	spec, path := &controller.Spec, field.NewPath("spec")
 	w.parentResource(spec, path.Child("parentResource"))
@@ -41,7 +41,7 @@ func CompositeControllerWarnings(controller *metacontroller.CompositeController)
 
 // DecoratorControllerWarnings returns warnings for the author of a DecoratorController about likely
 // mistakes in it.
-func DecoratorControllerWarnings(controller *metacontroller.DecoratorController) []string {
+func DecoratorControllerWarnings(controller *v1alpha1.DecoratorController) []string {
 	var w warnings
 	spec, path := &controller.Spec, field.NewPath("spec")
 	w.targets(spec, path.Child("resources"))

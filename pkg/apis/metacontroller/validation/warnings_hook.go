@@ -11,11 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 )
 
-func (w *warnings) hooks(sync, finalize, customize *metacontroller.Hook, path *field.Path) {
+func (w *warnings) hooks(sync, finalize, customize *v1alpha1.Hook, path *field.Path) {
 	if !hasWebhook(sync) {
 		w.add(path.Child("sync"), "has no webhook, so that only deletion is handled")
 	}
@@ -28,7 +28,7 @@ func (w *warnings) hooks(sync, finalize, customize *metacontroller.Hook, path *f
 	}
 }
 
-func (w *warnings) webhook(webhook *metacontroller.Webhook, path *field.Path) {
+func (w *warnings) webhook(webhook *v1alpha1.Webhook, path *field.Path) {
 	if webhook.Address().HasURL() {
 		w.url(webhook, path)
 	} else {
@@ -53,7 +53,7 @@ func (w *warnings) webhook(webhook *metacontroller.Webhook, path *field.Path) {
 	}
 }
 
-func (w *warnings) etag(etag *metacontroller.WebhookEtagConfig, path *field.Path) {
+func (w *warnings) etag(etag *v1alpha1.WebhookEtagConfig, path *field.Path) {
 	switch timeout := etag.CacheTimeoutSeconds; {
 	case (etag.Enabled == nil || !*etag.Enabled) && (timeout != nil || etag.CacheCleanupSeconds != nil):
 		w.add(path, "has no effect: enabled is not true")
@@ -62,7 +62,7 @@ func (w *warnings) etag(etag *metacontroller.WebhookEtagConfig, path *field.Path
 	}
 }
 
-func (w *warnings) url(webhook *metacontroller.Webhook, path *field.Path) {
+func (w *warnings) url(webhook *v1alpha1.Webhook, path *field.Path) {
 	if webhook.Service != nil {
 		w.add(path.Child("service"), "has no effect beside url")
 	}
@@ -84,7 +84,7 @@ func (w *warnings) url(webhook *metacontroller.Webhook, path *field.Path) {
 	}
 }
 
-func (w *warnings) service(webhook *metacontroller.Webhook, path *field.Path) {
+func (w *warnings) service(webhook *v1alpha1.Webhook, path *field.Path) {
 	if webhook.URL != nil && webhook.Service != nil {
 		w.add(path.Child("url"), "is empty, so that service and path are used")
 	}
@@ -100,18 +100,18 @@ func (w *warnings) service(webhook *metacontroller.Webhook, path *field.Path) {
 	}
 }
 
-func isHTTPSOnPort80(service *metacontroller.ServiceReference) bool {
+func isHTTPSOnPort80(service *v1alpha1.ServiceReference) bool {
 	return service != nil && service.Protocol != nil && strings.EqualFold(*service.Protocol, "https") &&
 		(service.Port == nil || *service.Port == 80)
 }
 
-func (w *warnings) caBundle(bundle *metacontroller.CABundle, path *field.Path) {
+func (w *warnings) caBundle(bundle *v1alpha1.CABundle, path *field.Path) {
 	if bundle != nil && bundle.Inline != nil && *bundle.Inline == "" {
 		w.add(path.Child("inline"), "is empty, so that the authorities of the system are trusted")
 	}
 }
 
-func (w *warnings) endpointConfigs(configs []metacontroller.EndpointConfig, hooks []namedHook, path *field.Path) {
+func (w *warnings) endpointConfigs(configs []v1alpha1.EndpointConfig, hooks []namedHook, path *field.Path) {
 	used := usedEndpoints(configs, hooks)
 	for i := range configs {
 		path := path.Index(i)

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
 // maker is a type of which Kubernetes makes objects of other types.
@@ -47,7 +47,7 @@ func makers() []maker {
 
 // madeByOthers warns of child types of which Kubernetes makes objects for children of another type, or for the parents.
 // A generated selector does not match labels of a template.
-func (w *warnings) madeByOthers(spec *metacontroller.CompositeControllerSpec, path *field.Path) {
+func (w *warnings) madeByOthers(spec *v1alpha1.CompositeControllerSpec, path *field.Path) {
 	for _, maker := range makers() {
 		by := ""
 		if spec.ParentResource.GroupResource() == maker.of {

@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
-func (w *warnings) parentResource(spec *metacontroller.CompositeControllerSpec, path *field.Path) {
+func (w *warnings) parentResource(spec *v1alpha1.CompositeControllerSpec, path *field.Path) {
 	history := spec.ParentResource.RevisionHistory
 	if history == nil || len(history.FieldPaths) == 0 {
 		return
@@ -49,7 +49,7 @@ func matchesNothing(fieldPath string) string {
 	return ""
 }
 
-func (w *warnings) childResources(spec *metacontroller.CompositeControllerSpec, path *field.Path) {
+func (w *warnings) childResources(spec *v1alpha1.CompositeControllerSpec, path *field.Path) {
 	seen := map[schema.GroupResource]int{}
 	for i := range spec.ChildResources {
 		child, path := &spec.ChildResources[i], path.Index(i)
@@ -65,7 +65,7 @@ func (w *warnings) childResources(spec *metacontroller.CompositeControllerSpec, 
 // noRolling is the warning about settings that only rolling updates use.
 const noRolling = "has no effect: the method is none of RollingRecreate and RollingInPlace"
 
-func (w *warnings) updateStrategy(strategy *metacontroller.CompositeControllerChildUpdateStrategy, path *field.Path) {
+func (w *warnings) updateStrategy(strategy *v1alpha1.CompositeControllerChildUpdateStrategy, path *field.Path) {
 	if strategy == nil {
 		w.noMethod("", path)
 		return
@@ -74,16 +74,16 @@ func (w *warnings) updateStrategy(strategy *metacontroller.CompositeControllerCh
 	checks := strategy.StatusChecks
 	hasChecks := checks != nil && len(checks.Conditions) > 0
 	switch path := path.Child("statusChecks"); {
-	case rolls(strategy.Method) && !hasChecks:
+	case strategy.Rolls() && !hasChecks:
 		w.add(path, "is empty: a rollout goes on when the own controller of a child has completed the change, "+
 			"and at once after a Pod or an object without status, whether it works or not")
-	case !rolls(strategy.Method) && hasChecks:
+	case !strategy.Rolls() && hasChecks:
 		w.add(path, noRolling)
 	}
-	if strategy.MaxUnavailable != nil && !rolls(strategy.Method) {
+	if strategy.MaxUnavailable != nil && !strategy.Rolls() {
 		w.add(path.Child("maxUnavailable"), noRolling)
 	}
-	if strategy.Partition != nil && !rolls(strategy.Method) {
+	if strategy.Partition != nil && !strategy.Rolls() {
 		w.add(path.Child("partition"), noRolling)
 	}
 	if !hasChecks {
@@ -98,13 +98,13 @@ func (w *warnings) updateStrategy(strategy *metacontroller.CompositeControllerCh
 }
 
 // noMethod warns of an update method that is not set.
-func (w *warnings) noMethod(method metacontroller.ChildUpdateMethod, path *field.Path) {
+func (w *warnings) noMethod(method v1alpha1.ChildUpdateMethod, path *field.Path) {
 	if method == "" {
 		w.add(path.Child("method"), "is not set, so that existing objects of this type are never changed; see InPlace and Recreate")
 	}
 }
 
-func (w *warnings) targets(spec *metacontroller.DecoratorControllerSpec, path *field.Path) {
+func (w *warnings) targets(spec *v1alpha1.DecoratorControllerSpec, path *field.Path) {
 	if len(spec.Resources) == 0 {
 		w.add(path, "is empty, so that nothing is decorated")
 	}
@@ -120,7 +120,7 @@ func (w *warnings) targets(spec *metacontroller.DecoratorControllerSpec, path *f
 	}
 }
 
-func (w *warnings) attachments(spec *metacontroller.DecoratorControllerSpec, path *field.Path) {
+func (w *warnings) attachments(spec *v1alpha1.DecoratorControllerSpec, path *field.Path) {
 	targets := map[schema.GroupResource]int{}
 	for i := range slices.Backward(spec.Resources) {
 		targets[spec.Resources[i].GroupResource()] = i
@@ -132,12 +132,12 @@ func (w *warnings) attachments(spec *metacontroller.DecoratorControllerSpec, pat
 		if target, found := targets[attachment.GroupResource()]; found {
 			w.add(path, "is the type of spec.resources[%d]: attachments are decorated, too, and get attachments of their own", target)
 		}
-		method := metacontroller.ChildUpdateMethod("")
+		method := v1alpha1.ChildUpdateMethod("")
 		if attachment.UpdateStrategy != nil {
 			method = attachment.UpdateStrategy.Method
 		}
 		w.noMethod(method, path.Child("updateStrategy"))
-		if rolls(method) {
+		if method.Rolls() {
 			plain := strings.TrimPrefix(string(method), "Rolling")
 			w.add(path.Child("updateStrategy", "method"), "%q acts as %s, because a DecoratorController has no rollouts: write %s (the attachments are the same)", method, plain, plain)
 		}
@@ -145,7 +145,7 @@ func (w *warnings) attachments(spec *metacontroller.DecoratorControllerSpec, pat
 }
 
 // repeated warns of a rule for a type that an earlier rule is for. It adds the type to seen.
-func (w *warnings) repeated(seen map[schema.GroupResource]int, rule metacontroller.ResourceRule, index int, path *field.Path) {
+func (w *warnings) repeated(seen map[schema.GroupResource]int, rule v1alpha1.ResourceRule, index int, path *field.Path) {
 	if first, found := seen[rule.GroupResource()]; found {
 		w.add(path, "is for the same type as item %d of the list; have one item for each type", first)
 		return
@@ -153,15 +153,8 @@ func (w *warnings) repeated(seen map[schema.GroupResource]int, rule metacontroll
 	seen[rule.GroupResource()] = index
 }
 
-func rolls(method metacontroller.ChildUpdateMethod) bool {
-	return method == metacontroller.ChildUpdateRollingRecreate || method == metacontroller.ChildUpdateRollingInPlace
-}
-
-func rollsAny(children []metacontroller.CompositeControllerChildResourceRule) bool {
-	for i := range children {
-		if strategy := children[i].UpdateStrategy; strategy != nil && rolls(strategy.Method) {
-			return true
-		}
-	}
-	return false
+func rollsAny(children []v1alpha1.CompositeControllerChildResourceRule) bool {
+	return slices.ContainsFunc(children, func(child v1alpha1.CompositeControllerChildResourceRule) bool {
+		return child.UpdateStrategy.Rolls()
+	})
 }

@@ -82,7 +82,7 @@ func (s *Suite) rolling(exists *situation) map[string][]string {
 	}
 	names := map[string][]string{}
 	for _, rule := range composite.Spec.ChildResources {
-		if rule.UpdateStrategy == nil || rule.UpdateStrategy.Method != v1alpha1.ChildUpdateRollingRecreate && rule.UpdateStrategy.Method != v1alpha1.ChildUpdateRollingInPlace {
+		if !rule.UpdateStrategy.Rolls() {
 			continue
 		}
 		for _, child := range exists.children {

@@ -17,7 +17,6 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/text"
 )
 
@@ -52,7 +51,7 @@ func At(address string) (*Hook, error) {
 
 // URL returns where a webhook is called instead of where its spec says.
 func (h *Hook) URL(webhook *v1alpha1.Webhook) (string, error) {
-	inSpec, err := (hookaddress.Address{URL: webhook.URL, Service: (*hookaddress.Service)(webhook.Service), Path: webhook.Path}).Parse()
+	inSpec, err := webhook.Address().Parse()
 	if err != nil {
 		return "", err
 	}

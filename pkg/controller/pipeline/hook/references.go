@@ -11,7 +11,7 @@ import (
 // References returns the Secrets and ConfigMaps that the webhook of that name reads when it is
 // connected. A webhook whose address is invalid reads none, because New refuses it.
 func References(name string, hook *v1alpha1.Hook, endpoints []v1alpha1.EndpointConfig) []transport.Reference {
-	target, err := endpoint(hook.Webhook)
+	target, err := hook.Webhook.Address().Parse()
 	if err != nil {
 		return nil
 	}

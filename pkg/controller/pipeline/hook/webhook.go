@@ -114,7 +114,7 @@ const (
 // the spec.
 func New(name string, hook *v1alpha1.Hook, endpoints []v1alpha1.EndpointConfig, options Options) (*Webhook, error) {
 	spec := hook.Webhook
-	target, err := endpoint(spec)
+	target, err := spec.Address().Parse()
 	if err != nil {
 		return nil, err
 	}
@@ -262,9 +262,4 @@ func (w *Webhook) Customize(ctx context.Context, snapshot *pipeline.Snapshot) (r
 		return nil, nil, err
 	}
 	return rules, warnings, nil
-}
-
-// endpoint returns the URL that a webhook is called at.
-func endpoint(webhook *v1alpha1.Webhook) (*url.URL, error) {
-	return hookaddress.Address{URL: webhook.URL, Service: (*hookaddress.Service)(webhook.Service), Path: webhook.Path}.Parse()
 }

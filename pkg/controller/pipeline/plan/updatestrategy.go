@@ -21,8 +21,8 @@ import (
 //   - A rolling method does to a child what its name without "Rolling" does. Package rollout
 //     decides when it is the child's turn: until then the desired form of the child is the old
 //     one, so this package sees nothing to change.
-//   - The API declares the methods in pkg/apis/metacontroller (types_shared.go, in the internal and
-//     in each public version) and validates them in its package validation (updatestrategy.go).
+//   - The API declares the methods in pkg/apis/metacontroller/v1alpha1 (types_shared.go) and
+//     validates them in pkg/apis/metacontroller/validation (updatestrategy.go).
 
 // Method is what happens to an existing child that differs from what the hook wants.
 type Method string

@@ -48,7 +48,7 @@ type Kind struct {
 // KindOf returns how the children of a type roll. It returns false if its update strategy,
 // which may be nil and which the spec has in that field, does not roll them.
 func KindOf(of object.Type, field string, strategy *v1alpha1.CompositeControllerChildUpdateStrategy) (Kind, bool) {
-	if strategy == nil || strategy.Method != v1alpha1.ChildUpdateRollingInPlace && strategy.Method != v1alpha1.ChildUpdateRollingRecreate {
+	if !strategy.Rolls() {
 		return Kind{}, false
 	}
 	kind := Kind{

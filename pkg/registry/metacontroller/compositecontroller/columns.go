@@ -6,16 +6,16 @@ package compositecontroller
 import (
 	"k8s.io/apiserver/pkg/registry/rest"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/resource"
 )
 
 // newTable returns the table of CompositeControllers. Its columns are those of package resource, in
 // controllercolumns.go.
 func newTable() rest.TableConvertor {
-	return resource.NewControllerTable(func(controller *metacontroller.CompositeController) resource.Controller {
+	return resource.NewControllerTable(func(controller *v1alpha1.CompositeController) resource.Controller {
 		shown := resource.Controller{
-			Parents:             []metacontroller.ResourceRule{controller.Spec.ParentResource.ResourceRule},
+			Parents:             []v1alpha1.ResourceRule{controller.Spec.ParentResource.ResourceRule},
 			ResyncPeriodSeconds: controller.Spec.ResyncPeriodSeconds,
 			Status:              &controller.Status,
 		}

@@ -9,15 +9,15 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/registrytest"
 )
 
 // thousands is a list of as many running controllers.
-func thousands(t testing.TB, of int) *metacontroller.CompositeControllerList {
-	list := &metacontroller.CompositeControllerList{}
+func thousands(t testing.TB, of int) *v1alpha1.CompositeControllerList {
+	list := &v1alpha1.CompositeControllerList{}
 	for i := range of {
-		list.Items = append(list.Items, *registrytest.Decode[*metacontroller.CompositeController](t, header+fmt.Sprintf(`
+		list.Items = append(list.Items, *registrytest.Decode[*v1alpha1.CompositeController](t, header+fmt.Sprintf(`
 metadata: {name: c%d, creationTimestamp: "2026-01-02T03:04:05Z"},
 spec: {
   parentResource: {apiVersion: ctl.example.com/v1, resource: catsets},

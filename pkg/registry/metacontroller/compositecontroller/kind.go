@@ -7,13 +7,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/registry/generic"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/validation"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/resource"
 )
 
-type compositeController = metacontroller.CompositeController
+type compositeController = v1alpha1.CompositeController
 
 // NewStorage returns the REST storage of CompositeControllers and of their status subresource.
 func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter) (*resource.Storage, error) {
@@ -27,10 +26,10 @@ func kind() resource.Kind[compositeController, *compositeController] {
 		Singular:      "compositecontroller",
 		ShortNames:    []string{"cc", "cctl"},
 		Version:       v1alpha1.SchemeGroupVersion,
-		NewList:       func() runtime.Object { return &metacontroller.CompositeControllerList{} },
+		NewList:       func() runtime.Object { return &v1alpha1.CompositeControllerList{} },
 		ContentFields: []string{"spec"},
 		Content:       func(controller *compositeController) any { return &controller.Spec },
-		Status: func(controller *compositeController) *metacontroller.ControllerStatus {
+		Status: func(controller *compositeController) *v1alpha1.ControllerStatus {
 			return &controller.Status
 		},
 		Validate:             validation.ValidateCompositeController,

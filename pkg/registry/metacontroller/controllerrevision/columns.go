@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/registry/rest"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/resource"
 )
@@ -26,17 +25,17 @@ func newTable() rest.TableConvertor {
 		{Name: "Children", Type: "integer", Description: "How many children are, or are to be, at this version."},
 		{Name: "Current", Type: "boolean", Description: "Whether the parent is at this version now, so that its children move to it."},
 	}
-	return resource.NewTable(columns, nil, func(revision *metacontroller.ControllerRevision) ([]any, []any) {
+	return resource.NewTable(columns, nil, func(revision *v1alpha1.ControllerRevision) ([]any, []any) {
 		return []any{parent(revision), hash(revision.Name), int64(children(revision)), isCurrent(revision)}, nil
 	})
 }
 
-func isCurrent(revision *metacontroller.ControllerRevision) bool {
+func isCurrent(revision *v1alpha1.ControllerRevision) bool {
 	_, current := revision.Annotations[v1alpha1.CurrentRevisionAnnotation]
 	return current
 }
 
-func parent(revision *metacontroller.ControllerRevision) string {
+func parent(revision *v1alpha1.ControllerRevision) string {
 	owner := metav1.GetControllerOf(revision)
 	if owner == nil {
 		return "<none>"
@@ -49,7 +48,7 @@ func hash(name string) string {
 	return last[:min(len(last), shownHashLength)]
 }
 
-func children(revision *metacontroller.ControllerRevision) int {
+func children(revision *v1alpha1.ControllerRevision) int {
 	count := 0
 	for _, kind := range revision.Children {
 		count += len(kind.Names)

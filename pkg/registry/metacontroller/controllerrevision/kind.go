@@ -8,13 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apiserver/pkg/registry/generic"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/validation"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/resource"
 )
 
-type controllerRevision = metacontroller.ControllerRevision
+type controllerRevision = v1alpha1.ControllerRevision
 
 // NewStorage returns the REST storage of ControllerRevisions and of their status subresource.
 func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter) (*resource.Storage, error) {
@@ -29,7 +28,7 @@ func kind() resource.Kind[controllerRevision, *controllerRevision] {
 		Singular:      "controllerrevision",
 		Namespaced:    true,
 		Version:       v1alpha1.SchemeGroupVersion,
-		NewList:       func() runtime.Object { return &metacontroller.ControllerRevisionList{} },
+		NewList:       func() runtime.Object { return &v1alpha1.ControllerRevisionList{} },
 		ContentFields: []string{"parentPatch", "children"},
 		Content: func(revision *controllerRevision) any {
 			return []any{revision.ParentPatch.Raw, revision.Children}

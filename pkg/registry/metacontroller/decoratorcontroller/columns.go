@@ -8,14 +8,14 @@ import (
 
 	"k8s.io/apiserver/pkg/registry/rest"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/resource"
 )
 
 // newTable returns the table of DecoratorControllers. Its columns are those of package resource, in
 // controllercolumns.go.
 func newTable() rest.TableConvertor {
-	return resource.NewControllerTable(func(controller *metacontroller.DecoratorController) resource.Controller {
+	return resource.NewControllerTable(func(controller *v1alpha1.DecoratorController) resource.Controller {
 		shown := resource.Controller{
 			ResyncPeriodSeconds: controller.Spec.ResyncPeriodSeconds,
 			Status:              &controller.Status,

@@ -7,13 +7,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/registry/generic"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/validation"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/resource"
 )
 
-type decoratorController = metacontroller.DecoratorController
+type decoratorController = v1alpha1.DecoratorController
 
 // NewStorage returns the REST storage of DecoratorControllers and of their status subresource.
 func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter) (*resource.Storage, error) {
@@ -27,10 +26,10 @@ func kind() resource.Kind[decoratorController, *decoratorController] {
 		Singular:      "decoratorcontroller",
 		ShortNames:    []string{"dec", "decorators"},
 		Version:       v1alpha1.SchemeGroupVersion,
-		NewList:       func() runtime.Object { return &metacontroller.DecoratorControllerList{} },
+		NewList:       func() runtime.Object { return &v1alpha1.DecoratorControllerList{} },
 		ContentFields: []string{"spec"},
 		Content:       func(controller *decoratorController) any { return &controller.Spec },
-		Status: func(controller *decoratorController) *metacontroller.ControllerStatus {
+		Status: func(controller *decoratorController) *v1alpha1.ControllerStatus {
 			return &controller.Status
 		},
 		Validate:             validation.ValidateDecoratorController,

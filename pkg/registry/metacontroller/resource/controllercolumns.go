@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/registry/rest"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 )
@@ -28,10 +27,10 @@ const (
 
 // Controller holds what a table shows of a CompositeController or a DecoratorController.
 type Controller struct {
-	Parents, Children   []metacontroller.ResourceRule
-	Sync                *metacontroller.Hook
+	Parents, Children   []v1alpha1.ResourceRule
+	Sync                *v1alpha1.Hook
 	ResyncPeriodSeconds *int32
-	Status              *metacontroller.ControllerStatus
+	Status              *v1alpha1.ControllerStatus
 }
 
 // NewControllerTable returns the table convertor of CompositeControllers or DecoratorControllers,
@@ -104,7 +103,7 @@ func worstReason(conditions []metav1.Condition, otherwise string) string {
 }
 
 // resources returns the names of resources as kubectl get takes them.
-func resources(rules []metacontroller.ResourceRule) string {
+func resources(rules []v1alpha1.ResourceRule) string {
 	if len(rules) == 0 {
 		return None
 	}
@@ -119,7 +118,7 @@ func resources(rules []metacontroller.ResourceRule) string {
 }
 
 // address returns the address of a hook without what may be secret in it.
-func address(hook *metacontroller.Hook) string {
+func address(hook *v1alpha1.Hook) string {
 	if hook == nil || hook.Webhook == nil {
 		return None
 	}

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/registry/rest"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
 // Object is an API object of Go type *T.
@@ -44,14 +44,14 @@ type Kind[T any, O Object[T]] struct {
 	Normalize func(O)
 	// Status returns the status of an object. Optional: without it, the status subresource is
 	// served and changes nothing.
-	Status func(O) *metacontroller.ControllerStatus
+	Status func(O) *v1alpha1.ControllerStatus
 
 	// Validate returns the errors of a new object. It is not stored if there are any.
 	Validate func(O) field.ErrorList
 	// ValidateUpdate returns the errors of an update of the main resource.
 	ValidateUpdate func(updated, stored O) field.ErrorList
 	// ValidateStatusUpdate returns the errors of a new status. Required with Status.
-	ValidateStatusUpdate func(updated, stored *metacontroller.ControllerStatus) field.ErrorList
+	ValidateStatusUpdate func(updated, stored *v1alpha1.ControllerStatus) field.ErrorList
 	// Warnings returns what is likely a mistake in a valid object. Optional.
 	Warnings func(O) []string
 

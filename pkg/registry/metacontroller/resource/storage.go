@@ -14,7 +14,6 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
@@ -33,8 +32,8 @@ func NewStorage[T any, O Object[T]](kind Kind[T, O], scheme *runtime.Scheme, opt
 	store := &genericregistry.Store{
 		NewFunc:                   func() runtime.Object { return O(new(T)) },
 		NewListFunc:               kind.NewList,
-		DefaultQualifiedResource:  metacontroller.Resource(kind.Resource),
-		SingularQualifiedResource: metacontroller.Resource(kind.Singular),
+		DefaultQualifiedResource:  v1alpha1.Resource(kind.Resource),
+		SingularQualifiedResource: v1alpha1.Resource(kind.Singular),
 		CreateStrategy:            main,
 		UpdateStrategy:            main,
 		DeleteStrategy:            main,
@@ -42,7 +41,7 @@ func NewStorage[T any, O Object[T]](kind Kind[T, O], scheme *runtime.Scheme, opt
 		TableConvertor:            kind.Table,
 	}
 	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: optsGetter}); err != nil {
-		return nil, fmt.Errorf("preparing the storage of %s: %w", metacontroller.Resource(kind.Resource), err)
+		return nil, fmt.Errorf("preparing the storage of %s: %w", v1alpha1.Resource(kind.Resource), err)
 	}
 
 	status := NewStatusStrategy(main)

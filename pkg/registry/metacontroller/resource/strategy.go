@@ -13,7 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/storage/names"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
 // Strategy is the strategy of writes to the main resource of a kind.
@@ -24,10 +24,10 @@ type Strategy[T any, O Object[T]] struct {
 }
 
 var (
-	_ rest.RESTCreateStrategy  = Strategy[metacontroller.CompositeController, *metacontroller.CompositeController]{}
-	_ rest.RESTUpdateStrategy  = Strategy[metacontroller.CompositeController, *metacontroller.CompositeController]{}
-	_ rest.RESTDeleteStrategy  = Strategy[metacontroller.CompositeController, *metacontroller.CompositeController]{}
-	_ rest.ResetFieldsStrategy = Strategy[metacontroller.CompositeController, *metacontroller.CompositeController]{}
+	_ rest.RESTCreateStrategy  = Strategy[v1alpha1.CompositeController, *v1alpha1.CompositeController]{}
+	_ rest.RESTUpdateStrategy  = Strategy[v1alpha1.CompositeController, *v1alpha1.CompositeController]{}
+	_ rest.RESTDeleteStrategy  = Strategy[v1alpha1.CompositeController, *v1alpha1.CompositeController]{}
+	_ rest.ResetFieldsStrategy = Strategy[v1alpha1.CompositeController, *v1alpha1.CompositeController]{}
 )
 
 // NewStrategy returns the strategy of a kind. typer knows the Go types of its objects.
@@ -54,7 +54,7 @@ func (s Strategy[T, O]) AllowUnconditionalUpdate(context.Context) bool {
 func (s Strategy[T, O]) PrepareForCreate(_ context.Context, obj runtime.Object) {
 	created := obj.(O)
 	if s.kind.Status != nil {
-		*s.kind.Status(created) = metacontroller.ControllerStatus{}
+		*s.kind.Status(created) = v1alpha1.ControllerStatus{}
 	}
 	s.normalize(created)
 	created.SetGeneration(1)

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
 func newTestTable(t *testing.T, object runtime.Object, options *metav1.TableOptions) *metav1.Table {
@@ -19,7 +19,7 @@ func newTestTable(t *testing.T, object runtime.Object, options *metav1.TableOpti
 	convertor := NewTable(
 		[]metav1.TableColumnDefinition{{Name: "Namespace", Type: "string"}},
 		[]metav1.TableColumnDefinition{{Name: "UID", Type: "string"}},
-		func(revision *metacontroller.ControllerRevision) ([]any, []any) {
+		func(revision *v1alpha1.ControllerRevision) ([]any, []any) {
 			return []any{revision.Namespace}, []any{string(revision.UID)}
 		})
 	table, err := convertor.ConvertToTable(t.Context(), object, options)
@@ -29,8 +29,8 @@ func newTestTable(t *testing.T, object runtime.Object, options *metav1.TableOpti
 	return table
 }
 
-func revision(name string) metacontroller.ControllerRevision {
-	return metacontroller.ControllerRevision{ObjectMeta: metav1.ObjectMeta{
+func revision(name string) v1alpha1.ControllerRevision {
+	return v1alpha1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{
 		Name: name, Namespace: "ns", UID: "uid-1", ResourceVersion: "7",
 		CreationTimestamp: metav1.NewTime(time.Now().Add(-90 * 24 * time.Hour)),
 	}}
@@ -64,9 +64,9 @@ func TestTableOfOneObject(t *testing.T) {
 
 func TestTableOfAList(t *testing.T) {
 	remaining := int64(5)
-	list := &metacontroller.ControllerRevisionList{
+	list := &v1alpha1.ControllerRevisionList{
 		ListMeta: metav1.ListMeta{ResourceVersion: "9", Continue: "next", RemainingItemCount: &remaining},
-		Items:    []metacontroller.ControllerRevision{revision("a"), revision("b")},
+		Items:    []v1alpha1.ControllerRevision{revision("a"), revision("b")},
 	}
 	table := newTestTable(t, list, &metav1.TableOptions{})
 
@@ -83,7 +83,7 @@ func TestTableOfAList(t *testing.T) {
 }
 
 func TestTableOfAnEmptyList(t *testing.T) {
-	table := newTestTable(t, &metacontroller.ControllerRevisionList{ListMeta: metav1.ListMeta{ResourceVersion: "9"}}, nil)
+	table := newTestTable(t, &v1alpha1.ControllerRevisionList{ListMeta: metav1.ListMeta{ResourceVersion: "9"}}, nil)
 	if table.ResourceVersion != "9" || len(table.Rows) != 0 || len(table.ColumnDefinitions) != 4 {
 		t.Errorf("table = %+v, want the columns, the resourceVersion and no rows", table)
 	}
@@ -98,8 +98,8 @@ func TestTableWithoutHeaders(t *testing.T) {
 }
 
 func TestATableIsMadeOfObjectsOfItsKindOnly(t *testing.T) {
-	table, err := NewTable(nil, nil, func(*metacontroller.ControllerRevision) ([]any, []any) { return nil, nil }).
-		ConvertToTable(t.Context(), &metacontroller.CompositeController{}, nil)
+	table, err := NewTable(nil, nil, func(*v1alpha1.ControllerRevision) ([]any, []any) { return nil, nil }).
+		ConvertToTable(t.Context(), &v1alpha1.CompositeController{}, nil)
 	if err == nil {
 		t.Errorf("table = %+v, want an error", table)
 	}

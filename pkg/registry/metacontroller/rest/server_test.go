@@ -22,6 +22,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
+	served "github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/scheme"
 	generatedopenapi "github.com/metacontroller/metacontroller-apiserver/pkg/generated/openapi"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/rest"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/registrytest"
@@ -39,7 +40,7 @@ func newServer(t *testing.T) server {
 	scheme := registrytest.NewScheme(t)
 	config := genericapiserver.NewConfig(serializer.NewCodecFactory(scheme))
 	etcd := registrytest.StartStorage(t, scheme, config)
-	namer := openapi.NewDefinitionNamer(scheme)
+	namer := openapi.NewDefinitionNamer(served.Scheme)
 	config.ExternalAddress = "127.0.0.1:443"
 	config.LoopbackClientConfig = &restclient.Config{}
 	config.Authorization.Authorizer = authorizerfactory.NewAlwaysAllowAuthorizer()

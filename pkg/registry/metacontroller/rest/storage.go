@@ -12,7 +12,6 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/compositecontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/controllerrevision"
@@ -49,7 +48,7 @@ type Live struct {
 
 // GroupName returns the name of the API group.
 func (p StorageProvider) GroupName() string {
-	return metacontroller.GroupName
+	return v1alpha1.GroupName
 }
 
 // NewRESTStorage returns the group, which serves the storage of every kind as JSON and YAML. options
@@ -60,7 +59,7 @@ func (p StorageProvider) NewRESTStorage(options generic.RESTOptionsGetter) (gene
 		return genericapiserver.APIGroupInfo{}, err
 	}
 	codecs := serializer.NewCodecFactory(p.Scheme, serializer.WithStreamingCollectionEncodingToJSON())
-	group := genericapiserver.NewDefaultAPIGroupInfo(metacontroller.GroupName, p.Scheme, runtime.NewParameterCodec(p.Scheme), codecs)
+	group := genericapiserver.NewDefaultAPIGroupInfo(v1alpha1.GroupName, p.Scheme, runtime.NewParameterCodec(p.Scheme), codecs)
 	group.NegotiatedSerializer = textOnly{codecs}
 	group.VersionedResourcesStorageMap[v1alpha1.SchemeGroupVersion.Version] = storages
 	return group, nil

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/rest"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/validation"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/live"
@@ -49,7 +48,7 @@ func NewREST(controllerKind string, controllers rest.Getter, requester Requester
 }
 
 // New returns an empty request.
-func (r *REST) New() runtime.Object { return &metacontroller.ResyncRequest{} }
+func (r *REST) New() runtime.Object { return &v1alpha1.ResyncRequest{} }
 
 // Destroy does nothing: nothing is stored.
 func (r *REST) Destroy() {}
@@ -61,12 +60,12 @@ func (r *REST) GroupVersionKind(containing schema.GroupVersion) schema.GroupVers
 
 // Create has parents of the controller of that name synced.
 func (r *REST) Create(ctx context.Context, name string, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
-	request, ok := obj.(*metacontroller.ResyncRequest)
+	request, ok := obj.(*v1alpha1.ResyncRequest)
 	if !ok {
 		return nil, apierrors.NewBadRequest("the body is no " + kind)
 	}
 	if errs := validation.ValidateResyncRequest(request); len(errs) > 0 {
-		return nil, apierrors.NewInvalid(metacontroller.SchemeGroupVersion.WithKind(kind).GroupKind(), name, errs)
+		return nil, apierrors.NewInvalid(v1alpha1.SchemeGroupVersion.WithKind(kind).GroupKind(), name, errs)
 	}
 	if validate != nil {
 		if err := validate(ctx, request.DeepCopyObject()); err != nil {
@@ -76,17 +75,13 @@ func (r *REST) Create(ctx context.Context, name string, obj runtime.Object, vali
 	if _, err := r.controllers.Get(ctx, name, &metav1.GetOptions{}); err != nil {
 		return nil, err
 	}
-	public := &v1alpha1.ResyncRequest{}
-	if err := v1alpha1.Convert_metacontroller_ResyncRequest_To_v1alpha1_ResyncRequest(request, public, nil); err != nil {
-		return nil, err
-	}
 	onlyCount := options != nil && slices.Contains(options.DryRun, metav1.DryRunAll)
-	found, err := r.requester(ctx, v1alpha1.ControllerReference{Kind: r.controllerKind, Name: name}, &public.Spec, onlyCount)
+	found, err := r.requester(ctx, v1alpha1.ControllerReference{Kind: r.controllerKind, Name: name}, &request.Spec, onlyCount)
 	if err != nil {
 		return nil, live.Unavailable(err)
 	}
-	answered := &metacontroller.ResyncRequest{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: request.Spec}
-	answered.Status = metacontroller.ResyncRequestStatus{Parents: found.Parents, Paused: found.Paused, Notes: notes(&found)}
+	answered := &v1alpha1.ResyncRequest{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: request.Spec}
+	answered.Status = v1alpha1.ResyncRequestStatus{Parents: found.Parents, Paused: found.Paused, Notes: notes(&found)}
 	return answered, nil
 }
 

@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
@@ -24,16 +23,16 @@ func (c controllers) Get(_ context.Context, name string, _ *metav1.GetOptions) (
 	if name != c.name {
 		return nil, apierrors.NewNotFound(v1alpha1.Resource("compositecontrollers"), name)
 	}
-	return &metacontroller.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: name}}, nil
+	return &v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: name}}, nil
 }
 
 func TestRequests(t *testing.T) {
-	all := metacontroller.ResyncRequestSpec{Parents: &metacontroller.ResyncParents{}}
+	all := v1alpha1.ResyncRequestSpec{Parents: &v1alpha1.ResyncParents{}}
 	refused := func(context.Context, runtime.Object) error {
 		return apierrors.NewForbidden(v1alpha1.Resource("compositecontrollers"), "web", nil)
 	}
 	tests := map[string]struct {
-		spec     metacontroller.ResyncRequestSpec
+		spec     v1alpha1.ResyncRequestSpec
 		name     string
 		options  *metav1.CreateOptions
 		validate func(context.Context, runtime.Object) error
@@ -74,7 +73,7 @@ func TestRequests(t *testing.T) {
 				of = "web"
 			}
 			rest := NewREST("CompositeController", controllers{"web"}, requester)
-			answered, err := rest.Create(t.Context(), of, &metacontroller.ResyncRequest{Spec: test.spec}, test.validate, test.options)
+			answered, err := rest.Create(t.Context(), of, &v1alpha1.ResyncRequest{Spec: test.spec}, test.validate, test.options)
 			if asked != test.asked || onlyCounted != test.onlyCount {
 				t.Errorf("controllers are asked: %t, only to count: %t", asked, onlyCounted)
 			}
@@ -87,7 +86,7 @@ func TestRequests(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			status := answered.(*metacontroller.ResyncRequest).Status
+			status := answered.(*v1alpha1.ResyncRequest).Status
 			if status.Parents != test.parents || status.Paused != test.paused || !slices.Equal(status.Notes, test.notes) {
 				t.Errorf("answered %+v", status)
 			}

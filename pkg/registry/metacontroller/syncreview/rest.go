@@ -15,7 +15,6 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/warning"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/validation"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
@@ -43,7 +42,7 @@ var (
 func NewREST(reviewer Reviewer) *REST { return &REST{reviewer} }
 
 // New returns an empty review.
-func (r *REST) New() runtime.Object { return &metacontroller.SyncReview{} }
+func (r *REST) New() runtime.Object { return &v1alpha1.SyncReview{} }
 
 // Destroy does nothing: nothing is stored.
 func (r *REST) Destroy() {}
@@ -56,9 +55,9 @@ func (r *REST) GetSingularName() string { return "syncreview" }
 
 // Create answers a review.
 func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
-	review := obj.(*metacontroller.SyncReview)
+	review := obj.(*v1alpha1.SyncReview)
 	if errs := validation.ValidateSyncReview(review); len(errs) > 0 {
-		return nil, apierrors.NewInvalid(metacontroller.SchemeGroupVersion.WithKind("SyncReview").GroupKind(), review.Name, errs)
+		return nil, apierrors.NewInvalid(v1alpha1.SchemeGroupVersion.WithKind("SyncReview").GroupKind(), review.Name, errs)
 	}
 	if validate != nil {
 		if err := validate(ctx, review.DeepCopyObject()); err != nil {
@@ -72,20 +71,15 @@ func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.Val
 	if !ok {
 		return nil, apierrors.NewInternalError(errors.New("the user of the request is not known"))
 	}
-	answered := &v1alpha1.SyncReview{}
-	review.Status = metacontroller.SyncReviewStatus{}
-	if err := v1alpha1.Convert_metacontroller_SyncReview_To_v1alpha1_SyncReview(review, answered, nil); err != nil {
-		return nil, err
-	}
-	warnings, err := r.reviewer.ReviewSyncs(ctx, userOf(author), answered)
+	review.Status = v1alpha1.SyncReviewStatus{}
+	warnings, err := r.reviewer.ReviewSyncs(ctx, userOf(author), review)
 	for _, text := range warnings {
 		warning.AddWarning(ctx, "", text)
 	}
 	if err != nil {
 		return nil, err
 	}
-	result := &metacontroller.SyncReview{}
-	return result, v1alpha1.Convert_v1alpha1_SyncReview_To_metacontroller_SyncReview(answered, result, nil)
+	return review, nil
 }
 
 func userOf(author user.Info) rights.User {

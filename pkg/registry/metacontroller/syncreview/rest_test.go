@@ -16,7 +16,6 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/warning"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
@@ -43,24 +42,24 @@ type warned []string
 func (w *warned) AddWarning(_, text string) { *w = append(*w, text) }
 
 // create asks for a review of one parent.
-func create(t *testing.T, of Reviewer, change func(*metacontroller.SyncReview), validate func(context.Context, runtime.Object) error) (*metacontroller.SyncReview, warned, error) {
+func create(t *testing.T, of Reviewer, change func(*v1alpha1.SyncReview), validate func(context.Context, runtime.Object) error) (*v1alpha1.SyncReview, warned, error) {
 	t.Helper()
 	var warnings warned
 	ctx := request.WithUser(t.Context(), &user.DefaultInfo{Name: "jane", UID: "7", Groups: []string{"devs"}, Extra: map[string][]string{"a": {"b"}}})
-	review := &metacontroller.SyncReview{Spec: metacontroller.SyncReviewSpec{
-		Controller: metacontroller.SyncReviewController{Kind: "CompositeController", Name: "webs"}, Parent: &metacontroller.SyncReviewParent{Name: "web"},
+	review := &v1alpha1.SyncReview{Spec: v1alpha1.SyncReviewSpec{
+		Controller: v1alpha1.SyncReviewController{Kind: "CompositeController", Name: "webs"}, Parent: &v1alpha1.SyncReviewParent{Name: "web"},
 	}}
 	if change != nil {
 		change(review)
 	}
 	result, err := NewREST(of).Create(warning.WithWarningRecorder(ctx, &warnings), review, validate, &metav1.CreateOptions{})
-	answered, _ := result.(*metacontroller.SyncReview)
+	answered, _ := result.(*v1alpha1.SyncReview)
 	return answered, warnings, err
 }
 
 func TestAReviewIsAnswered(t *testing.T) {
 	r := &reviewer{status: v1alpha1.SyncReviewStatus{Notes: []string{"a note"}}, warnings: []string{"a warning"}}
-	answered, warnings, err := create(t, r, func(review *metacontroller.SyncReview) {
+	answered, warnings, err := create(t, r, func(review *v1alpha1.SyncReview) {
 		review.Status.Notes = []string{"from whoever asks"}
 	}, nil)
 	if err != nil {
@@ -84,13 +83,13 @@ func TestAReviewThatIsNotAnswered(t *testing.T) {
 	refused := errors.New("refused")
 	for name, test := range map[string]struct {
 		reviewer Reviewer
-		change   func(*metacontroller.SyncReview)
+		change   func(*v1alpha1.SyncReview)
 		validate func(context.Context, runtime.Object) error
 		is       func(error) bool
 	}{
 		"in a server without controllers": {reviewer: nil, is: apierrors.IsServiceUnavailable},
 		"if it is not valid": {
-			reviewer: &reviewer{}, change: func(review *metacontroller.SyncReview) { review.Spec.Parent = nil }, is: apierrors.IsInvalid,
+			reviewer: &reviewer{}, change: func(review *v1alpha1.SyncReview) { review.Spec.Parent = nil }, is: apierrors.IsInvalid,
 		},
 		"if admission refuses it": {
 			reviewer: &reviewer{}, validate: func(context.Context, runtime.Object) error { return refused }, is: func(err error) bool { return errors.Is(err, refused) },

@@ -18,7 +18,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 )
 
 // A name of two parts can be a public one, which answers while the Service does not exist. What the hook
@@ -38,8 +37,7 @@ func TestAServiceIsLookedUpInTheClusterAlone(t *testing.T) {
 	port := int32(server.Listener.Addr().(*net.TCPAddr).Port)
 	webhook := &v1alpha1.Webhook{Path: ptr.To("/sync"),
 		Service: &v1alpha1.ServiceReference{Name: "hooks", Namespace: "dev", Port: &port, Protocol: ptr.To("https")}}
-	address := hookaddress.Address{Service: (*hookaddress.Service)(webhook.Service), Path: webhook.Path}
-	target, err := address.Parse()
+	target, err := webhook.Address().Parse()
 	if err != nil {
 		t.Fatal(err)
 	}

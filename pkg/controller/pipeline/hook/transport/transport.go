@@ -58,9 +58,7 @@ type Transport struct {
 // used.
 func New(hook string, webhook *v1alpha1.Webhook, target *url.URL, endpoints []v1alpha1.EndpointConfig, options Options) *Transport {
 	t := newTransport(settingsOf(hook, webhook, target, endpoints), options)
-	t.dialAs(target.Hostname(), hookaddress.Address{
-		URL: webhook.URL, Service: (*hookaddress.Service)(webhook.Service), Path: webhook.Path,
-	}.DialedHost())
+	t.dialAs(target.Hostname(), webhook.Address().DialedHost())
 	return t
 }
 

@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package metacontroller
+package v1alpha1
 
 import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -16,6 +16,7 @@ func (w *Webhook) Address() hookaddress.Address {
 
 // Connection holds the settings that a webhook and an entry of endpointConfigs have in common.
 // +k8s:deepcopy-gen=false
+// +k8s:openapi-gen=false
 type Connection struct {
 	CABundle      *CABundle
 	ClientTLS     *ClientTLS
@@ -35,6 +36,7 @@ func (e *EndpointConfig) Connection() Connection {
 
 // ObjectReference is a field that names a Secret or a ConfigMap, and keys in it.
 // +k8s:deepcopy-gen=false
+// +k8s:openapi-gen=false
 type ObjectReference struct {
 	Path *field.Path
 	// Kind is Secret or ConfigMap.
@@ -44,6 +46,7 @@ type ObjectReference struct {
 
 // ObjectKey is a field that names a key of a Secret or a ConfigMap. The name may be empty.
 // +k8s:deepcopy-gen=false
+// +k8s:openapi-gen=false
 type ObjectKey struct {
 	Path *field.Path
 	Name string
