@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
@@ -81,7 +82,7 @@ func TestAPausedControllerWhoseFinalizeHookIsRemovedLeavesItsParentsAlone(t *tes
 	object := controllerOf("a", "v1 pods")
 	object.Finalizers = []string{v1alpha1.DrainFinalizer}
 	object.Status.HeldResources = object.ParentTypes()
-	object.Spec.Paused = true
+	object.Spec.Paused = ptr.To(true)
 	f.create(t, object)
 	f.untilReady(t, "a", "True Running")
 	if lists := f.host.lists("webs"); lists > 0 {
@@ -94,6 +95,6 @@ func TestAPausedControllerWhoseFinalizeHookIsRemovedLeavesItsParentsAlone(t *tes
 	if !hasFinalizer() {
 		t.Error("the controller lost its finalizer")
 	}
-	f.update(t, "a", func(object *v1alpha1.CompositeController) { object.Spec.Paused = false })
+	f.update(t, "a", func(object *v1alpha1.CompositeController) { object.Spec.Paused = nil })
 	waitUntil(t, func() string { return "it keeps its finalizer after the pause" }, func() bool { return !hasFinalizer() })
 }

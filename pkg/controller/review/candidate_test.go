@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
@@ -114,7 +115,7 @@ func storing(t *testing.T, refusal error) (loopback *rest.Config, agents *[]stri
 			_ = json.NewEncoder(w).Encode(status.ErrStatus)
 			return
 		}
-		if updated.Spec.Paused {
+		if ptr.Deref(updated.Spec.Paused, false) {
 			updated.Generation++
 		}
 		_ = json.NewEncoder(w).Encode(updated)

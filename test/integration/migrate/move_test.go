@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/aggregation"
 )
@@ -110,13 +111,13 @@ func TestEditsMove(t *testing.T) {
 		t.Error("it does not name the fields")
 	}
 	there, err := controllers.Get(t.Context(), "a", metav1.GetOptions{})
-	if err != nil || *there.Spec.ResyncPeriodSeconds != 20 || there.Spec.Paused {
+	if err != nil || *there.Spec.ResyncPeriodSeconds != 20 || ptr.Deref(there.Spec.Paused, false) {
 		t.Errorf("in the definitions it is %v, error %v", there, err)
 	}
 	env.Kubectl(t, "label", "cc", "a", "edited=there")
 	w.migrate("switch", "--original=none", "--accept-writes")
 	here, err := controllers.Get(t.Context(), "a", metav1.GetOptions{})
-	if err != nil || !here.Spec.Paused || here.Spec.ChildResources[0].UpdateStrategy.MaxUnavailable.IntValue() != 3 ||
+	if err != nil || !ptr.Deref(here.Spec.Paused, false) || here.Spec.ChildResources[0].UpdateStrategy.MaxUnavailable.IntValue() != 3 ||
 		here.Labels["edited"] != "there" ||
 		len(here.Annotations) > 0 {
 		t.Errorf("it comes back as %v, error %v", here, err)

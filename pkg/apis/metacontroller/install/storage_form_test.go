@@ -84,10 +84,15 @@ spec:
     resource: configmaps
     labelSelector: {}
     ignoreStatusChanges: false
-    revisionHistory: {}
+    revisionHistory: {fieldPaths: []}
   childResources:
-  - {apiVersion: v1, resource: pods, updateStrategy: {statusChecks: {}}}
+  - {apiVersion: v1, resource: pods, updateStrategy: {statusChecks: {conditions: []}}}
   - {apiVersion: v1, resource: secrets, updateStrategy: {}}
+  endpointConfigs: []
+  namespaces: []
+  relatedResources: []
+  resyncOn: []
+  paused: false
   generateSelector: false
   resyncPeriodSeconds: 0
   hooks:
@@ -111,10 +116,15 @@ spec:
     resource: configmaps
     labelSelector: {}
     ignoreStatusChanges: false
-    revisionHistory: {}
+    revisionHistory: {fieldPaths: []}
   childResources:
-  - {apiVersion: v1, resource: pods, updateStrategy: {statusChecks: {}}}
+  - {apiVersion: v1, resource: pods, updateStrategy: {statusChecks: {conditions: []}}}
   - {apiVersion: v1, resource: secrets, updateStrategy: {}}
+  endpointConfigs: []
+  namespaces: []
+  relatedResources: []
+  resyncOn: []
+  paused: false
   generateSelector: false
   resyncPeriodSeconds: 0
   hooks:
@@ -128,6 +138,34 @@ spec:
         responseUnMarshallMode: loose
         caBundle: {inline: ""}
     preUpdateChild: {version: v1}`,
+		},
+		"so it is in a decorator controller": {
+			sent: `
+apiVersion: metacontroller.k8s.io/v1alpha1
+kind: DecoratorController
+metadata: {name: chosen}
+spec:
+  resources:
+  - {apiVersion: v1, resource: pods, annotationSelector: {matchAnnotations: {}, matchExpressions: []}}
+  attachments: []
+  endpointConfigs: []
+  namespaces: []
+  relatedResources: []
+  resyncOn: []
+  paused: false`,
+			stored: `
+apiVersion: metacontroller.k8s.io/v1alpha1
+kind: DecoratorController
+metadata: {name: chosen}
+spec:
+  resources:
+  - {apiVersion: v1, resource: pods, annotationSelector: {matchAnnotations: {}, matchExpressions: []}}
+  attachments: []
+  endpointConfigs: []
+  namespaces: []
+  relatedResources: []
+  resyncOn: []
+  paused: false`,
 		},
 		"a controller revision keeps whatever is in parentPatch": {
 			sent: `

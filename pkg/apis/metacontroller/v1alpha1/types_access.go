@@ -19,7 +19,7 @@ type Access struct {
 	// Default: empty, all namespaces and cluster-scoped objects.
 	// +listType=atomic
 	// +optional
-	Namespaces []string `json:"namespaces,omitempty"`
+	Namespaces []string `json:"namespaces,omitzero"`
 
 	// relatedResources lists the types that the customize hook may ask for, for instance [{apiVersion: v1, resource: nodes}]. An answer
 	// that asks for objects of another type is an error of its parent.
@@ -27,7 +27,7 @@ type Access struct {
 	// get, list and watch everything.
 	// +listType=atomic
 	// +optional
-	RelatedResources []ResourceRule `json:"relatedResources,omitempty"`
+	RelatedResources []ResourceRule `json:"relatedResources,omitzero"`
 }
 
 // ServiceAccountReference names a ServiceAccount of the cluster.

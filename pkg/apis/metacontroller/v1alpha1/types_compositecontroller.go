@@ -43,7 +43,7 @@ type CompositeControllerSpec struct {
 	// Default: empty, which is for a controller that only keeps the parent's status.
 	// +listType=atomic
 	// +optional
-	ChildResources []CompositeControllerChildResourceRule `json:"childResources,omitempty"`
+	ChildResources []CompositeControllerChildResourceRule `json:"childResources,omitzero"`
 
 	// hooks are the webhooks that decide. Required is a sync hook, or a finalize hook for a controller that handles nothing
 	// but deletion, with a webhook. For instance {sync: {webhook: {url: "http://my-hooks.my-namespace/sync"}}}.
@@ -56,7 +56,7 @@ type CompositeControllerSpec struct {
 	// Default: empty, every webhook is called with its own settings only.
 	// +listType=atomic
 	// +optional
-	EndpointConfigs []EndpointConfig `json:"endpointConfigs,omitempty"`
+	EndpointConfigs []EndpointConfig `json:"endpointConfigs,omitzero"`
 
 	// resyncPeriodSeconds has every parent synced again after this many seconds even though nothing changed; for hooks that
 	// depend on things outside of the cluster. For instance 300 for every five minutes. Values below 1 count as 1. A hook can ask for a single sync
@@ -79,14 +79,14 @@ type CompositeControllerSpec struct {
 	// Default: empty, parents are synced when they, or what belongs to them, change.
 	// +listType=atomic
 	// +optional
-	ResyncOn []WatchedObject `json:"resyncOn,omitempty"`
+	ResyncOn []WatchedObject `json:"resyncOn,omitzero"`
 
 	// paused has the controller stand still: no hook is called, and nothing is written, neither to parents nor to children. The condition
 	// Paused in the status says since when. Parents that are being deleted and have the controller's finalizer wait.
 	// When it is taken back, every parent is synced. A single parent is paused by its annotation metacontroller.k8s.io/paused: "true".
 	// Default: false.
 	// +optional
-	Paused bool `json:"paused,omitempty"`
+	Paused *bool `json:"paused,omitempty"`
 
 	Access `json:",inline"`
 }
@@ -123,7 +123,7 @@ type CompositeControllerRevisionHistory struct {
 	// Default: ["spec"].
 	// +listType=atomic
 	// +optional
-	FieldPaths []string `json:"fieldPaths,omitempty"`
+	FieldPaths []string `json:"fieldPaths,omitzero"`
 }
 
 // CompositeControllerChildResourceRule names a type of children and how they are updated.
@@ -185,7 +185,7 @@ type ChildUpdateStatusChecks struct {
 	// Default: empty, nothing is checked.
 	// +listType=atomic
 	// +optional
-	Conditions []StatusConditionCheck `json:"conditions,omitempty"`
+	Conditions []StatusConditionCheck `json:"conditions,omitzero"`
 }
 
 // StatusConditionCheck asks for one condition in "status.conditions" of a child, for instance type "Ready" with status "True".

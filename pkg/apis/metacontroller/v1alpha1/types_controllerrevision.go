@@ -31,7 +31,7 @@ type ControllerRevision struct {
 	// children are the children of the parent that are, or are to be, as the hook wants them for this version.
 	// +listType=atomic
 	// +optional
-	Children []ControllerRevisionChildren `json:"children,omitempty"`
+	Children []ControllerRevisionChildren `json:"children,omitzero"`
 }
 
 // ControllerRevisionChildren names children of one kind.

@@ -40,7 +40,7 @@ type DecoratorControllerSpec struct {
 	// Default: empty, which is for a controller that only sets labels, annotations or status.
 	// +listType=atomic
 	// +optional
-	Attachments []DecoratorControllerAttachmentRule `json:"attachments,omitempty"`
+	Attachments []DecoratorControllerAttachmentRule `json:"attachments,omitzero"`
 
 	// hooks are the webhooks that decide. Required is a sync hook, or a finalize hook for a controller that handles nothing
 	// but deletion, with a webhook. For instance {sync: {webhook: {url: "http://my-hooks.my-namespace/sync"}}}.
@@ -53,7 +53,7 @@ type DecoratorControllerSpec struct {
 	// Default: empty, every webhook is called with its own settings only.
 	// +listType=atomic
 	// +optional
-	EndpointConfigs []EndpointConfig `json:"endpointConfigs,omitempty"`
+	EndpointConfigs []EndpointConfig `json:"endpointConfigs,omitzero"`
 
 	// resyncPeriodSeconds has every target synced again after this many seconds even though nothing changed; for hooks that
 	// depend on things outside of the cluster. For instance 300 for every five minutes. Values below 1 count as 1. A hook can ask for a single sync
@@ -69,14 +69,14 @@ type DecoratorControllerSpec struct {
 	// Default: empty, targets are synced when they, or what belongs to them, change.
 	// +listType=atomic
 	// +optional
-	ResyncOn []WatchedObject `json:"resyncOn,omitempty"`
+	ResyncOn []WatchedObject `json:"resyncOn,omitzero"`
 
 	// paused has the controller stand still: no hook is called, and nothing is written, neither to targets nor to attachments. The condition
 	// Paused in the status says since when. Targets that are being deleted and have the controller's finalizer wait.
 	// When it is taken back, every target is synced. A single target is paused by its annotation metacontroller.k8s.io/paused: "true".
 	// Default: false.
 	// +optional
-	Paused bool `json:"paused,omitempty"`
+	Paused *bool `json:"paused,omitempty"`
 
 	Access `json:",inline"`
 }
@@ -111,14 +111,14 @@ type AnnotationSelector struct {
 	// matchAnnotations are annotations the object must have, with these values, which may be any text.
 	// Default: empty, none.
 	// +optional
-	MatchAnnotations map[string]string `json:"matchAnnotations,omitempty"`
+	MatchAnnotations map[string]string `json:"matchAnnotations,omitzero"`
 
 	// matchExpressions are conditions on annotations: key, operator (In, NotIn, Exists or DoesNotExist) and, for
 	// In and NotIn, values, which may be any text. For instance [{key: example.com/backup, operator: Exists}].
 	// Default: empty, none.
 	// +listType=atomic
 	// +optional
-	MatchExpressions []metav1.LabelSelectorRequirement `json:"matchExpressions,omitempty"`
+	MatchExpressions []metav1.LabelSelectorRequirement `json:"matchExpressions,omitzero"`
 }
 
 // DecoratorControllerAttachmentRule names a type of attachments and how they are updated.

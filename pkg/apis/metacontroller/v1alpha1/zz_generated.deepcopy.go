@@ -442,6 +442,11 @@ func (in *CompositeControllerSpec) DeepCopyInto(out *CompositeControllerSpec) {
 		*out = make([]WatchedObject, len(*in))
 		copy(*out, *in)
 	}
+	if in.Paused != nil {
+		in, out := &in.Paused, &out.Paused
+		*out = new(bool)
+		**out = **in
+	}
 	in.Access.DeepCopyInto(&out.Access)
 	return
 }
@@ -803,6 +808,11 @@ func (in *DecoratorControllerSpec) DeepCopyInto(out *DecoratorControllerSpec) {
 		in, out := &in.ResyncOn, &out.ResyncOn
 		*out = make([]WatchedObject, len(*in))
 		copy(*out, *in)
+	}
+	if in.Paused != nil {
+		in, out := &in.Paused, &out.Paused
+		*out = new(bool)
+		**out = **in
 	}
 	in.Access.DeepCopyInto(&out.Access)
 	return

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
@@ -64,9 +65,9 @@ func (c *Controller) Reference() v1alpha1.ControllerReference {
 func (c *Controller) IsPaused() bool {
 	switch of := c.Object.(type) {
 	case *v1alpha1.CompositeController:
-		return of.Spec.Paused
+		return ptr.Deref(of.Spec.Paused, false)
 	case *v1alpha1.DecoratorController:
-		return of.Spec.Paused
+		return ptr.Deref(of.Spec.Paused, false)
 	}
 	return false
 }

@@ -6,6 +6,7 @@ package decorator
 import (
 	"context"
 	"fmt"
+	"k8s.io/utils/ptr"
 	"slices"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
@@ -61,7 +62,7 @@ func Resolve(ctx context.Context, discovery *discovery.Discovery, object *v1alph
 		return nil, err
 	}
 	spec.ResolveSchemas(ctx, discovery)
-	spec.Paused = object.Spec.Paused
+	spec.Paused = ptr.Deref(object.Spec.Paused, false)
 	spec.ResolveResync(object.Spec.ResyncPeriodSeconds)
 	return spec, nil
 }
