@@ -11,18 +11,24 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 )
 
 func TestALargeControllerIsRefused(t *testing.T) {
-	large := get(t, created(t))
-	client := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers()
-	large.Annotations = map[string]string{"note": strings.Repeat("x", 200<<10)}
-	large.Spec.Hooks.Sync.Webhook.Path = new(strings.Repeat("x", 400<<10))
 	const want = "bytes of JSON, and the server stores up to 524288 (--max-object-bytes)"
-	_, err := client.Update(t.Context(), large, metav1.UpdateOptions{})
+	client := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers()
+	name := created(t)
+	var large *v1alpha1.CompositeController
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error { // the server writes the status
+		large = get(t, name)
+		large.Annotations = map[string]string{"note": strings.Repeat("x", 200<<10)}
+		large.Spec.Hooks.Sync.Webhook.Path = new(strings.Repeat("x", 400<<10))
+		_, err := client.Update(t.Context(), large, metav1.UpdateOptions{})
+		return err
+	})
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("the error of an update is %v", err)
 	}
