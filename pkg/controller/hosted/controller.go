@@ -82,6 +82,8 @@ type Controller struct {
 	parents *parentStates
 	health  *syncHealth
 	steps   *stepLog
+	// owner is the one that has a part of the hook budget.
+	owner string
 	// rowLabels are the labels of Syncs and HookCalls. They are not changed.
 	rowLabels map[string]string
 	// resyncRequests are the parents that are to be synced although nothing has changed, and watched are the objects
@@ -128,6 +130,7 @@ func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 		parents:        newParentStates(),
 		health:         newSyncHealth(),
 		steps:          newStepLog(),
+		owner:          ownerOf(spec),
 		watched:        newWatchedObjects(len(spec.ResyncOn)),
 		resyncRequests: newResyncRequests(),
 		rowLabels:      labels,
@@ -160,13 +163,13 @@ func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 	return c, nil
 }
 
-// owner returns the one among whom the bytes of requests and answers are shared: the namespace of the account that the
-// controller acts as, or else the controller.
-func (c *Controller) owner() string {
-	if account := c.spec.Access.ServiceAccount; account != nil {
+// ownerOf returns the owner that a controller belongs to: the namespace of the account that it acts as, or else the
+// controller itself.
+func ownerOf(spec *Spec) string {
+	if account := spec.Access.ServiceAccount; account != nil {
 		return account.Namespace
 	}
-	return c.spec.Kind.Name + "/" + c.spec.Name
+	return spec.Kind.Name + "/" + spec.Name
 }
 
 // SetObject sets the JSON of the controller object that is sent to hooks.

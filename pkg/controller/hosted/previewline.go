@@ -31,7 +31,7 @@ func (p *previewing) follow(ctx context.Context, parent *object.Object) error {
 		return err
 	}
 	// A sync of the parent, for which recall waits, may itself have waited for room.
-	ctx, room, err := p.c.Hook.Budget.Enter(ctx, p.c.owner(), state.bytes)
+	ctx, room, err := p.c.Hook.Budget.Enter(ctx, p.c.owner, state.bytes)
 	if err != nil {
 		return err
 	}

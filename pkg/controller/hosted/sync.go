@@ -138,7 +138,7 @@ type syncResult struct {
 // of the result.
 func (c *Controller) syncParent(ctx context.Context, parent object.Key, state *parentState, cause syncqueue.Cause) (result syncResult) {
 	defer recoverInto(ctx, &result.err)
-	ctx, room, err := c.Hook.Budget.Enter(ctx, c.owner(), state.bytes)
+	ctx, room, err := c.Hook.Budget.Enter(ctx, c.owner, state.bytes)
 	if err != nil {
 		return syncResult{err: err}
 	}

@@ -134,7 +134,7 @@ func (w *Webhook) read(ctx context.Context, q question, request []byte, reply re
 		return false, &statusError{status: reply.status, body: d.Show(answer), advice: w.transport.ExplainStatus(reply.status)}
 	}
 	if w.strict() && protocol.IsNull(answer) {
-		return false, w.forgottenAnswer(q.nothing)
+		return false, w.forgottenAnswer(strings.Clone(q.nothing)) // what becomes part of an error is kept
 	}
 	if free, err = q.decode(d, answer); err != nil {
 		return false, err

@@ -53,7 +53,9 @@ const (
 func (w *Webhook) post(ctx context.Context, posted *buffer, trigger pipeline.Trigger, etag string) (reply, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, w.timeout, w.timeoutError)
 	defer cancel()
-	request, err := http.NewRequestWithContext(context.WithValue(ctx, bufferKey{}, posted), http.MethodPost, w.endpoint.String(), posted.reader())
+	used := newConnectionUse()
+	of := httptrace.WithClientTrace(context.WithValue(ctx, bufferKey{}, posted), &used.trace)
+	request, err := http.NewRequestWithContext(of, http.MethodPost, w.endpoint.String(), posted.reader())
 	if err != nil {
 		return reply{}, httpError(ctx, err)
 	}
@@ -80,10 +82,10 @@ func (w *Webhook) post(ctx context.Context, posted *buffer, trigger pipeline.Tri
 		}
 	}
 	received := reply{credentials: credentials, sent: true}
-	response, reused, err := w.send(request)
+	response, err := w.send(request, used)
 	if err != nil {
 		failed := w.requestError(ctx, err)
-		if w.closeDead(ctx) && reused {
+		if w.closeDead(ctx) && used.before {
 			failed = &oldConnectionError{failed}
 		}
 		return received, failed
@@ -141,21 +143,32 @@ func (w *Webhook) readBody(ctx context.Context, response *http.Response) (*bytes
 	return body, nil
 }
 
-// send sends a request. If the hook closes an idle connection while a large request is written to it,
-// net/http does not send it again, so send does, once. Reused is true if the connection was used before.
-func (w *Webhook) send(request *http.Request) (response *http.Response, reused bool, err error) {
-	trace := &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) { reused = got.Reused }}
-	response, err = w.client.Do(request.WithContext(httptrace.WithClientTrace(request.Context(), trace)))
-	if err == nil || !reused || request.Context().Err() != nil || !isClosed(err) && !errors.Is(err, net.ErrClosed) {
-		return response, reused, err
+// connectionUse notes how the connection of a request is used.
+type connectionUse struct {
+	trace httptrace.ClientTrace
+	// before is true if the connection was used before.
+	before bool
+}
+
+func newConnectionUse() *connectionUse {
+	u := &connectionUse{}
+	u.trace.GotConn = func(got httptrace.GotConnInfo) { u.before = got.Reused }
+	return u
+}
+
+// send sends a request whose context has the trace of used. If the hook closes an idle connection while a large request is
+// written to it, net/http does not send it again, so send does, once.
+func (w *Webhook) send(request *http.Request, used *connectionUse) (*http.Response, error) {
+	response, err := w.client.Do(request)
+	if err == nil || !used.before || request.Context().Err() != nil || !isClosed(err) && !errors.Is(err, net.ErrClosed) {
+		return response, err
 	}
 	w.transport.CloseIdle()
 	again := request.Clone(request.Context())
 	if again.Body, err = request.GetBody(); err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	response, err = w.client.Do(again)
-	return response, false, err
+	return w.client.Do(again)
 }
 
 // closeDead closes the idle connections after a call that took too long: the host that they lead to may be
