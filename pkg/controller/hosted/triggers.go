@@ -28,7 +28,7 @@ func triggerOf(cause syncqueue.Cause) pipeline.Trigger {
 	switch cause {
 	case syncqueue.Asked:
 		return pipeline.TriggerRequest
-	case syncqueue.ParentChanged, syncqueue.ControllerStarted:
+	case syncqueue.ParentChanged, syncqueue.ControllerStarted, syncqueue.StatusChanged:
 		return pipeline.TriggerParent
 	case syncqueue.ChildChanged, syncqueue.NameFreed:
 		return pipeline.TriggerChild
@@ -104,6 +104,8 @@ func (c *Controller) parentChanged(before, after *object.Object, isInInitialList
 	case c.observer.Ignores(before, after):
 	case isInInitialList:
 		c.queue.Enqueue(syncqueue.ControllerStarted, object.KeyOf(after))
+	case before != nil && before.Hash == after.Hash:
+		c.queue.Enqueue(syncqueue.StatusChanged, object.KeyOf(after))
 	default:
 		c.queue.Enqueue(syncqueue.ParentChanged, object.KeyOf(after))
 	}

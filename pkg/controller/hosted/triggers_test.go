@@ -89,7 +89,7 @@ func TestQ33EachResyncPeriodHoldsBesideTheOther(t *testing.T) {
 	}
 }
 
-// A start syncs all parents, and users wait for none of that.
+// A start syncs all parents. Users wait for none of that, and what the first syncs have written waits for it.
 func TestAStartSyncsParentsBehindThoseThatChange(t *testing.T) {
 	c := made(t)
 	defer c.Close()
@@ -107,8 +107,12 @@ func TestAStartSyncsParentsBehindThoseThatChange(t *testing.T) {
 	for i := range parents {
 		c.parentChanged(nil, snapshotOf(fmt.Sprint("p-", i)).Parent, true)
 	}
-	changed := snapshotOf("p-19").Parent
-	c.parentChanged(changed, changed, false)
+	before := snapshotOf("p-19").Parent
+	changed := *before
+	changed.Hash++
+	written := snapshotOf("written").Parent
+	c.parentChanged(written, written, false)
+	c.parentChanged(before, &changed, false)
 	c.parentChanged(nil, snapshotOf("new").Parent, false)
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
@@ -120,9 +124,11 @@ func TestAStartSyncsParentsBehindThoseThatChange(t *testing.T) {
 			t.Errorf("%s is synced because of %q, want %s because of %q", got.parent, got.cause, want.parent, want.cause)
 		}
 	}
-	for range parents - 1 {
-		if got := <-syncs; got.cause != syncqueue.ControllerStarted {
-			t.Errorf("%s is synced because of %q", got.parent, got.cause)
-		}
+	var causes []syncqueue.Cause
+	for range parents {
+		causes = append(causes, (<-syncs).cause)
+	}
+	if at := slices.Index(causes, syncqueue.StatusChanged); at < 3 || at > 5 {
+		t.Errorf("what was written is synced after %d others, want every fifth sync to be one of that: %v", at, causes)
 	}
 }

@@ -7,19 +7,24 @@ package syncqueue
 // come.
 type turn int
 
-// line is where a parent waits. The parents of a line are synced in the order in which they came. Two turns of a line
+// line is where a parent waits. The lines are in the order of their pace. The parents of a line are synced in the order in which they came. Two turns of a line
 // are as far apart as its pace, so each line has its share of the syncs while others wait, and nothing waits forever if
 // more parents change than can be synced (S. J. Golestani, "A self-clocked fair queueing scheme for broadband
 // applications", INFOCOM 1994).
 type line int
 
 const (
-	// changed are parents that changed, or whose children or related objects did.
+	// changed are parents that changed.
 	changed line = iota
+	// started are parents that the controller, which has just started, has not synced yet.
+	started
 	// asked are parents whose sync a user has requested.
 	asked
 	// again are parents that asked for another sync at the end of their last one.
 	again
+	// affected are parents whose status, children or related objects changed. Most of that is what syncs have written, so
+	// the parents that have yet to be synced come first, and those that wait are synced once after several such changes.
+	affected
 	// all are parents that are synced because all are.
 	all
 	lines
@@ -32,15 +37,21 @@ func lineOf(cause Cause) line {
 		return asked
 	case Due, Retry:
 		return again
-	case ControllerStarted, SchemaChanged, Resync:
+	case ControllerStarted:
+		return started
+	case SchemaChanged, Resync:
 		return all
-	default:
+	case ParentChanged:
 		return changed
+	default:
+		return affected
 	}
 }
 
 // pace is how many turns lie between two turns of the line.
-func (l line) pace() turn { return [...]turn{changed: 1, asked: 4, again: 4, all: 8}[l] }
+func (l line) pace() turn {
+	return [...]turn{changed: 1, started: 4, asked: 4, again: 4, affected: 16, all: 32}[l]
+}
 
 // turns gives out turns.
 type turns struct {

@@ -21,6 +21,8 @@ const (
 	ParentChanged
 	// ControllerStarted is the first sync of a parent that exists when its controller starts.
 	ControllerStarted
+	// StatusChanged is a change of a parent that leaves all but its status as it was.
+	StatusChanged
 	ChildChanged
 	NameFreed
 	RelatedChanged
@@ -34,7 +36,8 @@ const (
 
 func (c Cause) String() string {
 	return [...]string{
-		"asked for", "parent changed", "controller started", "child changed", "name of a child became free",
+		"asked for", "parent changed", "controller started", "status of the parent changed", "child changed",
+		"name of a child became free",
 		"related object changed", "schema changed", "resync", "last sync", "retry",
 	}[c]
 }
