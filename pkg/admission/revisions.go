@@ -84,6 +84,7 @@ func onlyTakesAway(updated *v1alpha1.ControllerRevision, old runtime.Object) boo
 	}
 	without := func(revision *v1alpha1.ControllerRevision) *v1alpha1.ControllerRevision {
 		rest := *revision
+		rest.TypeMeta = metav1.TypeMeta{}
 		rest.Finalizers, rest.OwnerReferences, rest.ManagedFields, rest.ResourceVersion, rest.Generation = nil, nil, nil, "", 0
 		return &rest
 	}

@@ -50,7 +50,7 @@ func (l *line) observeChildren(snapshot *pipeline.Snapshot) (*hook.Webhook, erro
 	if err := l.observer.Claim(snapshot); err != nil {
 		return nil, err
 	}
-	plan.LeaveOutKept(snapshot)
+	plan.HideKept(snapshot)
 	snapshot.Controller = *l.objectJSON.Load()
 	return webhook, nil
 }

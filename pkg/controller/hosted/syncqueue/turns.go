@@ -7,19 +7,19 @@ package syncqueue
 // come.
 type turn int
 
-// line is where a parent waits. The lines are in the order of their pace. The parents of a line are synced in the order in which they came. Two turns of a line
-// are as far apart as its pace, so each line has its share of the syncs while others wait, and nothing waits forever if
-// more parents change than can be synced (S. J. Golestani, "A self-clocked fair queueing scheme for broadband
-// applications", INFOCOM 1994).
+// line is where a parent waits. The fastest comes first, and a parent moves only to one that comes earlier. The parents
+// of a line are synced in the order in which they came. Two turns of a line are as far apart as its pace, so each line
+// has its share of the syncs while others wait, and nothing waits forever if more parents change than can be synced
+// (S. J. Golestani, "A self-clocked fair queueing scheme for broadband applications", INFOCOM 1994).
 type line int
 
 const (
 	// changed are parents that changed.
 	changed line = iota
-	// started are parents that the controller, which has just started, has not synced yet.
-	started
 	// asked are parents whose sync a user has requested.
 	asked
+	// started are parents that the controller, which has just started, has not synced yet.
+	started
 	// again are parents that asked for another sync at the end of their last one.
 	again
 	// affected are parents whose status, children or related objects changed. Most of that is what syncs have written, so
@@ -50,7 +50,7 @@ func lineOf(cause Cause) line {
 
 // pace is how many turns lie between two turns of the line.
 func (l line) pace() turn {
-	return [...]turn{changed: 1, started: 4, asked: 4, again: 4, affected: 16, all: 32}[l]
+	return [...]turn{changed: 1, asked: 4, started: 4, again: 4, affected: 16, all: 32}[l]
 }
 
 // turns gives out turns.

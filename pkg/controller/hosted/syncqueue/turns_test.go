@@ -46,7 +46,7 @@ func overload(
 			begun(queue)
 		}
 		for i := range changing {
-			queue.Enqueue(ChildChanged, named(fmt.Sprint(busy, i)))
+			queue.Enqueue(ParentChanged, named(fmt.Sprint(busy, i)))
 			<-time.After(time.Second / time.Duration(changing))
 		}
 	}

@@ -168,6 +168,7 @@ func (w *Webhook) send(request *http.Request, used *connectionUse) (*http.Respon
 	if again.Body, err = request.GetBody(); err != nil {
 		return nil, err
 	}
+	used.before = false
 	return w.client.Do(again)
 }
 

@@ -48,8 +48,9 @@ func (c *LabelClaims) Prepare(snapshot *pipeline.Snapshot) (err error) {
 
 // Claim returns the parent's children of a type. An object that the parent controls is a child
 // if the parent's selector matches it, and is released otherwise. An orphan that the selector
-// matches is adopted, unless it is the parent itself or an owner of it. A parent that is being
-// deleted neither adopts nor releases.
+// matches is adopted, unless it is the parent itself or an owner of it; one of the parent's own
+// type may be another parent, and is kept. A parent that is being deleted neither adopts nor
+// releases.
 func (c *LabelClaims) Claim(snapshot *pipeline.Snapshot, view *cache.View) pipeline.Group {
 	parent := snapshot.Parent
 	return claim(view.Type, snapshot, view.ControlledBy(parent.UID), c.orphansFor(parent, view))
@@ -75,8 +76,12 @@ func claim(of object.Type, snapshot *pipeline.Snapshot, controlled, orphans []*o
 	for _, orphan := range orphans {
 		if alive && orphan.DeletionTimestamp == nil && !isAttachment(orphan) && !isSelfOrOwner(orphan, parent) &&
 			selector.Matches(labels.Set(orphan.Labels)) {
-			group.Claimed = append(group.Claimed, orphan)
 			group.Adopt = append(group.Adopt, orphan)
+			if of.GroupKind() == snapshot.ParentType.GroupKind() {
+				group.Kept = append(group.Kept, orphan)
+			} else {
+				group.Claimed = append(group.Claimed, orphan)
+			}
 		}
 	}
 	slices.SortFunc(group.Claimed, byName)
@@ -102,10 +107,14 @@ func (c *LabelClaims) Adopters(parents *cache.View, orphan *object.Object) []*ob
 	return parentsBySelector(parents, orphan)
 }
 
-// Adopts reports whether the parent's selector matches the orphan.
+// Adopts reports whether the parent adopts the orphan because its selector matches it. An orphan of the parent's own type
+// is adopted only when the hook lists it, so it does not lead to a sync.
 func (c *LabelClaims) Adopts(parent, orphan *object.Object) bool {
+	if parent.GroupVersionKind().GroupKind() == orphan.GroupVersionKind().GroupKind() {
+		return false
+	}
 	selector, err := c.selectorOf(parent)
-	return err == nil && !isSelfOrOwner(orphan, parent) && selector.Matches(labels.Set(orphan.Labels))
+	return err == nil && selector.Matches(labels.Set(orphan.Labels))
 }
 
 // Forget drops the parsed selector of a parent that is gone.

@@ -37,6 +37,25 @@ func names(objects []*object.Object) []string {
 	return names
 }
 
+// Another object of the parent's type may be another parent, whose labels are often the same.
+func TestAnOrphanOfTheOwnTypeIsNotShownAndWakesNobody(t *testing.T) {
+	parent := parsed(t, `{apiVersion: ctl.example/v1, kind: Web, metadata: {name: shop, namespace: default, uid: parent}, `+
+		`spec: {selector: {matchLabels: {app: shop}}}}`)
+	orphan := parsed(t, `{apiVersion: ctl.example/v1, kind: Web, metadata: {name: other, namespace: default, uid: u, labels: {app: shop}}}`)
+	claims := NewLabelClaims(false)
+	snapshot := &pipeline.Snapshot{ParentType: webs, Parent: parent}
+	if err := claims.Prepare(snapshot); err != nil {
+		t.Fatal(err)
+	}
+	group := claim(webs, snapshot, nil, []*object.Object{orphan})
+	if len(group.Claimed) > 0 || len(group.Kept) != 1 || len(group.Adopt) != 1 {
+		t.Errorf("claimed are %v, kept %v, to be adopted %v", names(group.Claimed), names(group.Kept), names(group.Adopt))
+	}
+	if claims.Adopts(parent, orphan) {
+		t.Error("the orphan leads to a sync")
+	}
+}
+
 func TestClaim(t *testing.T) {
 	const (
 		alive  = `{kind: Web, metadata: {name: shop, namespace: default, uid: parent}}`

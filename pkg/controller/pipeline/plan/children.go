@@ -213,6 +213,11 @@ func (c *children) deleteUnwanted(group pipeline.Group, observed []pipeline.Grou
 		}
 		c.add(pipeline.Step{Op: pipeline.Delete, Type: group.Type, Observed: child, Why: "the hook does not list it"})
 	}
+	for _, child := range group.Kept {
+		if !isWanted(child) && !orphans.Has(child) {
+			kept.add(group.Type, child)
+		}
+	}
 	if kept.number > 0 {
 		c.parent.kept = append(c.parent.kept, kept.warning())
 	}
@@ -222,6 +227,9 @@ func (c *children) deleteUnwanted(group pipeline.Group, observed []pipeline.Grou
 func (c *children) apply(group pipeline.Group, wanted desiredGroup) {
 	observed := make(map[types.NamespacedName]*object.Object, len(group.Claimed))
 	for _, child := range group.Claimed {
+		observed[child.Key()] = child
+	}
+	for _, child := range group.Kept {
 		observed[child.Key()] = child
 	}
 	strategy := c.strategies[group.Type.GroupKind()]

@@ -226,7 +226,11 @@ func (w *world) snapshot() *pipeline.Snapshot {
 			case controller != nil && controller.UID != w.parent.UID:
 			case matches && controller == nil && child.DeletionTimestamp == nil && w.parent.DeletionTimestamp == nil:
 				group.Adopt = append(group.Adopt, child)
-				group.Claimed = append(group.Claimed, child)
+				if of.GroupKind() == w.parentType.GroupKind() {
+					group.Kept = append(group.Kept, child)
+				} else {
+					group.Claimed = append(group.Claimed, child)
+				}
 			case matches && controller != nil:
 				group.Claimed = append(group.Claimed, child)
 				if controller.APIVersion != w.parentType.GroupVersion().String() {

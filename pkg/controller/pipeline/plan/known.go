@@ -44,16 +44,20 @@ func isRecordOf(child *object.Object, text string) bool {
 		isSame(record.Metadata.Namespace, child.Namespace)
 }
 
-// LeaveOutKept removes from the snapshot of a parent that is being finalized the children that are not deleted because
-// no answer has named them. A finalize hook that waits until no child is left would wait for them without end.
-func LeaveOutKept(snapshot *pipeline.Snapshot) {
+// HideKept has the finalize hook of the snapshot's parent not be shown the children that are not deleted because no answer
+// has named them. A hook that waits until no child is left would wait for them without end.
+func HideKept(snapshot *pipeline.Snapshot) {
 	if !snapshot.Finalizing || !snapshot.Managed {
 		return
 	}
 	for i := range snapshot.Children {
 		group := &snapshot.Children[i]
 		group.Claimed = slices.DeleteFunc(group.Claimed, func(child *object.Object) bool {
-			return child.DeletionTimestamp == nil && !isKnown(child)
+			isKept := child.DeletionTimestamp == nil && !isKnown(child)
+			if isKept {
+				group.Kept = append(group.Kept, child)
+			}
+			return isKept
 		})
 	}
 }

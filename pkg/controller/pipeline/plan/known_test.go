@@ -144,7 +144,10 @@ func TestAFinalizeHookIsNotShownChildrenThatAreKept(t *testing.T) {
 			w := newWorld(t, web, configMaps).hasAsIs(configMaps, test.child)
 			snapshot := w.snapshot()
 			snapshot.Finalizing, snapshot.Managed = !test.alive, !test.unmanaged
-			LeaveOutKept(snapshot)
+			HideKept(snapshot)
+			if hidden := len(snapshot.Children[0].Kept) == 1; hidden == test.shown {
+				t.Errorf("kept are %v", snapshot.Children[0].Kept)
+			}
 			if shown := len(snapshot.Children[0].Claimed) == 1; shown != test.shown {
 				t.Errorf("the hook is shown %v", snapshot.Children[0].Claimed)
 			}

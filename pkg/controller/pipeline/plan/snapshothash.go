@@ -49,6 +49,7 @@ func (h *snapshotHash) addSnapshot(snapshot *pipeline.Snapshot) {
 	}
 	for _, group := range snapshot.Children {
 		h.addObjects(group.Claimed)
+		h.addObjects(group.Kept)
 		h.addObjects(group.Adopt)
 		h.addObjects(group.Release)
 	}

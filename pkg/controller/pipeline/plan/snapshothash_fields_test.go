@@ -99,7 +99,7 @@ func fullSnapshot(t *testing.T) *pipeline.Snapshot {
 		Parent:     parseYAML(t, `{kind: Web, metadata: {name: shop, uid: u, generation: 3, finalizers: [`+ourFinalizer+`]}, status: {observedGeneration: 3}}`),
 		ParentType: webs, Managed: true, Finalizer: ourFinalizer,
 		Selector: labels.SelectorFromSet(labels.Set{"app": "shop"}),
-		Children: []pipeline.Group{{Type: configMaps, Claimed: one(seenChild), Adopt: one(seenChild), Release: one(otherChild)}},
+		Children: []pipeline.Group{{Type: configMaps, Claimed: one(seenChild), Kept: one(otherChild), Adopt: one(seenChild), Release: one(otherChild)}},
 	}
 }
 

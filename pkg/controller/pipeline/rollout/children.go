@@ -107,8 +107,10 @@ func (r *Rollout) observedChildren() map[object.Key]*object.Object {
 		if r.rules.kind(group.Type.GroupVersionKind()) == nil {
 			continue
 		}
-		for _, child := range group.Claimed {
-			observed[object.KeyOf(child)] = child
+		for _, children := range [...][]*object.Object{group.Claimed, group.Kept} {
+			for _, child := range children {
+				observed[object.KeyOf(child)] = child
+			}
 		}
 	}
 	return observed

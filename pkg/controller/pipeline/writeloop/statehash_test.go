@@ -54,7 +54,7 @@ func TestTheHashOfTheStateCoversTheRequest(t *testing.T) {
 		"Snapshot.ParentType", "Snapshot.Present", "Snapshot.Selector", "Snapshot.GeneratedLabels", "Snapshot.GeneratedAnnotations",
 		"Snapshot.Finalizer", "Snapshot.NeedsFinalizer", "Snapshot.Managed", "Snapshot.Outside", "Snapshot.ForeignStatus", "Snapshot.NoOp",
 		"Snapshot.ParentSchema", "Snapshot.SchemasVersion", "Snapshot.Revision",
-		"Group.Schema", "Group.Adopt", "Group.Release",
+		"Group.Schema", "Group.Kept", "Group.Adopt", "Group.Release",
 	}
 	known := slices.Concat(slices.Collect(maps.Keys(hashed)), slices.Collect(maps.Keys(steady)), unsent)
 	for _, of := range []reflect.Type{reflect.TypeFor[pipeline.Snapshot](), reflect.TypeFor[pipeline.Group](), reflect.TypeFor[pipeline.Related]()} {
