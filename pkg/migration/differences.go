@@ -4,8 +4,6 @@
 package migration
 
 import (
-	"fmt"
-
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -33,11 +31,7 @@ func (m *Migration) findDifferences(all objects, found *findings) error {
 			continue
 		}
 		scheme.Default(typed)
-		internal, err := scheme.ConvertToVersion(typed, v1alpha1.SchemeGroupVersion)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		if err := invalid(internal); len(err) > 0 {
+		if err := invalid(typed); len(err) > 0 {
 			found.add(blocks, "%s: the server does not take it: %s", name, err.ToAggregate())
 		}
 		say := func(format string, args ...any) { found.add(differs, "%s: "+format, append([]any{name}, args...)...) }

@@ -82,7 +82,7 @@ type Controller struct {
 	parents *parentStates
 	health  *syncHealth
 	steps   *stepLog
-	// owner is the one that has a part of the hook budget.
+	// owner is whose part of the hook budget the syncs use.
 	owner string
 	// rowLabels are the labels of Syncs and HookCalls. They are not changed.
 	rowLabels map[string]string

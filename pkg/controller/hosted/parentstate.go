@@ -46,7 +46,7 @@ type parentState struct {
 	// without success and without a failure. It is in nanoseconds since 1970; zero if there is
 	// none.
 	unfinishedSince int64
-	// bytes is how many bytes of requests and answers the last sync needed.
+	// bytes is how many bytes of the hook budget the next sync enters with.
 	bytes int64
 	// loopsEnd is when all write loops of the parent will be over if nothing more is written; zero if
 	// it is in none. It is in nanoseconds since 1970.

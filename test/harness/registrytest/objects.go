@@ -31,7 +31,7 @@ func NewScheme(t testing.TB) *runtime.Scheme {
 	return scheme
 }
 
-// Decode reads the YAML of an object as the server does: with defaults, into the internal type.
+// Decode reads the YAML of an object as the server does: with defaults.
 func Decode[O runtime.Object](t testing.TB, text string) O {
 	t.Helper()
 	decoder := serializer.NewCodecFactory(NewScheme(t)).UniversalDecoder(v1alpha1.SchemeGroupVersion)

@@ -14,7 +14,7 @@ import (
 )
 
 // fuzzFuncs returns the fuzz functions for the types. They never leave a field empty that the
-// public version defaults, because an empty value would not survive a round trip.
+// API defaults, because an empty value would not survive a round trip.
 func fuzzFuncs(serializer.CodecFactory) []any {
 	return []any{
 		func(extension *runtime.RawExtension, c randfill.Continue) {

@@ -50,7 +50,7 @@ children:
 - {apiGroup: "", kind: Pod, names: [a, b]}
 `
 
-// decode reads an object as the server does: from YAML, with defaults, into the internal type.
+// decode reads an object as the server does: from YAML, with defaults.
 func decode[T runtime.Object](t *testing.T, text string) T {
 	t.Helper()
 	scheme := runtime.NewScheme()

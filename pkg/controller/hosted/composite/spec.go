@@ -6,8 +6,9 @@ package composite
 import (
 	"context"
 	"fmt"
-	"k8s.io/utils/ptr"
 	"slices"
+
+	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"

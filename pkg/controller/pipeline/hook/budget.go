@@ -16,7 +16,7 @@ import (
 // owners. An owner has at most half of them, so that it always leaves room for others. A nil budget bounds nothing.
 //
 // A sync waits only while it has no bytes. If there is no room for more when it needs them, it ends with an error, and
-// the next sync of the parent waits for as many as this one needed. So no sync waits for another that waits.
+// the next sync of the parent waits for somewhat more than this one needed. So no sync waits for another that waits.
 type Budget struct {
 	ofOwner int64
 	all     *semaphore.Weighted
@@ -111,8 +111,8 @@ func (b *Budget) leave(name string) {
 	}
 }
 
-// Leave gives the room back, and returns how many bytes the next sync of the parent is to enter with: as many as this one
-// needed and an eighth more, since objects grow.
+// Leave gives the room back, and returns how many bytes the next sync of the parent is to enter with: an eighth more
+// than this one needed, since objects grow.
 func (r *Room) Leave() (next int64) {
 	if r == nil {
 		return 0

@@ -32,7 +32,7 @@ type Kind[T any, O Object[T]] struct {
 	// Version is the version whose field names ContentFields are.
 	Version schema.GroupVersion
 
-	// NewList returns an empty list of the internal type.
+	// NewList returns an empty list.
 	NewList func() runtime.Object
 
 	// ContentFields are the top-level fields that are neither metadata nor status.

@@ -25,8 +25,7 @@ type Storage struct {
 	Status *StatusREST
 }
 
-// NewStorage returns the storage of a kind. scheme knows the internal type and all served versions
-// of it.
+// NewStorage returns the storage of a kind. scheme knows its versions.
 func NewStorage[T any, O Object[T]](kind Kind[T, O], scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter) (*Storage, error) {
 	main := NewStrategy(kind, scheme)
 	store := &genericregistry.Store{
