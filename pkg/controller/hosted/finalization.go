@@ -122,7 +122,7 @@ func (f *finalization) describe(snapshot *pipeline.Snapshot, definitionWaits boo
 	}
 	text.WriteString(`, and only "finalized": true lets the object go`)
 	if children := describeChildren(snapshot); children == "" {
-		text.WriteString("; none of its children is left")
+		text.WriteString("; the hook is shown no child any more")
 	} else {
 		text.WriteString("; children that are still there: " + children)
 	}

@@ -137,7 +137,7 @@ func TestWhatAFinalizationWaitsFor(t *testing.T) {
 		definition bool
 		want       string // the end of the message
 	}{
-		"nothing":                    {want: `lets the object go; none of its children is left`},
+		"nothing":                    {want: `lets the object go; the hook is shown no child any more`},
 		"a child without finalizers": {children: []*object.Object{pod("p", deleted)}, want: `still there: Pod default/p (is being deleted)`},
 		"those that leave come first": {
 			children: []*object.Object{pod("p", time.Time{}), pod("q", deleted, "x/y", "z")},
@@ -147,7 +147,7 @@ func TestWhatAFinalizationWaitsFor(t *testing.T) {
 			children: []*object.Object{pod("a", deleted), pod("b", deleted), pod("c", deleted), pod("d", deleted), pod("e", time.Time{}), pod("f", time.Time{}), pod("g", time.Time{})},
 			want:     `Pod default/d (is being deleted), Pod default/e and 2 more`,
 		},
-		"with its type": {definition: true, want: `none of its children is left; its CustomResourceDefinition is being deleted and waits, too`},
+		"with its type": {definition: true, want: `no child any more; its CustomResourceDefinition is being deleted and waits, too`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			snapshot := finalizing(test.children...)

@@ -137,10 +137,10 @@ func (p *previewing) require(ctx context.Context, required []rights.Required) er
 	return err
 }
 
-// childrenOf returns what a snapshot shows of children.
+// childrenOf returns what a preview of a snapshot may show of children. It shows a kept one in a step.
 func childrenOf(snapshot *pipeline.Snapshot) (all []shown) {
 	for _, group := range snapshot.Children {
-		for _, objects := range [][]*object.Object{group.Claimed, group.Release} {
+		for _, objects := range [][]*object.Object{group.Claimed, group.Kept, group.Release} {
 			for _, child := range objects {
 				all = append(all, shown{group.Type, child.Namespace, "its children"})
 			}

@@ -93,8 +93,8 @@ type Group struct {
 	// Claimed are the children that the hook is shown, including those of Adopt, sorted
 	// by namespace and name.
 	Claimed []*object.Object
-	// Kept are objects that the parent controls or may adopt and that the hook is not shown: other objects of the parent's
-	// own type, and, when the parent is finalized, children that are not deleted. The plan needs them if the hook lists them.
+	// Kept are children that the hook is not shown: orphans of the parent's own type, which may be other parents, and
+	// children that a finalization does not delete. The plan needs them if the hook lists them.
 	Kept []*object.Object
 	// Adopt are those of Claimed and Kept that have no controller yet, or whose reference to the parent is of another version
 	// of its type, which the host's garbage collector may not find any more.

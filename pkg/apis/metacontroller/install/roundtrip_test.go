@@ -11,9 +11,14 @@ import (
 )
 
 func TestEveryKindSurvivesARoundTripThroughJSON(t *testing.T) {
+	roundtrip.RoundTripTestForScheme(t, newScheme(t), fuzzFuncs)
+}
+
+func newScheme(t *testing.T) *runtime.Scheme {
+	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := Install(scheme); err != nil {
 		t.Fatal(err)
 	}
-	roundtrip.RoundTripTestForScheme(t, scheme, fuzzFuncs)
+	return scheme
 }

@@ -126,3 +126,16 @@ func TestAChangeDoesNotWaitForAResync(t *testing.T) {
 		})
 	}
 }
+
+// A user does not wait for the first syncs of thousands of parents.
+func TestARequestOvertakesTheFirstSyncs(t *testing.T) {
+	waiting := wakes{of: map[object.Key]wake{}}
+	now := time.Now()
+	var last turn
+	for i := range 1000 {
+		last = waiting.note(ControllerStarted, now, named(fmt.Sprint(i)))
+	}
+	if asked := waiting.note(Asked, now, named("999")); asked > last/100 {
+		t.Errorf("the request has turn %d, and the last of the first syncs %d", asked, last)
+	}
+}

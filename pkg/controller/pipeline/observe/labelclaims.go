@@ -48,9 +48,9 @@ func (c *LabelClaims) Prepare(snapshot *pipeline.Snapshot) (err error) {
 
 // Claim returns the parent's children of a type. An object that the parent controls is a child
 // if the parent's selector matches it, and is released otherwise. An orphan that the selector
-// matches is adopted, unless it is the parent itself or an owner of it; one of the parent's own
-// type may be another parent, and is kept. A parent that is being deleted neither adopts nor
-// releases.
+// matches is adopted, unless it is the parent itself or an owner of it. An orphan of the parent's
+// own type may be another parent with the same labels, so the hook is not shown it. A parent that is
+// being deleted neither adopts nor releases.
 func (c *LabelClaims) Claim(snapshot *pipeline.Snapshot, view *cache.View) pipeline.Group {
 	parent := snapshot.Parent
 	return claim(view.Type, snapshot, view.ControlledBy(parent.UID), c.orphansFor(parent, view))
@@ -114,7 +114,7 @@ func (c *LabelClaims) Adopts(parent, orphan *object.Object) bool {
 		return false
 	}
 	selector, err := c.selectorOf(parent)
-	return err == nil && selector.Matches(labels.Set(orphan.Labels))
+	return err == nil && !isSelfOrOwner(orphan, parent) && selector.Matches(labels.Set(orphan.Labels))
 }
 
 // Forget drops the parsed selector of a parent that is gone.

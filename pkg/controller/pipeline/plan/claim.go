@@ -15,15 +15,15 @@ import (
 )
 
 // claim adds the steps that adopt the orphans that the parent's selector matches, renew references to the parent of
-// another version of its type, and release the children that the selector no longer matches. An orphan of the parent's
-// own type may be another parent with the same labels: it is adopted only if it is among the desired children.
+// another version of its type, and release the children that the selector no longer matches. A kept orphan is adopted
+// only if the hook lists it.
 func (p *parent) claim(plan *pipeline.Plan, group pipeline.Group, desired []*object.Object) error {
 	for _, child := range group.Adopt {
 		step := pipeline.Step{Op: pipeline.Adopt, Type: group.Type, Why: "the parent's selector matches it and it has no controller"}
 		switch {
 		case metav1.GetControllerOfNoCopy(child) != nil:
 			step.Why = "its reference to the parent is of another version than " + p.parentType.GroupVersion().String()
-		case group.Type.GroupKind() == p.parentType.GroupKind() && !p.isDesired(child, desired):
+		case slices.Contains(group.Kept, child) && !p.isDesired(child, desired):
 			continue
 		}
 		if err := setOwners(&step, child, append(p.othersOwners(child), p.ownerReference())); err != nil {

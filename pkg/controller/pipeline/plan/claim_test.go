@@ -100,7 +100,7 @@ func TestAnOrphanIsOnlyAdopted(t *testing.T) {
 	}
 }
 
-// Two parents whose selectors match both would adopt each other, and the garbage collector would delete both with one.
+// If two parents with the same labels adopted each other, the garbage collector would delete both with one of them.
 func TestAnotherParentIsAdoptedOnlyIfTheHookListsIt(t *testing.T) {
 	const orphan = `{apiVersion: ctl.example/v1, kind: Web, metadata: {name: other, namespace: default, uid: u, labels: {app: shop}}}`
 	const other = `{apiVersion: ctl.example/v1, kind: Web, metadata: {name: other, labels: {app: shop}}}`

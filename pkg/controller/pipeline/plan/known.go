@@ -44,8 +44,8 @@ func isRecordOf(child *object.Object, text string) bool {
 		isSame(record.Metadata.Namespace, child.Namespace)
 }
 
-// HideKept has the finalize hook of the snapshot's parent not be shown the children that are not deleted because no answer
-// has named them. A hook that waits until no child is left would wait for them without end.
+// HideKept hides from a finalize hook the children that the plan does not delete because no answer named them. A hook
+// that waits for the end of all children would never finish.
 func HideKept(snapshot *pipeline.Snapshot) {
 	if !snapshot.Finalizing || !snapshot.Managed {
 		return

@@ -109,7 +109,7 @@ func TestAnAdoptedChildThatWasNamedIsDeleted(t *testing.T) {
 	}
 }
 
-// A record that was copied from another object does not stand for the record of the name.
+// An object may have a copy of another object's record. The first answer that names the object replaces the copy.
 func TestAChildWithACopiedRecordIsDeletedOnceItWasNamed(t *testing.T) {
 	copied := ofParent(withRecord(`{"kind":"ConfigMap","metadata":{"name":"b"}}`))
 	for _, method := range []Method{"", OnDelete, InPlace, Recreate} {
@@ -126,7 +126,7 @@ func TestAChildWithACopiedRecordIsDeletedOnceItWasNamed(t *testing.T) {
 	}
 }
 
-// A finalize hook that waits until no child is left would otherwise wait for those that nobody deletes.
+// The plan deletes no kept child. If a finalize hook saw one and waited for its end, it would never finish.
 func TestAFinalizeHookIsNotShownChildrenThatAreKept(t *testing.T) {
 	const inDeletion = `deletionTimestamp: "2026-01-01T00:00:00Z"`
 	for name, test := range map[string]struct {
