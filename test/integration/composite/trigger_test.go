@@ -15,17 +15,17 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
-// Each hook is told what woke its sync. The answer is the same whatever that is.
+// Each hook is told what woke its sync.
 func TestHooksAreToldWhatWokeTheSync(t *testing.T) {
 	t.Parallel()
-	var fails atomic.Bool
+	var resyncs, fails atomic.Bool
 	f := start(t, func(ctx context.Context, call hook.Call) hook.Answer {
 		if call.Path == harness.SyncPath && fails.Load() {
 			return hook.Answer{Status: http.StatusInternalServerError}
 		}
 		return relating(t, func(asked request) object {
 			answer := oneConfigMap(asked)
-			if asked.Trigger == "related" {
+			if resyncs.Load() {
 				answer["resyncAfterSeconds"] = 0.1
 			}
 			return answer
@@ -51,7 +51,11 @@ func TestHooksAreToldWhatWokeTheSync(t *testing.T) {
 	woke("child", func() { f.DeleteConfigMap("a") })
 	f.WaitForConfigMap("a", harness.HasData("value", "1"))
 	woke("related", func() { putConfigMap(t, namespace, name, nil, map[string]string{"value": "1"}) })
-	woke("resync", func() {})
+	woke("resync", func() {
+		resyncs.Store(true)
+		f.Touch("a", "resyncs")
+	})
+	resyncs.Store(false)
 	fails.Store(true)
 	woke("retry", func() { f.PatchParent("a", object{"spec": object{"value": "2"}}) })
 	fails.Store(false)
