@@ -41,8 +41,11 @@ kube::codegen::gen_openapi \
   --boilerplate "${boilerplate}" \
   "${root}/pkg/apis"
 
-# The apply configurations need the OpenAPI schema to know which lists are maps, and by which keys.
-go run "${module}/hack/models-schema" > "${scratch}/schema.json"
+# The apply configurations need the OpenAPI schema to know which lists are maps, and by which keys. Their generator names
+# types by the Go package; the fake clientset asks for the names of +k8s:openapi-model-package.
+go_models=com.github.metacontroller.metacontroller-apiserver.pkg.apis.metacontroller.v1alpha1.
+api_models="$(sed -n 's|^// +k8s:openapi-model-package=||p' pkg/apis/metacontroller/v1alpha1/doc.go)."
+go run "${module}/hack/models-schema" "${go_models}" > "${scratch}/schema.json"
 
 mkdir -p "${root}"/pkg/generated/{applyconfiguration,clientset,informers,listers}
 kube::codegen::gen_client \
@@ -53,3 +56,6 @@ kube::codegen::gen_client \
   --output-pkg "${module}/pkg/generated" \
   --boilerplate "${boilerplate}" \
   "${root}/pkg/apis"
+
+grep -rlF "${go_models}" "${root}/pkg/generated/applyconfiguration" | xargs sed -i.go "s|${go_models//./\\.}|${api_models}|g"
+find "${root}/pkg/generated/applyconfiguration" -name '*.go.go' -delete

@@ -26,36 +26,859 @@ func Parser() *typed.Parser {
 var parserOnce sync.Once
 var parser *typed.Parser
 var schemaYAML = typed.YAMLObject(`types:
-- name: com.github.metacontroller.metacontroller-apiserver.pkg.apis.metacontroller.v1alpha1.CompositeController
-  scalar: untyped
-  list:
-    elementType:
-      namedType: __untyped_atomic_
-    elementRelationship: atomic
+- name: io.k8s.metacontroller.v1alpha1.AnnotationSelector
+  map:
+    fields:
+    - name: matchAnnotations
+      type:
+        map:
+          elementType:
+            scalar: string
+    - name: matchExpressions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelectorRequirement
+          elementRelationship: atomic
+- name: io.k8s.metacontroller.v1alpha1.Authorization
+  map:
+    fields:
+    - name: secretRef
+      type:
+        namedType: io.k8s.metacontroller.v1alpha1.SecretKeyRef
+      default: {}
+    - name: type
+      type:
+        scalar: string
+      default: Bearer
+- name: io.k8s.metacontroller.v1alpha1.BasicAuth
+  map:
+    fields:
+    - name: passwordKey
+      type:
+        scalar: string
+      default: password
+    - name: secretRef
+      type:
+        namedType: io.k8s.metacontroller.v1alpha1.SecretRef
+      default: {}
+    - name: usernameKey
+      type:
+        scalar: string
+      default: username
+- name: io.k8s.metacontroller.v1alpha1.CABundle
+  map:
+    fields:
+    - name: configMapRef
+      type:
+        namedType: io.k8s.metacontroller.v1alpha1.ResourceKeyRef
+    - name: inline
+      type:
+        scalar: string
+    - name: secretRef
+      type:
+        namedType: io.k8s.metacontroller.v1alpha1.ResourceKeyRef
+- name: io.k8s.metacontroller.v1alpha1.ChildCounts
+  map:
+    fields:
+    - name: outdated
+      type:
+        scalar: numeric
+      default: 0
+- name: io.k8s.metacontroller.v1alpha1.ChildUpdateStatusChecks
+  map:
+    fields:
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.metacontroller.v1alpha1.StatusConditionCheck
+          elementRelationship: atomic
+- name: io.k8s.metacontroller.v1alpha1.ClientTLS
+  map:
+    fields:
+    - name: certKey
+      type:
+        scalar: string
+      default: tls.crt
+    - name: privateKeyKey
+      type:
+        scalar: string
+      default: tls.key
+    - name: secretRef
+      type:
+        namedType: io.k8s.metacontroller.v1alpha1.SecretRef
+      default: {}
+- name: io.k8s.metacontroller.v1alpha1.CompositeController
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+      default: {}
+    - name: spec
+      type:
+        namedType: io.k8s.metacontroller.v1alpha1.CompositeControllerSpec
+      default: {}
+    - name: status
+      type:
+        namedType: io.k8s.metacontroller.v1alpha1.ControllerStatus
+      default: {}
+- name: io.k8s.metacontroller.v1alpha1.CompositeControllerChildResourceRule
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+      default: ""
+    - name: resource
+      type:
+        scalar: string
+      default: ""
+    - name: updateStrategy
+      type:
+        namedType: io.k8s.metacontroller.v1alpha1.CompositeControllerChildUpdateStrategy
+- name: io.k8s.metacontroller.v1alpha1.CompositeControllerChildUpdateStrategy
+  map:
+    fields:
+    - name: apply
+      type:
+        scalar: string
+    - name: maxUnavailable
+      type:
+        namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
+    - name: method
+      type:
+        scalar: string
+    - name: partition
+      type:
+        scalar: numeric
+    - name: statusChecks
+      type:
+        namedType: io.k8s.metacontroller.v1alpha1.ChildUpdateStatusChecks
+- name: io.k8s.metacontroller.v1alpha1.CompositeControllerHooks
+  map:
+    fields:
+    - name: customize
+      type:
+        namedType: io.k8s.metacontroller.v1alpha1.Hook
+    - name: finalize
+      type:
+        namedType: io.k8s.metacontroller.v1alpha1.Hook
+    - name: postUpdateChild
+      type:
+        namedType: io.k8s.metacontroller.v1alpha1.Hook
+    - name: preUpdateChild
+      type:
+        namedType: io.k8s.metacontroller.v1alpha1.Hook
+    - name: sync
+      type:
+        namedType: io.k8s.metacontroller.v1alpha1.Hook
+- name: io.k8s.metacontroller.v1alpha1.CompositeControllerParentResourceRule
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+      default: ""
+    - name: ignoreStatusChanges
+      type:
+        scalar: boolean
+    - name: labelSelector
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector
+    - name: resource
+      type:
+        scalar: string
+      default: ""
+    - name: revisionHistory
+      type:
+        namedType: io.k8s.metacontroller.v1alpha1.CompositeControllerRevisionHistory
+- name: io.k8s.metacontroller.v1alpha1.CompositeControllerRevisionHistory
+  map:
+    fields:
+    - name: fieldPaths
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+- name: io.k8s.metacontroller.v1alpha1.CompositeControllerSpec
+  map:
+    fields:
+    - name: childResources
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.metacontroller.v1alpha1.CompositeControllerChildResourceRule
+          elementRelationship: atomic
+    - name: endpointConfigs
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.metacontroller.v1alpha1.EndpointConfig
+          elementRelationship: atomic
+    - name: generateSelector
+      type:
+        scalar: boolean
+    - name: hooks
+      type:
+        namedType: io.k8s.metacontroller.v1alpha1.CompositeControllerHooks
+    - name: namespaces
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: parentResource
+      type:
+        namedType: io.k8s.metacontroller.v1alpha1.CompositeControllerParentResourceRule
+      default: {}
+    - name: paused
+      type:
+        scalar: boolean
+    - name: relatedResources
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.metacontroller.v1alpha1.ResourceRule
+          elementRelationship: atomic
+    - name: resyncOn
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.metacontroller.v1alpha1.WatchedObject
+          elementRelationship: atomic
+    - name: resyncPeriodSeconds
+      type:
+        scalar: numeric
+    - name: serviceAccount
+      type:
+        namedType: io.k8s.metacontroller.v1alpha1.ServiceAccountReference
+- name: io.k8s.metacontroller.v1alpha1.ControllerRevision
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: children
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.metacontroller.v1alpha1.ControllerRevisionChildren
+          elementRelationship: atomic
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+      default: {}
+    - name: parentPatch
+      type:
+        namedType: __untyped_atomic_
+- name: io.k8s.metacontroller.v1alpha1.ControllerRevisionChildren
+  map:
+    fields:
+    - name: apiGroup
+      type:
+        scalar: string
+      default: ""
+    - name: kind
+      type:
+        scalar: string
+      default: ""
+    - name: names
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+- name: io.k8s.metacontroller.v1alpha1.ControllerStatus
+  map:
+    fields:
+    - name: children
+      type:
+        namedType: io.k8s.metacontroller.v1alpha1.ChildCounts
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: heldResources
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.metacontroller.v1alpha1.ResourceRule
+          elementRelationship: atomic
+    - name: lastError
+      type:
+        namedType: io.k8s.metacontroller.v1alpha1.LastSyncError
+    - name: observedGeneration
+      type:
+        scalar: numeric
+    - name: parents
+      type:
+        namedType: io.k8s.metacontroller.v1alpha1.ParentCounts
+    - name: runningGeneration
+      type:
+        scalar: numeric
+- name: io.k8s.metacontroller.v1alpha1.DecoratorController
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+      default: {}
+    - name: spec
+      type:
+        namedType: io.k8s.metacontroller.v1alpha1.DecoratorControllerSpec
+      default: {}
+    - name: status
+      type:
+        namedType: io.k8s.metacontroller.v1alpha1.ControllerStatus
+      default: {}
+- name: io.k8s.metacontroller.v1alpha1.DecoratorControllerAttachmentRule
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+      default: ""
+    - name: resource
+      type:
+        scalar: string
+      default: ""
+    - name: updateStrategy
+      type:
+        namedType: io.k8s.metacontroller.v1alpha1.DecoratorControllerAttachmentUpdateStrategy
+- name: io.k8s.metacontroller.v1alpha1.DecoratorControllerAttachmentUpdateStrategy
+  map:
+    fields:
+    - name: method
+      type:
+        scalar: string
+- name: io.k8s.metacontroller.v1alpha1.DecoratorControllerHooks
+  map:
+    fields:
+    - name: customize
+      type:
+        namedType: io.k8s.metacontroller.v1alpha1.Hook
+    - name: finalize
+      type:
+        namedType: io.k8s.metacontroller.v1alpha1.Hook
+    - name: sync
+      type:
+        namedType: io.k8s.metacontroller.v1alpha1.Hook
+- name: io.k8s.metacontroller.v1alpha1.DecoratorControllerResourceRule
+  map:
+    fields:
+    - name: annotationSelector
+      type:
+        namedType: io.k8s.metacontroller.v1alpha1.AnnotationSelector
+    - name: apiVersion
+      type:
+        scalar: string
+      default: ""
+    - name: ignoreStatusChanges
+      type:
+        scalar: boolean
+    - name: labelSelector
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector
+    - name: resource
+      type:
+        scalar: string
+      default: ""
+- name: io.k8s.metacontroller.v1alpha1.DecoratorControllerSpec
+  map:
+    fields:
+    - name: attachments
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.metacontroller.v1alpha1.DecoratorControllerAttachmentRule
+          elementRelationship: atomic
+    - name: endpointConfigs
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.metacontroller.v1alpha1.EndpointConfig
+          elementRelationship: atomic
+    - name: hooks
+      type:
+        namedType: io.k8s.metacontroller.v1alpha1.DecoratorControllerHooks
+    - name: namespaces
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: paused
+      type:
+        scalar: boolean
+    - name: relatedResources
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.metacontroller.v1alpha1.ResourceRule
+          elementRelationship: atomic
+    - name: resources
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.metacontroller.v1alpha1.DecoratorControllerResourceRule
+          elementRelationship: atomic
+    - name: resyncOn
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.metacontroller.v1alpha1.WatchedObject
+          elementRelationship: atomic
+    - name: resyncPeriodSeconds
+      type:
+        scalar: numeric
+    - name: serviceAccount
+      type:
+        namedType: io.k8s.metacontroller.v1alpha1.ServiceAccountReference
+- name: io.k8s.metacontroller.v1alpha1.EndpointConfig
+  map:
+    fields:
+    - name: authorization
+      type:
+        namedType: io.k8s.metacontroller.v1alpha1.Authorization
+    - name: basicAuth
+      type:
+        namedType: io.k8s.metacontroller.v1alpha1.BasicAuth
+    - name: caBundle
+      type:
+        namedType: io.k8s.metacontroller.v1alpha1.CABundle
+    - name: clientTLS
+      type:
+        namedType: io.k8s.metacontroller.v1alpha1.ClientTLS
+    - name: host
+      type:
+        scalar: string
+      default: ""
+- name: io.k8s.metacontroller.v1alpha1.Hook
+  map:
+    fields:
+    - name: version
+      type:
+        scalar: string
+      default: v1
+    - name: webhook
+      type:
+        namedType: io.k8s.metacontroller.v1alpha1.Webhook
+- name: io.k8s.metacontroller.v1alpha1.LastSyncError
+  map:
+    fields:
+    - name: kind
+      type:
+        scalar: string
+    - name: message
+      type:
+        scalar: string
+      default: ""
+    - name: parent
+      type:
+        scalar: string
+    - name: recovered
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: time
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+- name: io.k8s.metacontroller.v1alpha1.ParentCounts
+  map:
+    fields:
+    - name: failing
+      type:
+        scalar: numeric
+      default: 0
+    - name: paused
+      type:
+        scalar: numeric
+    - name: synced
+      type:
+        scalar: numeric
+      default: 0
+    - name: total
+      type:
+        scalar: numeric
+      default: 0
+    - name: warned
+      type:
+        scalar: numeric
+- name: io.k8s.metacontroller.v1alpha1.ResourceKeyRef
+  map:
+    fields:
+    - name: key
+      type:
+        scalar: string
+      default: ca.crt
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: namespace
+      type:
+        scalar: string
+      default: ""
+- name: io.k8s.metacontroller.v1alpha1.ResourceRule
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+      default: ""
+    - name: resource
+      type:
+        scalar: string
+      default: ""
+- name: io.k8s.metacontroller.v1alpha1.SecretKeyRef
+  map:
+    fields:
+    - name: key
+      type:
+        scalar: string
+      default: ""
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: namespace
+      type:
+        scalar: string
+      default: ""
+- name: io.k8s.metacontroller.v1alpha1.SecretRef
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: namespace
+      type:
+        scalar: string
+      default: ""
+- name: io.k8s.metacontroller.v1alpha1.ServiceAccountReference
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: namespace
+      type:
+        scalar: string
+      default: ""
+- name: io.k8s.metacontroller.v1alpha1.ServiceReference
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: namespace
+      type:
+        scalar: string
+      default: ""
+    - name: port
+      type:
+        scalar: numeric
+    - name: protocol
+      type:
+        scalar: string
+- name: io.k8s.metacontroller.v1alpha1.StatusConditionCheck
+  map:
+    fields:
+    - name: reason
+      type:
+        scalar: string
+    - name: status
+      type:
+        scalar: string
+    - name: type
+      type:
+        scalar: string
+      default: ""
+- name: io.k8s.metacontroller.v1alpha1.WatchedObject
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+      default: ""
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: namespace
+      type:
+        scalar: string
+    - name: resource
+      type:
+        scalar: string
+      default: ""
+- name: io.k8s.metacontroller.v1alpha1.Webhook
+  map:
+    fields:
+    - name: authorization
+      type:
+        namedType: io.k8s.metacontroller.v1alpha1.Authorization
+    - name: basicAuth
+      type:
+        namedType: io.k8s.metacontroller.v1alpha1.BasicAuth
+    - name: caBundle
+      type:
+        namedType: io.k8s.metacontroller.v1alpha1.CABundle
+    - name: clientTLS
+      type:
+        namedType: io.k8s.metacontroller.v1alpha1.ClientTLS
+    - name: etag
+      type:
+        namedType: io.k8s.metacontroller.v1alpha1.WebhookEtagConfig
+    - name: path
+      type:
+        scalar: string
+    - name: responseUnMarshallMode
+      type:
+        scalar: string
+    - name: service
+      type:
+        namedType: io.k8s.metacontroller.v1alpha1.ServiceReference
+    - name: timeout
+      type:
+        scalar: string
+    - name: url
+      type:
+        scalar: string
+- name: io.k8s.metacontroller.v1alpha1.WebhookEtagConfig
+  map:
+    fields:
+    - name: cacheCleanupSeconds
+      type:
+        scalar: numeric
+    - name: cacheTimeoutSeconds
+      type:
+        scalar: numeric
+    - name: enabled
+      type:
+        scalar: boolean
+- name: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+  map:
+    fields:
+    - name: lastTransitionTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: message
+      type:
+        scalar: string
+      default: ""
+    - name: observedGeneration
+      type:
+        scalar: numeric
+    - name: reason
+      type:
+        scalar: string
+      default: ""
+    - name: status
+      type:
+        scalar: string
+      default: ""
+    - name: type
+      type:
+        scalar: string
+      default: ""
+- name: io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1
   map:
     elementType:
-      namedType: __untyped_deduced_
-    elementRelationship: separable
-- name: com.github.metacontroller.metacontroller-apiserver.pkg.apis.metacontroller.v1alpha1.ControllerRevision
-  scalar: untyped
-  list:
-    elementType:
-      namedType: __untyped_atomic_
+      scalar: untyped
+      list:
+        elementType:
+          namedType: __untyped_atomic_
+        elementRelationship: atomic
+      map:
+        elementType:
+          namedType: __untyped_deduced_
+        elementRelationship: separable
+- name: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector
+  map:
+    fields:
+    - name: matchExpressions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelectorRequirement
+          elementRelationship: atomic
+    - name: matchLabels
+      type:
+        map:
+          elementType:
+            scalar: string
     elementRelationship: atomic
+- name: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelectorRequirement
+  map:
+    fields:
+    - name: key
+      type:
+        scalar: string
+      default: ""
+    - name: operator
+      type:
+        scalar: string
+      default: ""
+    - name: values
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+- name: io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsEntry
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: fieldsType
+      type:
+        scalar: string
+    - name: fieldsV1
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1
+    - name: manager
+      type:
+        scalar: string
+    - name: operation
+      type:
+        scalar: string
+    - name: subresource
+      type:
+        scalar: string
+    - name: time
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+- name: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+  map:
+    fields:
+    - name: annotations
+      type:
+        map:
+          elementType:
+            scalar: string
+    - name: creationTimestamp
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: deletionGracePeriodSeconds
+      type:
+        scalar: numeric
+    - name: deletionTimestamp
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: finalizers
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: generateName
+      type:
+        scalar: string
+    - name: generation
+      type:
+        scalar: numeric
+    - name: labels
+      type:
+        map:
+          elementType:
+            scalar: string
+    - name: managedFields
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsEntry
+          elementRelationship: atomic
+    - name: name
+      type:
+        scalar: string
+    - name: namespace
+      type:
+        scalar: string
+    - name: ownerReferences
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.OwnerReference
+          elementRelationship: associative
+          keys:
+          - uid
+    - name: resourceVersion
+      type:
+        scalar: string
+    - name: selfLink
+      type:
+        scalar: string
+    - name: uid
+      type:
+        scalar: string
+- name: io.k8s.apimachinery.pkg.apis.meta.v1.OwnerReference
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+      default: ""
+    - name: blockOwnerDeletion
+      type:
+        scalar: boolean
+    - name: controller
+      type:
+        scalar: boolean
+    - name: kind
+      type:
+        scalar: string
+      default: ""
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: uid
+      type:
+        scalar: string
+      default: ""
+    elementRelationship: atomic
+- name: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+  scalar: untyped
+- name: io.k8s.apimachinery.pkg.runtime.RawExtension
   map:
     elementType:
-      namedType: __untyped_deduced_
-    elementRelationship: separable
-- name: com.github.metacontroller.metacontroller-apiserver.pkg.apis.metacontroller.v1alpha1.DecoratorController
+      scalar: untyped
+      list:
+        elementType:
+          namedType: __untyped_atomic_
+        elementRelationship: atomic
+      map:
+        elementType:
+          namedType: __untyped_deduced_
+        elementRelationship: separable
+- name: io.k8s.apimachinery.pkg.util.intstr.IntOrString
   scalar: untyped
-  list:
-    elementType:
-      namedType: __untyped_atomic_
-    elementRelationship: atomic
-  map:
-    elementType:
-      namedType: __untyped_deduced_
-    elementRelationship: separable
 - name: __untyped_atomic_
   scalar: untyped
   list:

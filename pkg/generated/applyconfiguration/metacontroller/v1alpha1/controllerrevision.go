@@ -52,7 +52,7 @@ func ControllerRevision(name, namespace string) *ControllerRevisionApplyConfigur
 // applied if another fieldManager has updated or force applied any of the previously applied fields.
 func ExtractControllerRevisionFrom(controllerRevision *metacontrollerv1alpha1.ControllerRevision, fieldManager string, subresource string) (*ControllerRevisionApplyConfiguration, error) {
 	b := &ControllerRevisionApplyConfiguration{}
-	err := managedfields.ExtractInto(controllerRevision, internal.Parser().Type("com.github.metacontroller.metacontroller-apiserver.pkg.apis.metacontroller.v1alpha1.ControllerRevision"), fieldManager, b, subresource)
+	err := managedfields.ExtractInto(controllerRevision, internal.Parser().Type("io.k8s.metacontroller.v1alpha1.ControllerRevision"), fieldManager, b, subresource)
 	if err != nil {
 		return nil, err
 	}

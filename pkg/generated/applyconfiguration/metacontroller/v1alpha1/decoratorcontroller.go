@@ -50,7 +50,7 @@ func DecoratorController(name string) *DecoratorControllerApplyConfiguration {
 // applied if another fieldManager has updated or force applied any of the previously applied fields.
 func ExtractDecoratorControllerFrom(decoratorController *metacontrollerv1alpha1.DecoratorController, fieldManager string, subresource string) (*DecoratorControllerApplyConfiguration, error) {
 	b := &DecoratorControllerApplyConfiguration{}
-	err := managedfields.ExtractInto(decoratorController, internal.Parser().Type("com.github.metacontroller.metacontroller-apiserver.pkg.apis.metacontroller.v1alpha1.DecoratorController"), fieldManager, b, subresource)
+	err := managedfields.ExtractInto(decoratorController, internal.Parser().Type("io.k8s.metacontroller.v1alpha1.DecoratorController"), fieldManager, b, subresource)
 	if err != nil {
 		return nil, err
 	}
