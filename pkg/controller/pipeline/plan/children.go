@@ -12,8 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/enumerate"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/nearest"
 )
 
 // children plans what becomes of a parent's children.
@@ -111,18 +113,6 @@ func (c *children) groupDesired(observed []pipeline.Group, desired []*object.Obj
 	return wanted
 }
 
-// protect protects the children that a refused one may be: those of its name and its kind, and of the kind
-// that was probably meant; meant is nil if that is the same.
-func (c *children) protect(refused *object.Object, meant *object.Type) {
-	if c.protected == nil {
-		c.protected = sets.New[kindAndName]()
-	}
-	c.protected.Insert(kindAndName{refused.Kind, refused.Name})
-	if meant != nil {
-		c.protected.Insert(kindAndName{meant.Kind, refused.Name})
-	}
-}
-
 // addTwice notes that a name is listed more than once. It reports whether that was not known before.
 func (g *desiredGroup) addTwice(name types.NamespacedName) bool {
 	if g.twice.Has(name) {
@@ -135,13 +125,34 @@ func (g *desiredGroup) addTwice(name types.NamespacedName) bool {
 	return true
 }
 
-// unnamed is the error for a desired child without a name.
-func unnamed(child *object.Object) error {
-	remedy := "name it, and give it the same name in every answer"
-	if child.GenerateName != "" {
-		remedy = "a child must have the same name in every answer, so generateName cannot stand for it"
+// maxListed is how many children a message names at most.
+const maxListed = 5
+
+// duplicateWarnings returns the warning that children are listed more than once; none if there are no
+// such children.
+func duplicateWarnings(children []string) []pipeline.Warning {
+	switch len(children) {
+	case 0:
+		return nil
+	case 1:
+		return []pipeline.Warning{{Reason: pipeline.DuplicateChild,
+			Message: "the hook lists " + children[0] + " more than once, and the last one counts; list it once"}}
+	default:
+		return []pipeline.Warning{{Reason: pipeline.DuplicateChild,
+			Message: "the hook lists children more than once, and the last one of each counts; list each once: " + enumerate.First(maxListed, children)}}
 	}
-	return fmt.Errorf("child %s of apiVersion %s has no metadata.name; %s", child.Kind, child.APIVersion, remedy)
+}
+
+// protect protects the children that a refused one may be: those of its name and its kind, and of the kind
+// that was probably meant; meant is nil if that is the same.
+func (c *children) protect(refused *object.Object, meant *object.Type) {
+	if c.protected == nil {
+		c.protected = sets.New[kindAndName]()
+	}
+	c.protected.Insert(kindAndName{refused.Kind, refused.Name})
+	if meant != nil {
+		c.protected.Insert(kindAndName{meant.Kind, refused.Name})
+	}
 }
 
 // groupOf returns the index of the group that a desired child belongs to. If its type is not declared, it
@@ -178,6 +189,52 @@ func (c *children) groupOf(child *object.Object, observed []pipeline.Group) (i i
 			child, c.parent)
 	}
 	return i, nil, nil
+}
+
+// unnamed is the error for a desired child without a name.
+func unnamed(child *object.Object) error {
+	remedy := "name it, and give it the same name in every answer"
+	if child.GenerateName != "" {
+		remedy = "a child must have the same name in every answer, so generateName cannot stand for it"
+	}
+	return fmt.Errorf("child %s of apiVersion %s has no metadata.name; %s", child.Kind, child.APIVersion, remedy)
+}
+
+// meantType returns the declared type that was probably meant by the kind and the apiVersion of a
+// desired child; nil if none was. Of several types of the kind, it is the one with the nearest
+// apiVersion.
+func meantType(child *object.Object, declared []pipeline.Group) *object.Type {
+	var kinds []string
+	for i := range declared {
+		kinds = append(kinds, declared[i].Type.Kind)
+	}
+	kind := nearest.To(child.Kind, kinds)
+	var first *object.Type
+	var versions []string
+	byVersion := map[string]*object.Type{}
+	for i := range declared {
+		if of := &declared[i].Type; strings.EqualFold(of.Kind, kind) {
+			if first == nil {
+				first = of
+			}
+			version := of.GroupVersion().String()
+			versions = append(versions, version)
+			byVersion[version] = of
+		}
+	}
+	if nearby := byVersion[nearest.To(child.APIVersion, versions)]; nearby != nil {
+		return nearby
+	}
+	return first
+}
+
+// undeclared is the error for a desired child of a type that no rule declares.
+func undeclared(child *object.Object, rulesField string, meant *object.Type) error {
+	remedy := "declare it, or leave the child out"
+	if meant != nil {
+		remedy = fmt.Sprintf("did you mean %s %s? If not, %s", meant.GroupVersion(), meant.Kind, remedy)
+	}
+	return fmt.Errorf("child %s: %s declares no kind %q in apiVersion %q; %s", child, rulesField, child.Kind, child.APIVersion, remedy)
 }
 
 // isParent reports whether a desired child of that type is the parent.

@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
@@ -218,6 +221,141 @@ func TestAChildWithANumberThatNothingHolds(t *testing.T) {
 			}
 			if refused := refusals(planned); len(refused) != 2 || !strings.HasPrefix(refused[0], "decode ConfigMap default/a: ") || !strings.HasPrefix(refused[1], "decode ConfigMap default/new: ") {
 				t.Errorf("refused %v", refused)
+			}
+		})
+	}
+}
+
+// A refused child may be one that is there, with a slip in its answer: if it counted as unwanted, the
+// slip would cost the child. All other children that the hook does not list go.
+func TestARefusedChildProtectsOnlyWhatItMayBe(t *testing.T) {
+	const config, deployment = "delete ConfigMap default/b", "delete Deployment default/b"
+	tests := map[string]struct {
+		refused string
+		deleted []string
+	}{
+		"an undeclared kind":           {`{apiVersion: v1, kind: Secret, metadata: {name: b, labels: {app: shop}}}`, []string{config, deployment}},
+		"an undeclared version":        {`{apiVersion: apps/v1beta1, kind: Deployment, metadata: {name: b, labels: {app: shop}}}`, []string{config}},
+		"an undeclared group":          {`{apiVersion: extensions/v1, kind: Deployment, metadata: {name: b, labels: {app: shop}}}`, []string{config}},
+		"a kind in lower case":         {`{apiVersion: v1, kind: configmap, metadata: {name: b, labels: {app: shop}}}`, []string{deployment}},
+		"a misspelt kind":              {`{apiVersion: apps/v1, kind: Deploymnet, metadata: {name: b, labels: {app: shop}}}`, []string{config}},
+		"no apiVersion":                {`{kind: ConfigMap, metadata: {name: b, labels: {app: shop}}}`, []string{deployment}},
+		"another namespace":            {`{apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: elsewhere, labels: {app: shop}}}`, []string{deployment}},
+		"a cluster-scoped kind":        {`{apiVersion: v1, kind: Namespace, metadata: {name: b, labels: {app: shop}}}`, []string{config, deployment}},
+		"the kind, under another name": {`{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: elsewhere, labels: {app: shop}}}`, []string{config, deployment}},
+		"no name":                      {`{apiVersion: v1, kind: ConfigMap, metadata: {labels: {app: shop}}}`, []string{config, deployment}},
+		"a generated name":             {`{apiVersion: v1, kind: ConfigMap, metadata: {generateName: b, labels: {app: shop}}}`, []string{config, deployment}},
+	}
+	decorated := func(text string) string {
+		return strings.Replace(text, "labels: {app: shop}", "annotations: {"+decoratorAnnotation+": deco}", 1)
+	}
+	asItIs := func(text string) string { return text }
+	deleted := metav1.NewTime(time.Unix(1_800_000_000, 0))
+	worlds := map[string]struct {
+		make   func() *world
+		claims func(string) string
+	}{
+		"a parent": {func() *world { return newWorld(t, web, configMaps, deployments, namespaces) }, asItIs},
+		"a parent that is finalized": {func() *world {
+			w := newWorld(t, web, configMaps, deployments, namespaces)
+			w.finalizes = true
+			w.parent.DeletionTimestamp, w.parent.Finalizers = &deleted, []string{ourFinalizer}
+			return w
+		}, asItIs},
+		"a target": {func() *world { return newTarget(t, web, configMaps, deployments, namespaces) }, decorated},
+		"a target that is finalized": {func() *world {
+			w := newTarget(t, web, configMaps, deployments, namespaces)
+			w.parent.DeletionTimestamp, w.parent.Finalizers = &deleted, []string{ourFinalizer}
+			return w
+		}, decorated},
+	}
+	for of, in := range worlds {
+		for name, test := range tests {
+			t.Run(of+", "+name, func(t *testing.T) {
+				w := in.make().method(InPlace).
+					has(configMaps, in.claims(childA), in.claims(childB)).
+					has(deployments, in.claims(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: b, labels: {app: shop}}, spec: {}}`))
+				planned := w.plan(w.answer(in.claims(childAChanged), test.refused))
+				want := append(test.deleted, "update ConfigMap default/a")
+				var got []string
+				for _, write := range writes(planned) {
+					if !strings.HasPrefix(write, "status ") {
+						got = append(got, write)
+					}
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("writes (-want +got):\n%s", diff)
+				}
+				if len(planned.Refused) != 1 {
+					t.Errorf("refused %v", planned.Refused)
+				}
+			})
+		}
+	}
+}
+
+// A child below a cluster-scoped parent may lack the namespace that it is in.
+func TestARefusedChildWithoutANamespaceProtectsThoseOfItsName(t *testing.T) {
+	w := newWorld(t, fleet, configMaps)
+	for _, namespace := range []string{"one", "two"} {
+		for _, name := range []string{"a", "b"} {
+			text := strings.Replace(childA, "{name: a", "{name: "+name+", namespace: "+namespace, 1)
+			w.children[configMaps] = append(w.children[configMaps], w.applied(configMaps, text, text))
+		}
+	}
+	planned := w.plan(w.answer(childA))
+	if diff := cmp.Diff([]string{"delete ConfigMap one/b", "delete ConfigMap two/b"}, writes(planned)); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+}
+
+// A parent goes whose finalize hook never stops listing a child that it cannot have.
+func TestAParentIsFinalizedBesideARefusedChild(t *testing.T) {
+	const refused = `{apiVersion: v1, kind: Secret, metadata: {name: s, labels: {app: shop}}}`
+	w := newWorld(t, web, configMaps).has(configMaps, childA)
+	w.finalizes = true
+	deleted := metav1.NewTime(time.Unix(1_800_000_000, 0))
+	w.parent.DeletionTimestamp, w.parent.Finalizers = &deleted, []string{ourFinalizer}
+	w.carryOut(w.plan(w.answer(refused)))
+	if left := w.children[configMaps]; len(left) > 0 {
+		t.Fatalf("the children %v are left", []*object.Object(left))
+	}
+	response := w.answer(refused)
+	response.Finalized = true
+	if diff := cmp.Diff([]string{"finalizer Web default/shop"}, writes(w.plan(response))); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+}
+
+func TestWhichDeclaredTypeIsMeant(t *testing.T) {
+	var declared []pipeline.Group
+	for _, of := range []schema.GroupVersionKind{
+		{Group: "", Version: "v1", Kind: "Service"},
+		{Group: "apps", Version: "v1", Kind: "Deployment"},
+		{Group: "example.com", Version: "v1", Kind: "Ingress"},
+		{Group: "networking.k8s.io", Version: "v1", Kind: "Ingress"},
+	} {
+		declared = append(declared, pipeline.Group{Type: object.Type{GroupVersionResource: of.GroupVersion().WithResource("any"), Kind: of.Kind}})
+	}
+	for name, test := range map[string]struct{ apiVersion, kind, want string }{
+		"a kind in lower case":                      {"apps/v1", "deployment", "apps/v1 Deployment"},
+		"the plural":                                {"apps/v1", "Deployments", "apps/v1 Deployment"},
+		"a group that there is no longer":           {"extensions/v1beta1", "Deployment", "apps/v1 Deployment"},
+		"no group":                                  {"v1", "Deployment", "apps/v1 Deployment"},
+		"a group of two that have the kind":         {"networking.k8s.io/v1beta1", "Ingress", "networking.k8s.io/v1 Ingress"},
+		"another group than two that have the kind": {"extensions/v1beta1", "Ingress", "example.com/v1 Ingress"},
+		"a kind that is not near":                   {"v1", "Secret", ""},
+		"a longer kind":                             {"v1", "ServiceAccount", ""},
+		"no kind":                                   {"v1", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			child := &object.Object{TypeMeta: metav1.TypeMeta{APIVersion: test.apiVersion, Kind: test.kind}}
+			got := ""
+			if meant := meantType(child, declared); meant != nil {
+				got = meant.GroupVersion().String() + " " + meant.Kind
+			}
+			if got != test.want {
+				t.Errorf("%q is meant, want %q", got, test.want)
 			}
 		})
 	}

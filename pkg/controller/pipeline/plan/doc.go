@@ -5,24 +5,22 @@
 //
 // A Snapshot and the hook's Response come in, a Plan goes out: a list of steps, each with its
 // reason. The package is pure: it does no I/O and knows no client, so a plan can be shown as well
-// as carried out. The only thing it changes is the UpToDateCache that the caller hands in.
+// as carried out. It changes nothing but the UpToDateCache that the caller passes in.
 //
 // Where to start:
-//   - Composite and Decorator make the plan of each kind of controller.
-//   - children.go decides which children are created, kept, changed and deleted.
-//   - updatestrategy.go has the update methods and names the engines that change a child:
+//   - plan.go makes the plan for each kind of controller: Composite and Decorator. It also hashes what a
+//     plan depends on, so that a sync can skip a plan that was made before.
+//   - parent.go has what a parent gives its children: namespace, labels and owner references. It adopts and
+//     releases children.
+//   - status.go plans the writes of the status and the finalizers of a parent, target.go those of a
+//     decorator's target.
+//   - children.go decides which children are created, kept, changed and deleted. leftalone.go is about the
+//     children that the plan does not delete or change although they are not what the hook wants.
+//   - updatestrategy.go has the update methods, and the engines that change a child. The engines are in
 //     dynamicapply.go and serversideapply.go. Package rollout decides when a rolling method
-//     comes to a child.
-//     outdated.go finds the children that OnDelete leaves alone.
-//   - meanttype.go finds the type that was probably meant by a child of an undeclared one.
-//   - claim.go adopts and releases children. known.go tells those that may be deleted from those of others.
-//   - merge.go is the three-way merge of dynamic apply, with mergelists.go and location.go.
-//   - lastapplied.go is the record of what was applied, and secretrecord.go keeps the values of
-//     Secrets out of it.
-//   - status.go, metadata.go and finalizer.go are about the parent itself.
-//   - unknownfields.go finds what is desired and the host would drop; fieldwarnings.go makes
-//     warnings of that, hostwarnings.go of what the host itself warned of, and writewarnings.go of
-//     both when they are new.
-//   - snapshothash.go hashes what a plan depends on, so that a sync can skip a plan that was made
-//     before.
+//     reaches a child.
+//   - merge.go is the three-way merge of dynamic apply, lastapplied.go the record of what was applied, and
+//     compare.go tells whether two values mean the same to the host.
+//   - warnings.go warns of fields that the host does not know, and passes on the host's own warnings.
+//   - uptodatecache.go remembers what needs no write.
 package plan

@@ -4,8 +4,12 @@
 package plan
 
 import (
+	"encoding/base64"
+	"fmt"
 	"maps"
+	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
@@ -29,7 +33,7 @@ func (d dynamicApply) change(method Method, observed, desired *object.Object) (p
 	if observed.Applied != nil && !recordsLastApplied(observed) {
 		return d.toDynamicApply(observed)
 	}
-	result, err := d.merge(d.schema, observed, desired)
+	result, err := d.merge(observed, desired)
 	if err != nil {
 		return pipeline.Step{}, err
 	}
@@ -50,9 +54,40 @@ func (d dynamicApply) change(method Method, observed, desired *object.Object) (p
 	return step, err
 }
 
+// name records on a child that an answer has named it: that what identifies it was applied, and nothing else.
+func (d dynamicApply) name(observed *object.Object) (pipeline.Step, error) {
+	body, err := object.Canonical(identityOf(observed))
+	return pipeline.Step{Op: pipeline.ToDynamicApply, Observed: observed, Body: body, Why: whyNamed}, err
+}
+
+// toDynamicApply returns the step that moves a child from server-side apply to dynamic apply: what
+// was applied, except for the owner reference to the parent, becomes what was last applied. A later
+// sync sees what is left to write.
+func (d dynamicApply) toDynamicApply(observed *object.Object) (pipeline.Step, error) {
+	applied, err := appliedFields(observed)
+	if err != nil {
+		return pipeline.Step{}, err
+	}
+	have, err := observed.Decode()
+	if err != nil {
+		return pipeline.Step{}, err
+	}
+	child := unstructured.Unstructured{Object: applied}
+	others := slices.DeleteFunc(child.GetOwnerReferences(), d.owns)
+	child.SetOwnerReferences(nil)
+	if len(others) > 0 {
+		child.SetOwnerReferences(others)
+	}
+	body, err := encodeLastApplied(applied, have)
+	if err != nil {
+		return pipeline.Step{}, fmt.Errorf("child %s: %w", observed, err)
+	}
+	return pipeline.Step{Op: pipeline.ToDynamicApply, Observed: observed, Body: []byte(body), Why: "it was written by server-side apply"}, nil
+}
+
 // newChild returns the JSON to create a desired child with.
-func (p *parent) newChild(desired *object.Object) ([]byte, error) {
-	content, err := p.content(desired)
+func (d dynamicApply) newChild(desired *object.Object) ([]byte, error) {
+	content, err := d.content(desired)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +97,7 @@ func (p *parent) newChild(desired *object.Object) ([]byte, error) {
 	if err := setLastApplied(content, content); err != nil {
 		return nil, err
 	}
-	p.own(content)
+	d.own(content)
 	return object.Canonical(content)
 }
 
@@ -78,9 +113,9 @@ type mergeResult struct {
 }
 
 // merge merges what the hook wants into an observed child. The base of the three-way merge is what
-// was last applied. The schema is how the host describes the child; nil if it does not.
-func (p *parent) merge(schema *openapi.Type, observed, desired *object.Object) (*mergeResult, error) {
-	want, err := p.content(desired)
+// was last applied.
+func (d dynamicApply) merge(observed, desired *object.Object) (*mergeResult, error) {
+	want, err := d.content(desired)
 	if err != nil {
 		return nil, err
 	}
@@ -92,11 +127,11 @@ func (p *parent) merge(schema *openapi.Type, observed, desired *object.Object) (
 	if err != nil {
 		return nil, err
 	}
-	child, err := rootOf(schema, observed)
+	child, err := rootOf(d.schema, observed)
 	if err != nil {
 		return nil, err
 	}
-	base, goal := p.normalize(have, runtime.DeepCopyJSON(last), runtime.DeepCopyJSON(want))
+	base, goal := d.normalize(have, runtime.DeepCopyJSON(last), runtime.DeepCopyJSON(want))
 	merged := child.merge(runtime.DeepCopyJSON(have), base, goal).(map[string]any)
 	restoreReadOnlyFields(merged, have)
 
@@ -110,6 +145,77 @@ func (p *parent) merge(schema *openapi.Type, observed, desired *object.Object) (
 		result.path = "metadata.annotations[" + object.LastAppliedAnnotation + "]"
 	}
 	return result, nil
+}
+
+// normalize turns what was last applied and what is desired into what they mean to the host, before
+// they are merged. It changes both arguments.
+func (d dynamicApply) normalize(observed, lastApplied, desired map[string]any) (last, want map[string]any) {
+	have, _ := observed["metadata"].(map[string]any)
+	last, _ = lastApplied["metadata"].(map[string]any)
+	want, _ = desired["metadata"].(map[string]any)
+	d.keepOwner(last)
+	keepFieldsOfOthers(have, last, want)
+	if want["ownerReferences"] != nil {
+		d.own(desired)
+	}
+	if isSecret(desired) {
+		foldStringData(lastApplied)
+		foldStringData(desired)
+	}
+	return lastApplied, desired
+}
+
+// keepOwner removes the parent from the owners that were last applied. Without it, a hook that no
+// longer lists the parent among a child's owners would end the parent's control of the child.
+func (d dynamicApply) keepOwner(last map[string]any) {
+	owners, ok := last["ownerReferences"].([]any)
+	if !ok {
+		return
+	}
+	last["ownerReferences"] = slices.DeleteFunc(owners, func(owner any) bool {
+		reference, _ := owner.(map[string]any)
+		return reference["uid"] == string(d.UID)
+	})
+}
+
+// keepFieldsOfOthers adds empty labels, annotations, owners or finalizers to desired if the hook
+// listed some earlier and now leaves out the field. Then merging removes only what was applied.
+// Otherwise merging would remove the whole field, as Metacontroller does, with the entries of others.
+func keepFieldsOfOthers(observed, lastApplied, desired map[string]any) {
+	for _, name := range [...]string{"labels", "annotations", "ownerReferences", "finalizers"} {
+		if desired == nil || desired[name] != nil || lastApplied[name] == nil {
+			continue
+		}
+		switch observed[name].(type) {
+		case map[string]any:
+			desired[name] = map[string]any{}
+		case []any:
+			desired[name] = []any{}
+		}
+	}
+}
+
+// foldStringData writes stringData of a Secret into data, as the host does. The host never returns
+// stringData.
+func foldStringData(secret map[string]any) {
+	texts, ok := secret["stringData"].(map[string]any)
+	if !ok {
+		return
+	}
+	data, _ := secret["data"].(map[string]any)
+	data = maps.Clone(data)
+	if data == nil {
+		data = map[string]any{}
+	}
+	for name, value := range texts {
+		text, ok := value.(string)
+		if !ok {
+			return // the host says what is wrong with it
+		}
+		data[name] = base64.StdEncoding.EncodeToString([]byte(text))
+	}
+	delete(secret, "stringData")
+	secret["data"] = data
 }
 
 // systemFields are the fields of metadata that belong to the API server. A hook cannot change them.

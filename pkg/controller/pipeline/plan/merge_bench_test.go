@@ -52,7 +52,7 @@ func mergings(t testing.TB) map[string]merging {
 }
 
 func (m merging) merge(t testing.TB) {
-	if change, err := m.parent.merge(nil, m.observed, m.desired); err != nil || !change.contentDiffers {
+	if change, err := (dynamicApply{m.parent, nil}).merge(m.observed, m.desired); err != nil || !change.contentDiffers {
 		t.Fatal(change, err)
 	}
 }

@@ -63,6 +63,45 @@ func (s serverSideApply) change(method Method, observed, desired *object.Object)
 	return step, err
 }
 
+// name records on a child that an answer has named it: the reference to the parent is applied, and nothing else.
+func (s serverSideApply) name(observed *object.Object) (pipeline.Step, error) {
+	configuration := identityOf(observed)
+	s.own(configuration)
+	body, err := withMetadata(configuration, "uid", string(observed.UID))
+	return pipeline.Step{Op: pipeline.Apply, Observed: observed, Body: body, Why: whyNamed}, err
+}
+
+const whyNamed = "the hook lists it, so that it is deleted when the hook no longer does"
+
+// identityOf returns what identifies a child.
+func identityOf(child *object.Object) map[string]any {
+	metadata := map[string]any{"name": child.Name}
+	if child.Namespace != "" {
+		metadata["namespace"] = child.Namespace
+	}
+	return map[string]any{"apiVersion": child.APIVersion, "kind": child.Kind, "metadata": metadata}
+}
+
+// toServerSideApply returns the step that moves a child from dynamic apply to server-side apply:
+// the fields that were last applied, and the owner reference to the parent, become owned by
+// server-side apply. A later sync sees what is left to write.
+func (s serverSideApply) toServerSideApply(observed *object.Object, why string) (pipeline.Step, error) {
+	have, err := observed.Decode()
+	if err != nil {
+		return pipeline.Step{}, err
+	}
+	last, err := takeLastApplied(observed, have, nil)
+	if err != nil {
+		return pipeline.Step{}, err
+	}
+	if last == nil {
+		last = map[string]any{}
+	}
+	s.own(last)
+	body, err := object.Canonical(last)
+	return pipeline.Step{Op: pipeline.ToServerSideApply, Observed: observed, Body: body, Why: why}, err
+}
+
 // configuration returns what is applied to make a child what the hook wants.
 func (s serverSideApply) configuration(desired *object.Object) (map[string]any, error) {
 	content, err := s.content(desired)

@@ -1,0 +1,240 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/enumerate"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+)
+
+// childRules is the field of a CompositeController that declares the types of children.
+const childRules = "spec.childResources"
+
+// Composite plans the sync of a CompositeController's parent. It puts what needs no write into
+// upToDate.
+func Composite(snapshot *pipeline.Snapshot, response *pipeline.Response, strategies Strategies, upToDate *UpToDateCache) (*pipeline.Plan, error) {
+	plan := &pipeline.Plan{Desired: len(response.Children)}
+	finalized := isFinalized(snapshot, response)
+	if finalized && snapshot.Parent.DeletionTimestamp != nil {
+		return plan, addRemoveFinalizerStep(plan, snapshot)
+	}
+	if snapshot.Selector == nil {
+		return nil, fmt.Errorf("%s has no selector for its children", snapshot.Parent)
+	}
+	parent := newParent(snapshot, childRules)
+	for _, group := range snapshot.Children {
+		if err := parent.claim(plan, group, response.Children); err != nil {
+			return nil, err
+		}
+	}
+	if err := parent.checkLabels(response.Children); err != nil {
+		plan.Refused = append(plan.Refused, err)
+		return plan, nil
+	}
+	c := children{parent: parent, strategies: strategies, upToDate: upToDate, plan: plan, strict: response.Strict}
+	if err := c.manage(snapshot, response.Children); err != nil {
+		plan.Refused = append(plan.Refused, err)
+		return plan, nil
+	}
+	if err := parent.status(plan, response.Status, upToDate); err != nil {
+		return nil, err
+	}
+	parent.leaveTerminating(plan)
+	parent.warn(plan, upToDate, c.duplicates, response.Children)
+	sayAllAreDeleted(plan, snapshot, response, "children")
+	if finalized && len(plan.Refused) == 0 {
+		return plan, addRemoveFinalizerStep(plan, snapshot)
+	}
+	return plan, nil
+}
+
+// Decorator plans the sync of a DecoratorController's target and of its attachments. The target is
+// written first. Nothing is selected or released, and no orphan is adopted. It puts what needs no write into
+// upToDate.
+func Decorator(snapshot *pipeline.Snapshot, response *pipeline.Response, strategies Strategies, upToDate *UpToDateCache) (*pipeline.Plan, error) {
+	plan := &pipeline.Plan{ParentFirst: true, Desired: len(response.Children)}
+	parent := newParent(snapshot, "spec.attachments")
+	for _, group := range snapshot.Children {
+		if err := parent.claim(plan, group, response.Children); err != nil {
+			return nil, err
+		}
+	}
+	c := children{parent: parent, strategies: strategies, upToDate: upToDate, plan: plan, strict: response.Strict}
+	if err := c.manage(snapshot, response.Children); err != nil {
+		plan.Refused = append(plan.Refused, err)
+		return plan, nil
+	}
+	t := target{parent: parent, upToDate: upToDate, finalized: finalizesTarget(snapshot, response, plan)}
+	steps, err := t.steps(snapshot, response)
+	if err != nil {
+		return nil, err
+	}
+	plan.Steps = append(steps, plan.Steps...)
+	parent.leaveTerminating(plan)
+	parent.warn(plan, upToDate, c.duplicates, response.Children)
+	sayAllAreDeleted(plan, snapshot, response, "attachments")
+	return plan, nil
+}
+
+// finalizesTarget reports whether the finalizer is removed from the target. A target that is not
+// being deleted keeps it as long as attachments are refused: nothing would bring the controller back
+// to them.
+func finalizesTarget(snapshot *pipeline.Snapshot, response *pipeline.Response, plan *pipeline.Plan) bool {
+	return isFinalized(snapshot, response) && (snapshot.Parent.DeletionTimestamp != nil || len(plan.Refused) == 0)
+}
+
+// leaveTerminating removes the steps that write a Namespace that is being deleted, or create something in it: the host
+// refuses to create, and has its own status there. The removal of the finalizer stays.
+func (p *parent) leaveTerminating(plan *pipeline.Plan) {
+	if p.DeletionTimestamp == nil || p.parentType.GroupKind() != (schema.GroupKind{Kind: "Namespace"}) {
+		return
+	}
+	plan.Steps = slices.DeleteFunc(plan.Steps, func(step pipeline.Step) bool {
+		switch {
+		case step.Op == pipeline.Status, step.Op == pipeline.Metadata && !step.RemovesFinalizer:
+			return true
+		default:
+			return step.Creates() && step.Namespace == p.Name
+		}
+	})
+}
+
+// sayAllAreDeleted adds to a plan that it deletes all children of the parent, unless it leaves one, or
+// deletes them to finalize the parent. An answer that lists others, or none, is meant; one without the
+// field of children rarely is. The field is where an answer lists children.
+func sayAllAreDeleted(plan *pipeline.Plan, snapshot *pipeline.Snapshot, response *pipeline.Response, field string) {
+	if snapshot.Finalizing || isDeletionKnown(response) {
+		return
+	}
+	var deleted []string
+	for _, step := range plan.Steps {
+		if step.Op == pipeline.Delete {
+			deleted = append(deleted, step.Observed.String())
+		}
+	}
+	if len(deleted) == 0 || len(deleted) < countLive(snapshot) {
+		return
+	}
+	slices.Sort(deleted)
+	said := pipeline.Warning{Reason: pipeline.ChildrenDeleted, About: field, Chosen: response.SaysChildren}
+	said.Message = fmt.Sprintf("All %s of this object are deleted (%s), because the answer of the sync hook ",
+		field, enumerate.First(maxListed, deleted))
+	if said.Chosen {
+		said.Message += "lists none of them."
+		plan.Notices = append(plan.Notices, said)
+		return
+	}
+	said.Message += fmt.Sprintf("has no field %q. If that is not meant, look for a return statement that is missing "+
+		"in the hook. Hooks of version v2, or with responseUnMarshallMode: strict, refuse such an answer and delete "+
+		"nothing.", field)
+	plan.Warnings = append(plan.Warnings, said)
+}
+
+// isDeletionKnown reports whether a warning about the answer says that the children are deleted.
+func isDeletionKnown(response *pipeline.Response) bool {
+	for _, warning := range response.Warnings {
+		if warning.Reason == pipeline.ChildrenDeleted {
+			return true
+		}
+	}
+	return false
+}
+
+// countLive returns how many of the observed children are not being deleted.
+func countLive(snapshot *pipeline.Snapshot) (live int) {
+	for _, group := range snapshot.Children {
+		for _, child := range group.Claimed {
+			if child.DeletionTimestamp == nil {
+				live++
+			}
+		}
+	}
+	return live
+}
+
+// CompositeInputs returns the hash of what the plan for a CompositeController's parent depends on, apart
+// from the hook's answer. As long as both stay, so does the plan. The hash leaves out what changes
+// no plan, which is what others write on the parent, such as its annotations.
+func CompositeInputs(snapshot *pipeline.Snapshot) uint64 {
+	h := snapshotHash{}
+	h.addSnapshot(snapshot)
+	h.addNumber(uint64(snapshot.Parent.Generation))
+	if snapshot.Selector != nil {
+		h.addText(snapshot.Selector.String())
+	}
+	return h.digest.Sum64()
+}
+
+// DecoratorInputs is CompositeInputs for a DecoratorController's target. The plan for a target also
+// depends on its labels and annotations.
+func DecoratorInputs(snapshot *pipeline.Snapshot) uint64 {
+	h := snapshotHash{}
+	h.addSnapshot(snapshot)
+	h.addNumber(snapshot.Parent.Hash)
+	return h.digest.Sum64()
+}
+
+// snapshotHash hashes what a plan depends on.
+type snapshotHash struct{ digest xxhash.Digest }
+
+// addSnapshot adds what the plans of both kinds depend on.
+func (h *snapshotHash) addSnapshot(snapshot *pipeline.Snapshot) {
+	h.digest.Reset()
+	h.addNumber(snapshot.SchemasVersion)
+	parent := snapshot.Parent
+	h.addText(string(parent.UID))
+	h.addBytes(parent.Lookup("status"))
+	for _, value := range []bool{snapshot.Managed, snapshot.Finalizing, hasFinalizer(snapshot), parent.DeletionTimestamp != nil} {
+		h.addBool(value)
+	}
+	for _, group := range snapshot.Children {
+		h.addObjects(group.Claimed)
+		h.addObjects(group.Kept)
+		h.addObjects(group.Adopt)
+		h.addObjects(group.Release)
+	}
+}
+
+func (h *snapshotHash) addObjects(objects []*object.Object) {
+	h.addNumber(uint64(len(objects)))
+	for _, o := range objects {
+		h.addText(string(o.UID))
+		h.addText(o.ResourceVersion)
+		// The same version may look different, for instance after a change of a conversion
+		// webhook.
+		h.addNumber(o.Hash)
+	}
+}
+
+func (h *snapshotHash) addText(text string) {
+	h.addNumber(uint64(len(text)))
+	_, _ = h.digest.WriteString(text)
+}
+
+func (h *snapshotHash) addBytes(bytes []byte) {
+	h.addNumber(uint64(len(bytes)))
+	_, _ = h.digest.Write(bytes)
+}
+
+func (h *snapshotHash) addBool(value bool) {
+	if value {
+		h.addNumber(1)
+	} else {
+		h.addNumber(0)
+	}
+}
+
+func (h *snapshotHash) addNumber(number uint64) {
+	var bytes [8]byte
+	binary.LittleEndian.PutUint64(bytes[:], number)
+	_, _ = h.digest.Write(bytes[:])
+}
