@@ -11,8 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/enumerate"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions"
 )
 
 // children are the children of rolling kinds that the latest revision wants, and the revision
@@ -155,3 +157,60 @@ func (c *child) isBehind() bool { return c.at != 0 }
 
 // isInMotion reports whether the child was in motion when the sync began.
 func (c *child) isInMotion() bool { return c.motion != "" }
+
+// assign finds the revision that each child is at: the one that claims it. A child that no
+// revision claims is at the latest, and so is a child that is already as the latest wants it.
+//
+// These claims are ignored: those on children of kinds that no longer roll, those on children
+// that the latest revision does not want, and those on children that the claiming revision
+// itself no longer wants, because its answer does not say what the child should be.
+func (c *children) assign() error {
+	claims := c.claims()
+	for _, child := range c.inOrder {
+		at, claimed := claims[child.Key]
+		if !claimed || at == 0 || child.desired[at] == nil {
+			continue
+		}
+		child.at = at
+		if child.observed == nil {
+			continue
+		}
+		asLatest, err := c.upToDate(child.observed, child.desired[0])
+		if err != nil {
+			return err
+		}
+		if asLatest {
+			child.at = 0
+		}
+	}
+	return nil
+}
+
+// claims returns the index of the revision that claims each child. If several revisions claim
+// a child, the latest revision wins, then the newer one.
+func (c *children) claims() map[object.Key]int {
+	claims := map[object.Key]int{}
+	for i, revision := range c.Revisions {
+		for _, stored := range revision.stored {
+			for key := range stored.ChildKeys(c.snapshot.Parent) {
+				if _, claimed := claims[key]; !claimed {
+					claims[key] = i
+				}
+			}
+		}
+	}
+	return claims
+}
+
+// list returns the names of children for a message.
+func (c *children) list(listed []*child) string {
+	return enumerate.FirstFunc(maxListed, listed, c.nameOf)
+}
+
+// nameOf returns the name of a child for a message.
+func (c *children) nameOf(child *child) string {
+	return child.Kind + " " + revisions.ChildName(c.snapshot.Parent, child.Key)
+}
+
+// maxListed is how many children a message names at most.
+const maxListed = 10

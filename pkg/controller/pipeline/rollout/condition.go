@@ -8,11 +8,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 // ConditionType is the type of the condition in a parent's status that shows how far its
@@ -96,4 +99,50 @@ func (r *Rollout) withCondition(status []byte, condition metav1.Condition) ([]by
 	}
 	list := slices.Concat([]byte("["), bytes.Join(conditions, []byte(",")), []byte("]"))
 	return object.WithMember(status, "conditions", list)
+}
+
+// findCondition returns the first condition of a type, nil if there is none.
+func findCondition(conditions []byte, conditionType string) []byte {
+	var found []byte
+	_ = object.Elements(conditions, func(_ int, condition []byte) error {
+		if found == nil && textOf(condition, "type") == conditionType {
+			found = condition
+		}
+		return nil
+	})
+	return found
+}
+
+// textOf returns the string in a member of a JSON object, empty if there is none.
+func textOf(raw []byte, name string) string {
+	var text string
+	if json.Unmarshal(object.Lookup(raw, name), &text) != nil {
+		return ""
+	}
+	return text
+}
+
+// conditionSample has the fields of the condition as they are in a status.
+const conditionSample = `{"status":{"conditions":[{"type":"Updated","status":"True","reason":"","message":"","lastTransitionTime":""}]}}`
+
+// conditionWarnings returns the warnings that the host drops the condition, or fields of it, because the
+// schema of the parent does not have them. The condition does not come from the hook, so its author may
+// not know of it.
+func (r *Rollout) conditionWarnings() []pipeline.Warning {
+	cached := &r.cache.conditionWarnings
+	if cached.schema == r.snapshot.ParentSchema {
+		return cached.warnings
+	}
+	var warnings []pipeline.Warning
+	for _, field := range r.snapshot.ParentSchema.UnknownFields([]byte(conditionSample)) {
+		consequence := "so the condition " + ConditionType + " does not show how far a rollout is"
+		if _, inCondition, found := strings.Cut(field.Path, "]."); found {
+			consequence = fmt.Sprintf("so the condition %s, which shows how far a rollout is, has no %s", ConditionType, inCondition)
+		}
+		warnings = append(warnings, pipeline.UnknownFieldWarning(r.snapshot.ParentType.GroupKind(), field.Path, fmt.Sprintf(
+			"%s: the cluster does not know the field %s and drops it, %s; add it to the schema in the CustomResourceDefinition",
+			r.snapshot.Parent, openapi.WithoutIndexes(field.Path), consequence)))
+	}
+	cached.schema, cached.warnings = r.snapshot.ParentSchema, warnings
+	return warnings
 }

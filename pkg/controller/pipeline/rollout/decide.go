@@ -10,7 +10,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/enumerate"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions"
@@ -70,50 +69,6 @@ func (r *Rollout) Decide(responses []*pipeline.Response, upToDate UpToDate, now 
 	}
 	d.Response.Warnings = slices.Concat(d.Response.Warnings, r.ignoredWarnings())
 	return d, err
-}
-
-// assign finds the revision that each child is at: the one that claims it. A child that no
-// revision claims is at the latest, and so is a child that is already as the latest wants it.
-//
-// These claims are ignored: those on children of kinds that no longer roll, those on children
-// that the latest revision does not want, and those on children that the claiming revision
-// itself no longer wants, because its answer does not say what the child should be.
-func (c *children) assign() error {
-	claims := c.claims()
-	for _, child := range c.inOrder {
-		at, claimed := claims[child.Key]
-		if !claimed || at == 0 || child.desired[at] == nil {
-			continue
-		}
-		child.at = at
-		if child.observed == nil {
-			continue
-		}
-		asLatest, err := c.upToDate(child.observed, child.desired[0])
-		if err != nil {
-			return err
-		}
-		if asLatest {
-			child.at = 0
-		}
-	}
-	return nil
-}
-
-// claims returns the index of the revision that claims each child. If several revisions claim
-// a child, the latest revision wins, then the newer one.
-func (c *children) claims() map[object.Key]int {
-	claims := map[object.Key]int{}
-	for i, revision := range c.Revisions {
-		for _, stored := range revision.stored {
-			for key := range stored.ChildKeys(c.snapshot.Parent) {
-				if _, claimed := claims[key]; !claimed {
-					claims[key] = i
-				}
-			}
-		}
-	}
-	return claims
 }
 
 // advance moves as many children to the latest revision as may move now, and returns them. It also
@@ -214,17 +169,4 @@ func (c *children) compose(responses []*pipeline.Response) *pipeline.Response {
 		composed.SaysFinalized = composed.SaysFinalized && response.SaysFinalized
 	}
 	return &composed
-}
-
-// maxListed is how many children a message names at most.
-const maxListed = 10
-
-// list returns the names of children for a message.
-func (c *children) list(listed []*child) string {
-	return enumerate.FirstFunc(maxListed, listed, c.nameOf)
-}
-
-// nameOf returns the name of a child for a message.
-func (c *children) nameOf(child *child) string {
-	return child.Kind + " " + revisions.ChildName(c.snapshot.Parent, child.Key)
 }

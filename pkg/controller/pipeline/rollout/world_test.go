@@ -12,10 +12,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
@@ -224,4 +226,150 @@ func wantError(t *testing.T, err error, want string) {
 	case want != "" && !strings.Contains(err.Error(), want):
 		t.Errorf("error is %q, want it to say %q", err, want)
 	}
+}
+
+// situation is a world before a sync, and what the sync does. Texts are separated by commas,
+// revisions by semicolons.
+type situation struct {
+	// kinds are the rolling kinds; none is Pods that are recreated.
+	kinds []Kind
+	// version and lists are what the parent says.
+	version, lists string
+	// has are the children and remembers the revisions before the sync.
+	has, remembers string
+
+	// condition is the condition of the decision.
+	condition string
+	// wants are the children in the response.
+	wants string
+	// remembered are the revisions afterwards.
+	remembered string
+}
+
+func (s situation) check(t *testing.T) {
+	t.Helper()
+	w := newWorld(t, s.version, apart(s.lists, ", ")...)
+	if s.kinds != nil {
+		w.rules.Kinds = s.kinds
+	}
+	w.has(apart(s.has, ", ")...)
+	w.remembers(apart(s.remembers, "; ")...)
+	decision := w.decide()
+	w.write(decision.Writes)
+	if diff := cmp.Diff(s.condition, strings.TrimPrefix(conditionText(decision.Updated), "Updated ")); diff != "" {
+		t.Errorf("condition differs (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(apart(s.wants, ", "), wanted(decision.Response)); diff != "" {
+		t.Errorf("children differ (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(apart(s.remembered, "; "), w.remembered()); diff != "" {
+		t.Errorf("revisions differ (-want +got):\n%s", diff)
+	}
+}
+
+func apart(text, separator string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, separator)
+}
+
+// nameOfV is the name of the revision of a version of the world's parent.
+func nameOfV(version string) string {
+	return revisions.Name(webs, "parent-uid", []byte(`{"spec":{"version":"`+version+`"}}`))
+}
+
+// childOf makes a child of a text such as "Pod a v1", with traits behind it: unready, silent
+// (without conditions), deleting, lagging (its status is not about its spec).
+func childOf(t testing.TB, text string) *object.Object {
+	t.Helper()
+	words := strings.Fields(text)
+	of := typeNamed(t, words[0])
+	namespace, name, found := strings.Cut(words[1], "/")
+	if !found {
+		namespace, name = "", words[1]
+	}
+	status, more := `"conditions":[{"type":"Ready","status":"True"}]`, ""
+	for _, trait := range words[3:] {
+		switch trait {
+		case "unready":
+			status = `"conditions":[{"type":"Ready","status":"False"}]`
+		case "silent":
+			status = ""
+		case "deleting":
+			more += `,"deletionTimestamp":"2026-03-04T05:06:07Z"`
+		case "lagging":
+			more += `,"generation":3`
+			status += `,"observedGeneration":2`
+		default:
+			t.Fatalf("%q: no such trait", trait)
+		}
+	}
+	return parseJSON(t, fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q,"metadata":{"name":%q,"namespace":%q%s},"spec":{"version":%q},"status":{%s}}`,
+		of.GroupVersion(), of.Kind, name, namespace, more, words[2], status))
+}
+
+func typeNamed(t testing.TB, kind string) object.Type {
+	t.Helper()
+	for _, of := range []object.Type{pods, jobs, zones, files} {
+		if of.Kind == kind {
+			return of
+		}
+	}
+	t.Fatalf("%q: no such kind", kind)
+	return object.Type{}
+}
+
+// remembered are the stored revisions in the form that remembers takes, the oldest first.
+func (w *world) remembered() []string {
+	var texts []string
+	for _, record := range w.stored {
+		var patch struct{ Spec struct{ Version string } }
+		if err := json.Unmarshal(record.ParentPatch.Raw, &patch); err != nil {
+			w.t.Fatal(err)
+		}
+		var claims []string
+		for _, of := range record.Children {
+			for _, name := range of.Names {
+				claims = append(claims, of.Kind+" "+name)
+			}
+		}
+		slices.Sort(claims)
+		texts = append(texts, strings.TrimSpace(patch.Spec.Version+": "+strings.Join(claims, ", ")))
+	}
+	slices.Sort(texts)
+	return texts
+}
+
+// wanted are the children of an answer in the form in which the parent lists them, with the
+// version.
+func wanted(response *pipeline.Response) []string {
+	var texts []string
+	for _, desired := range response.Children {
+		name := strings.TrimPrefix(desired.Key().String(), "/")
+		texts = append(texts, fmt.Sprintf("%s %s %s", desired.Kind, name, strings.Trim(string(desired.Lookup("spec", "version")), `"`)))
+	}
+	return texts
+}
+
+func conditionText(condition metav1.Condition) string {
+	return fmt.Sprintf("%s %s %s: %s", condition.Type, condition.Status, condition.Reason, condition.Message)
+}
+
+func parse(t testing.TB, text string) *object.Object {
+	t.Helper()
+	raw, err := yaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return parseJSON(t, raw)
+}
+
+func parseJSON(t testing.TB, raw []byte) *object.Object {
+	t.Helper()
+	parsed, err := object.Parse(raw)
+	if err != nil {
+		t.Fatalf("%s: %v", raw, err)
+	}
+	return parsed
 }
