@@ -4,12 +4,17 @@
 package observe
 
 import (
+	"maps"
 	"slices"
+	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
@@ -96,4 +101,189 @@ func (o *Observer) CountChange(before, after *object.Object) int {
 		return 1
 	}
 	return count(after) - count(before)
+}
+
+// Parent begins the snapshot of a parent with the parent from the cache. It returns nil if the
+// parent is gone or the controller does not handle it. Claim adds the children.
+func (o *Observer) Parent(key object.Key) *pipeline.Snapshot {
+	parent := o.Get(key)
+	if parent == nil {
+		return nil
+	}
+	return o.ParentAs(parent)
+}
+
+// ParentAs is Parent for a parent as the host has just stored it, which the cache may not show
+// yet.
+func (o *Observer) ParentAs(parent *object.Object) *pipeline.Snapshot {
+	target := o.target(parent.GroupVersionKind().GroupKind())
+	if !o.handles(target, parent) {
+		return nil
+	}
+	alive := parent.DeletionTimestamp == nil
+	schemasVersion := o.Schemas.currentVersion() // first: a later schema must not count as an earlier one
+	within := o.isWithin(parent)
+	needsFinalizer := o.Finalizes && within && (alive || o.hasFinalizer(parent))
+	return &pipeline.Snapshot{
+		ParentType:     target.View.Type,
+		ParentSchema:   o.Schemas.of(target.View.Type),
+		SchemasVersion: schemasVersion,
+		Parent:         parent,
+		ForeignStatus:  target.ForeignStatus,
+		Finalizer:      o.Finalizer,
+		NeedsFinalizer: needsFinalizer,
+		Finalizing:     o.Finalizes && within && (!alive || !target.selects(parent)),
+		Managed:        within && (alive || needsFinalizer && !isLeftToGarbageCollector(parent)),
+		Outside:        !within,
+	}
+}
+
+// Handles reports whether the controller handles an object of any kind.
+func (o *Observer) Handles(object *object.Object) bool {
+	target := o.target(object.GroupVersionKind().GroupKind())
+	return target != nil && o.handles(target, object)
+}
+
+// handles reports whether the controller handles an object of a target: its rules select it in one of its
+// namespaces, or its finalizer is still on it from the time when they did.
+func (o *Observer) handles(target *Target, parent *object.Object) bool {
+	return o.isWithin(parent) && target.selects(parent) || o.hasFinalizer(parent)
+}
+
+func (o *Observer) hasFinalizer(parent *object.Object) bool {
+	return slices.Contains(parent.Finalizers, o.Finalizer)
+}
+
+// isLeftToGarbageCollector reports whether the host's garbage collector decides what becomes of
+// the children of a parent that is being deleted.
+func isLeftToGarbageCollector(parent *object.Object) bool {
+	return slices.Contains(parent.Finalizers, metav1.FinalizerDeleteDependents) ||
+		slices.Contains(parent.Finalizers, metav1.FinalizerOrphanDependents)
+}
+
+// Target is one type of parents.
+type Target struct {
+	View *cache.View
+	// Rules select the objects of the type that are parents. One rule that matches is enough.
+	Rules []Rule
+	// ForeignStatus is true if the type does not come from a CustomResourceDefinition.
+	ForeignStatus bool
+}
+
+// Rule selects parents of one type.
+type Rule struct {
+	Labels      labels.Selector
+	Annotations AnnotationSelector
+	// IgnoreStatusChanges is true if a change of a parent's status starts no sync.
+	IgnoreStatusChanges bool
+}
+
+func (r *Rule) selects(parent *object.Object) bool {
+	return r.Labels.Matches(labels.Set(parent.Labels)) && r.Annotations.Matches(parent)
+}
+
+// selects reports whether any rule selects the parent.
+func (t *Target) selects(parent *object.Object) bool {
+	return slices.ContainsFunc(t.Rules, func(rule Rule) bool { return rule.selects(parent) })
+}
+
+// ignoresStatus reports whether changes of the parent's status start no sync: all rules that
+// select the parent, and at least one rule, ignore them.
+func (t *Target) ignoresStatus(parent *object.Object) bool {
+	ignores := false
+	for i := range t.Rules {
+		rule := &t.Rules[i]
+		if !rule.IgnoreStatusChanges && rule.selects(parent) {
+			return false
+		}
+		ignores = ignores || rule.IgnoreStatusChanges
+	}
+	return ignores
+}
+
+// NeedsAllObjects reports whether a controller with these rules for a type needs all objects of
+// the type in its cache. A controller that finalizes does: it also handles parents that have its
+// finalizer and that no rule selects any more, and these cannot be found by labels.
+func NeedsAllObjects(rules []Rule, finalizes bool) bool {
+	return finalizes || slices.ContainsFunc(rules, func(rule Rule) bool { return rule.Labels.Empty() })
+}
+
+// AcquireParents returns the view of a type's parents. It shows only the objects that the rules
+// can select, unless the controller needs all of them. Of those in other namespaces than the
+// controller's, it shows the ones with its finalizer.
+func (o *Observer) AcquireParents(informers *cache.Informers, of object.Type, rules []Rule) *cache.View {
+	var selectors []labels.Selector
+	if !NeedsAllObjects(rules, o.Finalizes) {
+		for _, rule := range rules {
+			selectors = append(selectors, rule.Labels)
+		}
+	}
+	if o.Namespaces.All() {
+		return informers.AcquireSelected(of, selectors...)
+	}
+	return informers.AcquireFiltered(of, func(parent *object.Object) bool {
+		return o.isWithin(parent) || o.hasFinalizer(parent)
+	}, selectors...)
+}
+
+// AcquireChildren returns the view of a child type. It shows the objects in the controller's namespaces.
+func (o *Observer) AcquireChildren(informers *cache.Informers, of object.Type) *cache.View {
+	if o.Namespaces.All() {
+		return informers.Acquire(of)
+	}
+	return informers.AcquireFiltered(of, o.isWithin)
+}
+
+// isWithin reports whether an object is in one of the controller's namespaces.
+func (o *Observer) isWithin(object *object.Object) bool { return o.Namespaces.Has(object.Namespace) }
+
+// Schemas are the schemas that the host publishes for the types of parents and children. A nil Schemas has none. It
+// is safe for concurrent use.
+type Schemas struct {
+	mu    sync.RWMutex
+	known map[object.Type]*openapi.Type
+	// version changes when what is known does. It is never zero.
+	version uint64
+}
+
+// NewSchemas returns schemas that begin with the known ones.
+func NewSchemas(known map[object.Type]*openapi.Type) *Schemas {
+	return &Schemas{known: maps.Clone(known), version: 1}
+}
+
+// Update replaces the schemas of the types that the host publishes now. Those of other types
+// stay. Update reports whether any schema is another one than before.
+func (s *Schemas) Update(published map[object.Type]*openapi.Type) (changed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known == nil {
+		s.known = map[object.Type]*openapi.Type{}
+	}
+	for of, now := range published {
+		changed = changed || s.known[of] != now
+		s.known[of] = now
+	}
+	if changed {
+		s.version++
+	}
+	return changed
+}
+
+// currentVersion returns a number that changes with the schemas.
+func (s *Schemas) currentVersion() uint64 {
+	if s == nil {
+		return 0
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.version
+}
+
+func (s *Schemas) of(of object.Type) *openapi.Type {
+	if s == nil {
+		return nil
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.known[of]
 }
