@@ -9,6 +9,6 @@
 // rules select to the snapshot. An event of such an object starts a sync of the parents whose
 // rules select it. The package reads caches of the host and asks for its types; it writes nothing.
 //
-// Nothing is shown that may not be: restriction.go refuses rules for types that the spec does not list,
-// and permission.go refuses those whose objects the service account of the controller may not read.
+// Hooks are shown only what they may see: rule.go refuses rules for types that the spec does not list,
+// and permission.go refuses rules for objects that the controller's service account may not read.
 package related

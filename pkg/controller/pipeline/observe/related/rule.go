@@ -9,9 +9,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
@@ -146,4 +150,88 @@ func (r *rule) selects(o *object.Object, labelsOf func(namespace string) labels.
 		(len(r.names) == 0 || slices.Contains(r.names, o.Name)) &&
 		(r.labels == nil || r.labels.Matches(labels.Set(o.Labels))) &&
 		(r.namespaces == nil || r.namespaces.Matches(labelsOf(o.Namespace)))
+}
+
+// typesLast is how long a type that was found is not looked up again. Discovery keeps nothing about
+// types whose definitions have just changed. When the process starts these are all types, and the
+// syncs of a thousand parents would send as many requests to the host.
+const typesLast = time.Second
+
+// cacheTypes returns a function that resolves types like resolve, and returns a type that it has
+// found without another lookup for the time of typesLast.
+func cacheTypes(resolve ResolveFunc) ResolveFunc {
+	type name struct{ apiVersion, resource string }
+	type found struct {
+		object.Type
+		at time.Time
+	}
+	var mu sync.Mutex
+	known := map[name]found{}
+	return func(ctx context.Context, apiVersion, resource string) (object.Type, error) {
+		name := name{apiVersion, resource}
+		mu.Lock()
+		last, ok := known[name]
+		mu.Unlock()
+		if ok && time.Since(last.at) < typesLast {
+			return last.Type, nil
+		}
+		of, err := resolve(ctx, apiVersion, resource)
+		mu.Lock()
+		defer mu.Unlock()
+		if err != nil {
+			delete(known, name)
+			return of, err
+		}
+		known[name] = found{of, time.Now()}
+		return of, nil
+	}
+}
+
+// restriction are the types that a customize hook may ask for; none is any. A type is allowed in
+// each of its versions: they show the same objects.
+type restriction []v1alpha1.ResourceRule
+
+// check returns an error if a rule asks for another type.
+func (r restriction) check(written []pipeline.RelatedRule) error {
+	for i, rule := range written {
+		if len(r) > 0 && !slices.ContainsFunc(r, func(listed v1alpha1.ResourceRule) bool { return sameResource(listed, rule) }) {
+			return ruleError(i, rule, fmt.Errorf("the controller limits what its customize hook may ask for; add {apiVersion: %s, resource: %s} to spec.relatedResources, or have the hook not ask for it",
+				rule.APIVersion, rule.Resource))
+		}
+	}
+	return nil
+}
+
+func sameResource(listed v1alpha1.ResourceRule, asked pipeline.RelatedRule) bool {
+	if listed.APIVersion == asked.APIVersion {
+		return listed.Resource == asked.Resource
+	}
+	a, errA := schema.ParseGroupVersion(listed.APIVersion)
+	b, errB := schema.ParseGroupVersion(asked.APIVersion)
+	return errA == nil && errB == nil && a.Group == b.Group && listed.Resource == asked.Resource
+}
+
+// notShown returns a warning about each rule that can select nothing that all hooks are shown. Such a rule
+// is not an error: Metacontroller accepts it and sends an empty group.
+func (c *Config) notShown(parent *object.Object, rules []typed) (warnings []pipeline.Warning) {
+	if c.NotShown == "" || parent.Namespace == "" {
+		return nil
+	}
+	for i, rule := range rules {
+		what := ""
+		switch {
+		case !rule.of.Namespaced:
+			what = fmt.Sprintf("%s is cluster-scoped", rule.of)
+		case rule.Namespace != "" && rule.Namespace != parent.Namespace:
+			what = fmt.Sprintf("namespace %q is not that of the parent", rule.Namespace)
+		default:
+			continue
+		}
+		warnings = append(warnings, pipeline.Warning{
+			Reason: pipeline.RelatedNotShown, About: fmt.Sprintf("%d %s", i, rule.of),
+			Message: fmt.Sprintf("relatedResources[%d] (%s in %s) of the customize hook: %s, and %s",
+				i, rule.Resource, rule.APIVersion, what, c.NotShown),
+		})
+	}
+	return warnings
 }

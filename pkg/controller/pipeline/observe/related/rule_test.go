@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/labels"
@@ -319,5 +321,68 @@ func TestTheIndexPassesOverRulesThatNameOthers(t *testing.T) {
 	}
 	if found != 1 {
 		t.Errorf("%d rules have to be looked at for an object that one of them names", found)
+	}
+}
+
+func TestTypesFoundRecentlyAreNotLookedForAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		find := cacheTypes(func(ctx context.Context, apiVersion, resource string) (object.Type, error) {
+			asked++
+			return resolve(ctx, apiVersion, resource)
+		})
+		for _, step := range []struct {
+			what, resource string
+			after          time.Duration
+			want           int
+		}{
+			{"a type", "configmaps", 0, 1},
+			{"the same at once", "configmaps", 0, 1},
+			{"another", "secrets", 0, 2},
+			{"the first after a while", "configmaps", typesLast, 3},
+			{"one that is not there", "shops", 0, 4},
+			{"it again", "shops", 0, 5},
+		} {
+			<-time.After(step.after)
+			if of, _ := find(t.Context(), "v1", step.resource); step.resource != "shops" && of.Resource != step.resource {
+				t.Errorf("%s: found is %v", step.what, of)
+			}
+			if asked != step.want {
+				t.Errorf("%s: the host was asked %d times, want %d", step.what, asked, step.want)
+			}
+		}
+	})
+}
+
+func TestRulesWhoseObjectsNoHookIsShown(t *testing.T) {
+	const because, of = "hooks of version v1 are shown nothing", " of the customize hook: "
+	web := parsed(t, `{apiVersion: ctl.example/v1, kind: Web, metadata: {name: a, namespace: own}}`)
+	fleet := parsed(t, `{apiVersion: ctl.example/v1, kind: Fleet, metadata: {name: a}}`)
+	rules := []pipeline.RelatedRule{
+		{APIVersion: "v1", Resource: "configmaps"},
+		{APIVersion: "v1", Resource: "namespaces"},
+		{APIVersion: "v1", Resource: "secrets", Namespace: "own"},
+		{APIVersion: "v1", Resource: "secrets", Namespace: "other"},
+	}
+	found, err := ResolveFunc(resolve).find(t.Context(), rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"relatedResources[1] (namespaces in v1)" + of + namespaces.String() + " is cluster-scoped, and " + because,
+		"relatedResources[3] (secrets in v1)" + of + `namespace "other" is not that of the parent, and ` + because,
+	}
+	var got []string
+	for _, warning := range (&Config{NotShown: because}).notShown(web, found) {
+		got = append(got, warning.Message)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the warnings differ (-want +got):\n%s", diff)
+	}
+	if got := (&Config{NotShown: because}).notShown(fleet, found); len(got) > 0 {
+		t.Errorf("about a cluster-scoped parent: %v", got)
+	}
+	if got := (&Config{}).notShown(web, found); len(got) > 0 {
+		t.Errorf("with hooks of version v2: %v", got)
 	}
 }

@@ -4,10 +4,18 @@
 package related
 
 import (
+	"context"
+	"errors"
+	"iter"
+	"maps"
+	"slices"
+
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
@@ -63,5 +71,121 @@ func (o *Observer) labelsOf(in object.Type) func(string) labels.Set {
 			}
 		}
 		return nil
+	}
+}
+
+// index finds the rules about a type that may select an object, without looking at rules that name
+// other objects.
+type index map[indexKey]sets.Set[*rule]
+
+// indexKey is a namespace and a name that a rule selects. An empty field means any.
+type indexKey struct{ namespace, name string }
+
+// indexKeys returns the namespaces and names that the rule selects.
+func (r *rule) indexKeys() iter.Seq[indexKey] {
+	namespaces, names := r.within, r.names
+	if len(namespaces) == 0 {
+		namespaces = []string{""}
+	}
+	if len(names) == 0 {
+		names = []string{""}
+	}
+	return func(yield func(indexKey) bool) {
+		for _, namespace := range namespaces {
+			for _, name := range names {
+				if !yield(indexKey{namespace, name}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (x index) add(r *rule) {
+	for key := range r.indexKeys() {
+		if x[key] == nil {
+			x[key] = sets.New[*rule]()
+		}
+		x[key].Insert(r)
+	}
+}
+
+func (x index) remove(r *rule) {
+	for key := range r.indexKeys() {
+		x[key].Delete(r)
+		if len(x[key]) == 0 {
+			delete(x, key)
+		}
+	}
+}
+
+// at returns the rules with an index key that the object matches.
+func (x index) at(o *object.Object) iter.Seq[*rule] {
+	keys := []indexKey{{o.Namespace, o.Name}, {o.Namespace, ""}, {"", o.Name}, {"", ""}}
+	if o.Namespace == "" {
+		keys = keys[:2]
+	}
+	return func(yield func(*rule) bool) {
+		for _, key := range keys {
+			for r := range x[key] {
+				if !yield(r) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// missingType is a type that a rule for a parent names and that the host does not have.
+type missingType struct {
+	parent object.Key
+	discovery.UnknownTypeError
+}
+
+// note notes whether a rule of an answer names a type that the host does not have, given the error
+// of its observation.
+func (o *Observer) note(answer *Answer, parent object.Key, err error) {
+	unknown, missing := errors.AsType[*discovery.UnknownTypeError](err)
+	o.mu.RLock()
+	_, noted := o.missing[answer]
+	o.mu.RUnlock()
+	if !missing && !noted {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if missing {
+		o.missing[answer] = missingType{parent, *unknown}
+	} else {
+		delete(o.missing, answer)
+	}
+}
+
+// MissesTypeOf reports whether a rule names a type of the API group that the host does not have.
+func (o *Observer) MissesTypeOf(group string) bool {
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	for _, missing := range o.missing {
+		if version, err := schema.ParseGroupVersion(missing.APIVersion); err == nil && version.Group == group {
+			return true
+		}
+	}
+	return false
+}
+
+// Recheck enqueues the parents whose missing types the host has now.
+func (o *Observer) Recheck(ctx context.Context) {
+	o.mu.RLock()
+	missing := slices.Collect(maps.Values(o.missing))
+	o.mu.RUnlock()
+	found := map[discovery.UnknownTypeError]bool{}
+	for _, m := range missing {
+		if _, asked := found[m.UnknownTypeError]; !asked {
+			_, err := o.Resolve(ctx, m.APIVersion, m.Resource)
+			found[m.UnknownTypeError] = err == nil
+		}
+		if found[m.UnknownTypeError] {
+			o.Changed(m.parent)
+		}
 	}
 }
