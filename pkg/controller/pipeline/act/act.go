@@ -5,14 +5,10 @@ package act
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime/debug"
-	"slices"
 	"sync"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
@@ -38,23 +34,6 @@ func (a *Actor) For(controller string, account host.Account) *Actor {
 // DryRun returns an actor that asks the host to do everything but store the results.
 func (a *Actor) DryRun() *Actor { return &Actor{Writer: a.Writer.DryRun(), Parallel: a.Parallel} }
 
-// childPhases are the phases of the steps about children. The steps of one phase are taken in
-// parallel. A phase ends before the next one begins.
-var childPhases = [...][]pipeline.Op{
-	{pipeline.Adopt, pipeline.Release},
-	{pipeline.Delete, pipeline.Recreate},
-	{pipeline.Create, pipeline.Update, pipeline.Apply, pipeline.ToServerSideApply, pipeline.ToDynamicApply},
-}
-
-// phasesOf returns all phases of a plan in order.
-func phasesOf(plan *pipeline.Plan) [][]pipeline.Op {
-	status, metadata, finalizer := []pipeline.Op{pipeline.Status}, []pipeline.Op{pipeline.Metadata}, []pipeline.Op{pipeline.Finalizer}
-	if plan.ParentFirst {
-		return slices.Concat([][]pipeline.Op{status, metadata}, childPhases[:], [][]pipeline.Op{finalizer})
-	}
-	return slices.Concat(childPhases[:], [][]pipeline.Op{status, metadata, finalizer})
-}
-
 // Act takes the steps of a plan that write, and returns the outcome of each. If a step fails, the
 // others are still taken, with two exceptions: after a failed write of the parent no step is
 // taken, and after any failure the finalizer stays on the parent, so that the controller can try
@@ -67,24 +46,6 @@ func (a *Actor) Act(ctx context.Context, snapshot *pipeline.Snapshot, plan *pipe
 		}
 	}
 	return outcomes
-}
-
-// stepsOf returns the steps of a phase.
-func stepsOf(plan *pipeline.Plan, phase []pipeline.Op) (steps []pipeline.Step) {
-	for _, step := range plan.Steps {
-		if slices.Contains(phase, step.Op) {
-			steps = append(steps, step)
-		}
-	}
-	return steps
-}
-
-// InOrder returns the steps of a plan that write, in the order in which Act takes them.
-func InOrder(plan *pipeline.Plan) (steps []pipeline.Step) {
-	for _, phase := range phasesOf(plan) {
-		steps = append(steps, slices.Concat(inWaves(stepsOf(plan, phase))...)...)
-	}
-	return steps
 }
 
 // execute takes steps in parallel. Writes of the parent start from the form of it that an earlier
@@ -186,39 +147,6 @@ func (a *Actor) write(ctx context.Context, step pipeline.Step) (*object.Object, 
 	default:
 		return nil, fmt.Errorf("there is no way to %s", step.Op)
 	}
-}
-
-// isConflict reports whether a write failed because the object is no longer the one that was
-// observed.
-func isConflict(step pipeline.Step, err error) bool {
-	return !step.Creates() && (apierrors.IsNotFound(err) || apierrors.IsConflict(err) || isReplaced(err))
-}
-
-// isReplaced reports whether a request was refused because it names another UID than that of the
-// existing object.
-func isReplaced(err error) bool {
-	status, ok := errors.AsType[*apierrors.StatusError](err)
-	return ok && apierrors.IsInvalid(status) && status.ErrStatus.Details != nil &&
-		slices.ContainsFunc(status.ErrStatus.Details.Causes, func(cause metav1.StatusCause) bool { return cause.Field == "metadata.uid" })
-}
-
-// describeError adds to an error which write failed. What the host says stays whole, and one hint of ours
-// may follow it in brackets.
-func describeError(step pipeline.Step, err error) error {
-	err = withMissingRule(inStableOrder(err))
-	switch {
-	case step.Op == pipeline.Status:
-		return fmt.Errorf("can't update status for %s: %w", step.Key(), err)
-	case step.Op == pipeline.Metadata:
-		return fmt.Errorf("can't update %s: %w", step.Key(), err)
-	case step.Op == pipeline.Finalizer:
-		return fmt.Errorf("can't update the finalizers of %s: %w", step.Key(), err)
-	case apierrors.IsUnsupportedMediaType(err):
-		return fmt.Errorf("can't %s %s: %w (its API server has no server-side apply: "+
-			"set updateStrategy.apply to DynamicApply)",
-			step.Op, step.Key(), err)
-	}
-	return fmt.Errorf("can't %s %s: %w", step.Op, step.Key(), err)
 }
 
 // MayAdopt returns an error unless the parent still exists and is not being deleted. It asks the

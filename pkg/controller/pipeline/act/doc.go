@@ -3,11 +3,11 @@
 
 // Package act carries out a plan.
 //
-// A Snapshot and a Plan come in. Out go the Outcomes of the steps that were taken: a Keep needs
-// none, and a step is left out if a step that it depends on failed. The package writes to the host, and it reads
-// from the host only what a step's safety depends on: the live parent before an adoption, the
-// owner of a name that is not free, and dry runs. It does not read caches. Which
-// steps there are, with which bodies, is in the plan.
+// Actor.Act takes the steps of a Plan and returns an Outcome for each of them, except for those that keep an
+// object, and those that depend on a step that failed. The plan says which steps there are, and what each one
+// sends. The package writes to the host, and reads from it only what makes a step safe: the live parent before
+// an adoption, the owner of a name that is taken, and the results of dry runs. It does not read caches.
 //
-// Actor.Act is the entry. prerequisites.go says which steps depend on others.
+// order.go says which steps wait for others, children.go and parent.go take the steps that need more than one
+// request, and errors.go says what the host means by an error.
 package act
