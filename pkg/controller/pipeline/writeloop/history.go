@@ -4,8 +4,12 @@
 package writeloop
 
 import (
+	"strconv"
+	"strings"
 	"time"
 
+	"github.com/cespare/xxhash/v2"
+	"github.com/go-json-experiment/json/jsontext"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
@@ -263,4 +267,121 @@ func (h *history) end() time.Time {
 		return h.last.Add(settling)
 	}
 	return latest(h.last, h.loop.until).Add(max(calm, 2*h.pause))
+}
+
+// state is the state of the host that a hook makes its answer from. While it stays the same,
+// there is no reason for another answer.
+type state struct {
+	snapshot *pipeline.Snapshot
+	// others is the hash of the objects other than the parent, once it is computed.
+	others   uint64
+	computed bool
+}
+
+// hashFor returns the hash of the state that the desired object of a step is made from.
+//
+// For a child this is the parent without its status. It does not include the children: writing
+// children changes them and, through controllers of the host, their status. If that counted, a
+// loop would hide itself.
+//
+// For the parent's status and a target's labels and annotations it includes the children and
+// the related objects, because they often describe these and may change as often as they do. It
+// leaves out what the step itself writes.
+func (s *state) hashFor(step *pipeline.Step) uint64 {
+	switch step.Op {
+	case pipeline.Status:
+		return s.withOthers(s.snapshot.Parent.Hash)
+	case pipeline.Metadata:
+		return s.withOthers(s.snapshot.Parent.ContentHash())
+	default:
+		return s.snapshot.Parent.Hash
+	}
+}
+
+// full returns the hash of all that a hook is shown, but for the status of the parent.
+func (s *state) full() uint64 { return s.withOthers(s.snapshot.Parent.Hash) }
+
+// withOthers adds the hash of the objects other than the parent to that of the parent.
+func (s *state) withOthers(parent uint64) uint64 {
+	if !s.computed {
+		s.computed, s.others = true, hashOthers(s.snapshot)
+	}
+	return parent + s.others
+}
+
+// hashOthers returns the hash of the children and the related objects.
+func hashOthers(snapshot *pipeline.Snapshot) (sum uint64) {
+	add := func(objects []*object.Object) {
+		for _, object := range objects {
+			// The sum does not depend on the order, which caches do not keep.
+			sum += xxhash.Sum64String(string(object.UID) + object.ResourceVersion)
+		}
+	}
+	for _, group := range snapshot.Children {
+		add(group.Claimed)
+	}
+	for _, related := range snapshot.Related {
+		add(related.Objects)
+	}
+	return sum
+}
+
+// alternating returns the two values of the field that a step sets, as JSON: the one that the object has
+// and the one that the hook wants. Both are empty if one of them is no number and no boolean, and for
+// Secrets. Texts may be confidential in any kind, and the status of a cluster-scoped controller is read by
+// people who may not read the object.
+func alternating(step *pipeline.Step) (has, wants string) {
+	if step.Path == "" || step.Observed == nil || step.Type.Kind == "Secret" {
+		return "", ""
+	}
+	has, wants = shownAt(step.Observed.JSON(), step.Path), shownAt(step.Body, step.Path)
+	if has == "" || wants == "" {
+		return "", ""
+	}
+	return has, wants
+}
+
+// shownAt returns the number or boolean at a path as a plan names it; empty if there is none.
+func shownAt(raw []byte, path string) string {
+	value := jsontext.Value(valueAt(raw, path))
+	switch value.Kind() {
+	case jsontext.KindNumber, jsontext.KindTrue, jsontext.KindFalse:
+		return string(value)
+	}
+	return ""
+}
+
+// valueAt returns the value at a path such as spec.items[0].a or metadata.labels[a]; nil if there is none.
+// A name may have dots in it.
+func valueAt(raw []byte, path string) []byte {
+	if raw == nil || path == "" {
+		return raw
+	}
+	if rest, indexed := strings.CutPrefix(path, "["); indexed {
+		inner, below, _ := strings.Cut(rest, "]")
+		below = strings.TrimPrefix(below, ".")
+		if index, err := strconv.Atoi(inner); err == nil && strings.HasPrefix(string(raw), "[") {
+			return valueAt(element(raw, index), below)
+		}
+		return valueAt(object.Lookup(raw, inner), below)
+	}
+	if value := object.Lookup(raw, path); value != nil {
+		return value
+	}
+	end := strings.IndexAny(path, ".[")
+	if end < 0 {
+		return nil
+	}
+	return valueAt(object.Lookup(raw, path[:end]), strings.TrimPrefix(path[end:], "."))
+}
+
+// element returns an item of a list; nil if the list is shorter.
+func element(list []byte, at int) (found []byte) {
+	_ = object.Elements(list, func(index int, item []byte) error {
+		if index == at {
+			found = item
+		}
+		return nil
+	})
+	return found
 }
