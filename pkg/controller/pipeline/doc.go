@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pipeline holds the types that the stages of a sync hand to one another:
+// Package pipeline holds the types that the stages of a sync pass to one another:
 //
 //	observe ──Snapshot──▶ hook ──Response──▶ plan ──Plan──▶ act ──Outcome──▶ report
 //
@@ -16,5 +16,5 @@
 //	Outcome     act                         observe, writeloop, hosted, plan.UpToDateCache
 //	WriteLoop   writeloop                   hosted, report
 //
-// An Op is what a step does. All that is known of an Op stands in one table, in op.go.
+// An Op is what a step does. All that is known of an Op is in one table, in plan.go.
 package pipeline
