@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/cespare/xxhash/v2"
@@ -142,4 +143,104 @@ func recordedPaths(revision *v1alpha1.ControllerRevision) (paths []string, found
 func formatPaths(paths []string) string {
 	text, _ := json.Marshal(paths) // strings always have a JSON form
 	return string(text)
+}
+
+// confine returns the paths at which fields may be restored: those that both a recorded path and one
+// of the controller lead to, except for what identifies a parent. A revision is an object that users
+// may have written, so the paths in it prove nothing.
+func confine(recorded, paths []string) [][]string {
+	var confined [][]string
+	for _, path := range paths {
+		for _, content := range contentOf(split(path)) {
+			for _, recordedPath := range recorded {
+				switch within := split(recordedPath); {
+				case isWithin(within, content):
+					confined = append(confined, within)
+				case isWithin(content, within):
+					confined = append(confined, content)
+				}
+			}
+		}
+	}
+	return confined
+}
+
+// Outside returns the paths that a revision records and that are not within those of the controller.
+func Outside(revision *v1alpha1.ControllerRevision, paths []string) []string {
+	recorded, _ := recordedPaths(revision)
+	var outside []string
+	for _, path := range recorded {
+		if !slices.ContainsFunc(paths, func(around string) bool { return isWithin(split(path), split(around)) }) {
+			outside = append(outside, path)
+		}
+	}
+	return outside
+}
+
+// isWithin reports whether a path leads to the field at another one, or to a field in it.
+func isWithin(path, around []string) bool {
+	return len(path) >= len(around) && slices.Equal(path[:len(around)], around)
+}
+
+// contentOf returns the paths of what is content in the field at a path. The type of a parent is none,
+// and of its metadata, only labels and annotations are.
+func contentOf(path []string) [][]string {
+	switch {
+	case path[0] == "apiVersion", path[0] == "kind":
+		return nil
+	case path[0] != "metadata":
+		return [][]string{path}
+	case len(path) == 1:
+		return [][]string{{"metadata", "labels"}, {"metadata", "annotations"}}
+	case path[1] == "labels", path[1] == "annotations":
+		return [][]string{path}
+	}
+	return nil
+}
+
+// split returns the field names of a dotted path. A field with a dot in its name has no path.
+func split(path string) []string { return strings.Split(path, ".") }
+
+// field returns the raw JSON at a path, nil if there is none. Everything that the path leads
+// through must be an object.
+func field(raw []byte, path []string) ([]byte, error) {
+	for i, name := range path {
+		switch {
+		case i > 0 && string(raw) == "null":
+			return nil, nil
+		case i > 0 && raw[0] != '{':
+			return nil, notAnObject(path[:i])
+		}
+		if raw = object.Lookup(raw, name); raw == nil {
+			return nil, nil
+		}
+	}
+	return raw, nil
+}
+
+// withField returns raw with the field at a path set, or without the field if value is nil.
+// It decodes nothing but the objects that the path leads through.
+func withField(raw []byte, path []string, value []byte) ([]byte, error) {
+	if len(path) > 1 {
+		below := object.Lookup(raw, path[0])
+		switch {
+		case below != nil && string(below) != "null":
+			if below[0] != '{' {
+				return nil, notAnObject(path[:1])
+			}
+		case value == nil:
+			return raw, nil
+		default:
+			below = []byte("{}")
+		}
+		var err error
+		if value, err = withField(below, path[1:], value); err != nil {
+			return nil, err
+		}
+	}
+	return object.WithMember(raw, path[0], value)
+}
+
+func notAnObject(path []string) error {
+	return fmt.Errorf("its field %s is no object", strings.Join(path, "."))
 }

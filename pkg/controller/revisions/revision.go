@@ -4,12 +4,19 @@
 package revisions
 
 import (
+	"cmp"
 	"crypto/sha1"
 	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"slices"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
@@ -64,4 +71,110 @@ func Name(parent object.Type, uid types.UID, patch []byte) string {
 	_, _ = hash.Write([]byte(uid))
 	_, _ = hash.Write(patch)
 	return prefix[:min(len(prefix), maxPrefix)] + "-" + hex.EncodeToString(hash.Sum(nil))
+}
+
+// These labels of a revision name the type of its parent.
+const (
+	apiGroupLabel = v1alpha1.GroupName + "/apiGroup"
+	resourceLabel = v1alpha1.GroupName + "/resource"
+)
+
+// Labels returns the labels of a new revision of the snapshot's parent.
+//
+// They are the generated labels by which the parent finds its children or, if there are none,
+// those of its Pod template. Metacontroller does the same. Unlike Metacontroller, Labels changes
+// labels that do not match the parent's selector until they match.
+func Labels(snapshot *pipeline.Snapshot) map[string]string {
+	set := maps.Clone(snapshot.GeneratedLabels)
+	if set == nil {
+		set = templateLabels(snapshot)
+	}
+	satisfy(set, snapshot.Selector)
+	set[apiGroupLabel] = snapshot.ParentType.Group
+	set[resourceLabel] = snapshot.ParentType.Resource
+	return set
+}
+
+// templateLabels returns the labels of the parent's Pod template, except values that are not valid
+// labels.
+func templateLabels(snapshot *pipeline.Snapshot) map[string]string {
+	set := map[string]string{}
+	raw := snapshot.Parent.Lookup("spec", "template", "metadata", "labels")
+	if raw == nil || json.Unmarshal(raw, &set) != nil || set == nil {
+		return map[string]string{}
+	}
+	maps.DeleteFunc(set, func(key, value string) bool {
+		return len(validation.IsQualifiedName(key)) > 0 || len(validation.IsValidLabelValue(value)) > 0
+	})
+	return set
+}
+
+// satisfy changes as few labels as needed for the selector to match them.
+func satisfy(set map[string]string, selector labels.Selector) {
+	requirements, _ := selector.Requirements()
+	for _, requirement := range requirements {
+		if requirement.Matches(labels.Set(set)) {
+			continue
+		}
+		switch requirement.Operator() {
+		case selection.In, selection.Equals, selection.DoubleEquals:
+			set[requirement.Key()] = requirement.Values().List()[0]
+		case selection.Exists:
+			set[requirement.Key()] = ""
+		default:
+			delete(set, requirement.Key())
+		}
+	}
+}
+
+// OwnedBy returns the revisions of the snapshot's parent, the newest first. They are those
+// that the parent controls, and the orphans that it may adopt. A parent that is being deleted may
+// adopt nothing, and orphans that can only be its own count as its revisions all the same: the
+// host's garbage collector has orphaned them because the user asked for it. They must be left as
+// they are.
+//
+// A revision that the parent controls is never released because the selector does not match
+// its labels. Metacontroller releases it, and then it can neither use it nor create it again,
+// because the name is in use.
+func OwnedBy(snapshot *pipeline.Snapshot, stored []*Stored) []*Stored {
+	var owned []*Stored
+	for _, revision := range stored {
+		controller := metav1.GetControllerOfNoCopy(revision)
+		if controller != nil && controller.UID == snapshot.Parent.UID || controller == nil && isOwnOrphan(snapshot, revision) {
+			owned = append(owned, revision)
+		}
+	}
+	slices.SortFunc(owned, func(a, b *Stored) int {
+		return cmp.Or(b.CreationTimestamp.Compare(a.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	})
+	return owned
+}
+
+// isOwnOrphan reports whether an orphan is a revision of the parent: the orphan has the labels of
+// its revisions, or a name that only a revision of this parent can have.
+func isOwnOrphan(snapshot *pipeline.Snapshot, orphan *Stored) bool {
+	if snapshot.Parent.DeletionTimestamp != nil {
+		return hasNameOf(snapshot, orphan)
+	}
+	return orphan.DeletionTimestamp == nil && (hasLabels(snapshot, orphan) || hasNameOf(snapshot, orphan))
+}
+
+// hasNameOf reports whether a revision has a name that only a revision of the parent can have.
+func hasNameOf(snapshot *pipeline.Snapshot, orphan *Stored) bool {
+	patch, err := orphan.Patch()
+	return err == nil && orphan.Name == Name(snapshot.ParentType, snapshot.Parent.UID, patch)
+}
+
+// hasLabels reports whether a revision names the parent's type in its labels and is matched by
+// the parent's selector.
+func hasLabels(snapshot *pipeline.Snapshot, revision *Stored) bool {
+	group, found := revision.Labels[apiGroupLabel]
+	return found && group == snapshot.ParentType.Group &&
+		revision.Labels[resourceLabel] == snapshot.ParentType.Resource &&
+		snapshot.Selector.Matches(labels.Set(revision.Labels))
+}
+
+// OwnerReference returns the owner reference of the revisions of the snapshot's parent.
+func OwnerReference(snapshot *pipeline.Snapshot) metav1.OwnerReference {
+	return *metav1.NewControllerRef(snapshot.Parent, snapshot.ParentType.GroupVersionKind())
 }
