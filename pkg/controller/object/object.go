@@ -131,3 +131,10 @@ func (o *Object) ContentHash() uint64 {
 	}
 	return xxhash.Sum64(content)
 }
+
+// IsRemoved reports whether the host removes an object that it stored in this form, because only
+// the finalizer kept it.
+func (o *Object) IsRemoved() bool {
+	grace := o.DeletionGracePeriodSeconds
+	return o.DeletionTimestamp != nil && len(o.Finalizers) == 0 && (grace == nil || *grace == 0)
+}

@@ -3,7 +3,17 @@
 
 package object
 
-import "sync"
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/klauspost/compress/s2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // Reader reads the objects that a host sends. Objects that are read soon after one another share
 // their equal parts: labels, owners, and the names of types and namespaces. It is safe for
@@ -34,4 +44,155 @@ func (r *Reader) parse(raw, to []byte) (*Object, error) {
 	defer p.forget()
 	p.applier, p.interned = r.applier, r.interned
 	return p.parse(raw, to)
+}
+
+// compressionThreshold is the size in bytes from which Keep compresses.
+const compressionThreshold = 2 << 10
+
+// Keep prepares an object for a long life: its bytes become its own, and take no more memory than
+// they need. The caller must be the only one who knows the object.
+//
+// Keep compresses a large child of dynamic apply. Its JSON holds it twice, as it is and as it was
+// last applied, so compression saves half of it. Other objects are read too often for that: parents
+// several times a sync.
+func (r *Reader) Keep(o *Object) {
+	if o.size > 0 {
+		return
+	}
+	if !o.hasLastApplied || len(o.json) < compressionThreshold || len(o.json) > math.MaxInt32 {
+		o.json = slices.Clone(o.json)
+		return
+	}
+	const worth = 8 // compression must save an eighth
+	scratch, _ := r.scratches.Get().(*[]byte)
+	if scratch == nil {
+		scratch = new([]byte)
+	}
+	defer r.scratches.Put(scratch)
+	*scratch = slices.Grow((*scratch)[:0], s2.MaxEncodedLen(len(o.json)))
+	compressed := s2.Encode(*scratch, o.json)
+	if len(compressed) > len(o.json)-len(o.json)/worth {
+		o.json = slices.Clone(o.json)
+		return
+	}
+	o.json, o.size = slices.Clone(compressed), int32(len(o.json))
+}
+
+// JSON returns the object without metadata.managedFields. For a compressed object each call
+// decompresses it anew. The caller must not change the result.
+func (o *Object) JSON() []byte {
+	if o.size == 0 {
+		return o.json
+	}
+	return o.AppendJSON(make([]byte, 0, o.size))
+}
+
+// AppendJSON appends what JSON returns.
+func (o *Object) AppendJSON(to []byte) []byte {
+	if o.size == 0 {
+		return append(to, o.json...)
+	}
+	to = slices.Grow(to, int(o.size))
+	end := len(to) + int(o.size)
+	// Decode writes into the slice that it is given, which is large enough.
+	if _, err := s2.Decode(to[len(to):end], o.json); err != nil {
+		panic(fmt.Sprintf("what was compressed of %s cannot be decompressed: %v", o, err))
+	}
+	return to[:end]
+}
+
+// Size returns the length of the JSON in bytes.
+func (o *Object) Size() int {
+	if o.size == 0 {
+		return len(o.json)
+	}
+	return int(o.size)
+}
+
+// interned are the values that objects share with objects that were read before. The zero value
+// shares nothing.
+type interned struct {
+	names      *internCache[string]
+	labels     *internCache[map[string]string]
+	references *internCache[[]metav1.OwnerReference]
+	owners     *internCache[string]
+}
+
+// maxInterned is the size in bytes up to which the JSON of a value is likely to come again. Children
+// of one kind have the same owners of fields, which take more bytes than other values.
+const maxInterned, maxInternedOwners = 1 << 10, 4 << 10
+
+func newInterned() interned {
+	return interned{
+		names:      &internCache[string]{max: maxInterned},
+		labels:     &internCache[map[string]string]{max: maxInterned},
+		references: &internCache[[]metav1.OwnerReference]{max: maxInterned},
+		owners:     &internCache[string]{max: maxInternedOwners},
+	}
+}
+
+// intern reads the next value. It returns the value from the cache if the same JSON was read before.
+func intern[T any](s *scanner, cache *internCache[T], read func(*scanner) (T, error)) (value T, err error) {
+	if cache == nil {
+		return read(s)
+	}
+	raw, err := s.value()
+	if err != nil {
+		return value, err
+	}
+	if value, there := cache.get(raw); there {
+		return value, nil
+	}
+	if value, err = read(newScanner(raw)); err == nil {
+		cache.put(raw, value)
+	}
+	return value, err
+}
+
+// internText returns a text as a string. It returns the string from the cache if the same text came
+// before.
+func internText(cache *internCache[string], text []byte) string {
+	if cache == nil {
+		return string(text)
+	}
+	if known, there := cache.get(text); there {
+		return known
+	}
+	read := string(text)
+	if len(text) <= cache.max {
+		cache.slot(text).Store(&internEntry[string]{read, read})
+	}
+	return read
+}
+
+// internCache holds values that were read recently, by the JSON they were read from. Its size is
+// fixed: a new value replaces another one. It is safe for concurrent use.
+type internCache[T any] struct {
+	entries [1024]atomic.Pointer[internEntry[T]]
+	// max is the size in bytes up to which the JSON of a value is kept.
+	max int
+}
+
+// internEntry is a value and its JSON.
+type internEntry[T any] struct {
+	raw   string
+	value T
+}
+
+// get returns the value that was read from some JSON, and whether it is known.
+func (c *internCache[T]) get(raw []byte) (value T, known bool) {
+	if found := c.slot(raw).Load(); found != nil && found.raw == string(raw) {
+		return found.value, true
+	}
+	return value, false
+}
+
+func (c *internCache[T]) put(raw []byte, value T) {
+	if len(raw) <= c.max {
+		c.slot(raw).Store(&internEntry[T]{string(raw), value})
+	}
+}
+
+func (c *internCache[T]) slot(raw []byte) *atomic.Pointer[internEntry[T]] {
+	return &c.entries[xxhash.Sum64(raw)%uint64(len(c.entries))]
 }

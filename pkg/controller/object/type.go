@@ -6,6 +6,7 @@ package object
 import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // Type is a resource of the host as discovery describes it.
@@ -50,4 +51,30 @@ func (k Key) Path() string {
 		return k.Name
 	}
 	return k.Namespace + "/" + k.Name
+}
+
+// Namespaces are the namespaces that something is limited to. The zero value has all of them, and the
+// objects that are in none.
+type Namespaces struct{ names sets.Set[string] }
+
+// NewNamespaces returns Namespaces with these names, all namespaces without names.
+func NewNamespaces(names []string) Namespaces {
+	if len(names) == 0 {
+		return Namespaces{}
+	}
+	return Namespaces{sets.New(names...)}
+}
+
+// All reports whether there is no limit.
+func (n Namespaces) All() bool { return n.names == nil }
+
+// Has reports whether an object in this namespace is within the limit.
+func (n Namespaces) Has(namespace string) bool { return n.names == nil || n.names.Has(namespace) }
+
+// Names returns the names in order; none if there is no limit.
+func (n Namespaces) Names() []string {
+	if n.All() {
+		return nil
+	}
+	return sets.List(n.names)
 }
