@@ -9,10 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
@@ -191,4 +193,95 @@ func (r *reader) fillValues(t *Type, n *node, goType reflect.Type) (err error) {
 		t.values, err = r.typeOf(&values, elementOf(goType))
 		return err
 	}
+}
+
+// fillList reads how a list is merged. What the schema says for server-side apply takes precedence over
+// what it says for strategic merge patches.
+func (r *reader) fillList(t *Type, n *node) error {
+	merges := slices.Contains(strings.Split(n.PatchStrategy, ","), "merge")
+	keys := n.ListMapKeys
+	switch {
+	case n.ListType != Unknown:
+		t.list = n.ListType
+	case merges && n.PatchMergeKey != "":
+		t.list, keys = Map, []string{n.PatchMergeKey}
+	case merges:
+		t.list = Set
+	}
+	if t.list != Map {
+		return nil
+	}
+	defaults, err := r.defaults(n.Items)
+	if err != nil {
+		return err
+	}
+	for _, name := range keys {
+		t.keys = append(t.keys, Key{Name: name, Default: defaults[name]})
+	}
+	return nil
+}
+
+// defaults returns the defaults of those fields of an item that are no objects or lists.
+func (r *reader) defaults(items *node) (map[string]any, error) {
+	if ref := items.ref(); ref != "" {
+		items = &node{}
+		if err := json.Unmarshal(r.schemas[strings.TrimPrefix(ref, refPrefix)], items); err != nil {
+			return nil, fmt.Errorf("schema %s: %w", ref, err)
+		}
+	}
+	defaults := map[string]any{}
+	for name, property := range items.Properties {
+		if property.Default == nil || !property.isLeaf() {
+			continue
+		}
+		var value map[string]any
+		if err := utiljson.Unmarshal(fmt.Appendf(nil, `{"":%s}`, property.Default), &value); err != nil {
+			return nil, fmt.Errorf("default of %s: %w", name, err)
+		}
+		defaults[name] = value[""]
+	}
+	return defaults, nil
+}
+
+// The host decodes its built-in types into Go types. In these, a field without a pointer that was sent
+// with its zero value looks like one that was not sent, and the host leaves most such fields out of
+// what it returns. Custom resources stay as they were sent, except for their metadata.
+
+// fieldOf returns the Go type of a struct's field by its name in JSON; nil if there is no such field or
+// the type is no struct.
+func fieldOf(t reflect.Type, name string) reflect.Type {
+	t = dereferenced(t)
+	if t == nil || t.Kind() != reflect.Struct {
+		return nil
+	}
+	for i := range t.NumField() {
+		field := t.Field(i)
+		tagged, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		switch {
+		case tagged == name && tagged != "":
+			return field.Type
+		case tagged == "" && field.Anonymous:
+			if inlined := fieldOf(field.Type, name); inlined != nil {
+				return inlined
+			}
+		}
+	}
+	return nil
+}
+
+// elementOf returns the Go type of the items of a list or the values of a map; nil if the type is
+// neither.
+func elementOf(t reflect.Type) reflect.Type {
+	t = dereferenced(t)
+	if t == nil || t.Kind() != reflect.Slice && t.Kind() != reflect.Map {
+		return nil
+	}
+	return t.Elem()
+}
+
+func dereferenced(t reflect.Type) reflect.Type {
+	if t != nil && t.Kind() == reflect.Pointer {
+		return t.Elem()
+	}
+	return t
 }
