@@ -181,7 +181,7 @@ func TestTheRowOfAParent(t *testing.T) {
 func TestTheRowHasTheStepsOfTheLastSyncThatDidSomething(t *testing.T) {
 	row := shownAfter(t, `{"status":{"ready":1},"children":[{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"}}]}`)
 	want := []v1alpha1.SyncStep{{
-		Operation: "create", APIVersion: "v1", Kind: "Pod", Namespace: "default", Name: "p", Why: "the hook lists it and it is not there",
+		Operation: "create", APIVersion: "v1", Kind: "Pod", Namespace: "default", Name: "p", Why: "the hook lists it and it does not exist",
 		Result: v1alpha1.SyncStepConflict,
 	}}
 	if row.Status.LastSteps == nil {

@@ -63,7 +63,7 @@ func TestAControllerThatMayOnlyReadParentsEndsNoRolloutOfAnother(t *testing.T) {
 			f.WaitForConfigMap("second", harness.HasData("value", "1"))
 			f.revisionOf("second")
 			env.WaitForEvent(t, f.Namespace, "a", "SyncError", "ControllerRevision "+f.Namespace+"/")
-			env.WaitForEvent(t, f.Namespace, "a", "SyncError", `missing is the rule {apiGroups: ["`+f.Parents.Group+`"], resources: ["`+
+			env.WaitForEvent(t, f.Namespace, "a", "SyncError", `the missing rule is {apiGroups: ["`+f.Parents.Group+`"], resources: ["`+
 				f.Parents.Resource+`/status"], verbs: ["update"]} in a Role of namespace "`+f.Namespace+`"`)
 
 			f.mayWriteParents(who)

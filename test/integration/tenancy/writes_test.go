@@ -208,7 +208,7 @@ func TestAWriteThatTheAccountMayNotMakeNamesAccountAndRule(t *testing.T) {
 	f.CreateParent("a", object{"value": "1"})
 	want := []string{
 		fmt.Sprintf(`User %q cannot create resource "configmaps" in API group "" in the namespace %q`, user(who), f.Namespace),
-		fmt.Sprintf(`missing is the rule {apiGroups: [""], resources: ["configmaps"], verbs: ["create"]} in a Role of namespace %q`, f.Namespace),
+		fmt.Sprintf(`the missing rule is {apiGroups: [""], resources: ["configmaps"], verbs: ["create"]} in a Role of namespace %q`, f.Namespace),
 	}
 	for _, sentence := range want {
 		env.WaitForEvent(t, f.Namespace, "a", "SyncError", sentence)

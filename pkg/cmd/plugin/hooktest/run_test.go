@@ -27,7 +27,7 @@ expect:
   result: Changed
   steps:
   - step: create ConfigMap a
-    why: the hook lists it and it is not there
+    why: the hook lists it and it does not exist
     object: {metadata: {namespace: default, ownerReferences: [{kind: Website, name: shop}]}, data: {text: hi}}
 `, wantsA},
 		"a child as it is wanted is kept": {composite, parent + `

@@ -38,10 +38,10 @@ func TestSyncs(t *testing.T) {
 		"a new object is shown as a whole": {`
 result: Changed
 steps:
-- {operation: Create, apiVersion: v1, kind: ConfigMap, namespace: default, name: shop, why: the hook lists it and it is not there,
+- {operation: Create, apiVersion: v1, kind: ConfigMap, namespace: default, name: shop, why: the hook lists it and it does not exist,
    changes: [{path: "", to: {apiVersion: v1, kind: ConfigMap, data: {a: b}}}]}
 `, `Website default/shop by CompositeController websites: 1 write
-  create ConfigMap shop: the hook lists it and it is not there
+  create ConfigMap shop: the hook lists it and it does not exist
 +   apiVersion: v1
 +   data:
 +     a: b

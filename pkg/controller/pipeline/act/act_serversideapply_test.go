@@ -148,7 +148,7 @@ func TestQ10RecreateAsksTheHostWhatDiffers(t *testing.T) {
 			requests: []request{try}, op: pipeline.Recreate,
 			err: `can't recreate ConfigMap default/a: configmaps "a" is forbidden: ` +
 				`User "u" cannot patch resource "configmaps" in API group "" in the namespace "default" ` +
-				`(missing is the rule {apiGroups: [""], resources: ["configmaps"], verbs: ["patch"]} ` +
+				`(the missing rule is {apiGroups: [""], resources: ["configmaps"], verbs: ["patch"]} ` +
 				`in a Role of namespace "default")`,
 		},
 		"admission denies it": {

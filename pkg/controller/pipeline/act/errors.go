@@ -67,7 +67,7 @@ type MissingRightError struct {
 }
 
 func (e *MissingRightError) Error() string {
-	return fmt.Sprintf("%v (missing is the rule %s)", e.Err, e.Missing.Rule())
+	return fmt.Sprintf("%v (the missing rule is %s)", e.Err, e.Missing.Rule())
 }
 
 func (e *MissingRightError) Unwrap() error { return e.Err }

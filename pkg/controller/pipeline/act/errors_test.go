@@ -16,23 +16,23 @@ func TestARefusedRequestNamesTheMissingRule(t *testing.T) {
 	for name, test := range map[string]struct{ refusal, want string }{
 		"in a namespace": {
 			refusal: `configmaps is forbidden: ` + user + `create resource "configmaps" in API group "" in the namespace "shop"`,
-			want: ` (missing is the rule {apiGroups: [""], resources: ["configmaps"], verbs: ["create"]} ` +
+			want: ` (the missing rule is {apiGroups: [""], resources: ["configmaps"], verbs: ["create"]} ` +
 				`in a Role of namespace "shop")`,
 		},
 		"of a cluster-scoped object": {
 			refusal: `nodes "a" is forbidden: ` + user + `delete resource "nodes" in API group "" at the cluster scope`,
-			want:    ` (missing is the rule {apiGroups: [""], resources: ["nodes"], verbs: ["delete"]} in a ClusterRole)`,
+			want:    ` (the missing rule is {apiGroups: [""], resources: ["nodes"], verbs: ["delete"]} in a ClusterRole)`,
 		},
 		"of a subresource": {
 			refusal: `things.example.com "a" is forbidden: ` + user +
 				`update resource "things/status" in API group "example.com" in the namespace "shop"`,
-			want: ` (missing is the rule {apiGroups: ["example.com"], resources: ["things/status"], verbs: ["update"]} ` +
+			want: ` (the missing rule is {apiGroups: ["example.com"], resources: ["things/status"], verbs: ["update"]} ` +
 				`in a Role of namespace "shop")`,
 		},
 		"with the reason of another authorizer": {
 			refusal: `configmaps "a" is forbidden: ` + user +
 				`update resource "configmaps" in API group "" in the namespace "shop": the cluster is frozen`,
-			want: ` (missing is the rule {apiGroups: [""], resources: ["configmaps"], verbs: ["update"]} ` +
+			want: ` (the missing rule is {apiGroups: [""], resources: ["configmaps"], verbs: ["update"]} ` +
 				`in a Role of namespace "shop")`,
 		},
 		"by admission, which no rule changes": {

@@ -18,30 +18,29 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/nearest"
 )
 
-// children plans what becomes of a parent's children.
+// children plans the writes of a parent's children.
 type children struct {
 	parent     *parent
 	strategies Strategies
 	upToDate   *UpToDateCache
 	plan       *pipeline.Plan
-	// strict is true if an answer that lists a child twice is refused.
+	// strict is true if the plan refuses an answer that lists a child twice.
 	strict bool
-	// duplicates are the children that the hook lists more than once, as messages name them. The last one
-	// of each counts.
+	// duplicates are the names of children that the hook lists more than once, for messages. The last entry
+	// of each child counts.
 	duplicates []string
-	// protected are the children that are not deleted, since they may be refused ones.
+	// protected are the children that must not be deleted because a refused entry may stand for them.
 	protected sets.Set[kindAndName]
-	// outdated are those of the type that is planned.
+	// outdated are the outdated children of the type that is being planned.
 	outdated outdatedChildren
 }
 
-// kindAndName is what a child is told by that is refused: its group, version or namespace may be the
-// mistake.
+// kindAndName identifies a child that was refused. Its group, version or namespace may be the mistake.
 type kindAndName struct{ kind, name string }
 
-// manage adds the steps that turn the observed children into the desired ones: first all deletions,
-// then all other steps, each type by type in the order of their names. It adds none if the sync
-// leaves the children alone. An error refuses the whole answer.
+// manage adds the steps that turn the observed children into the desired ones: first all deletions, then
+// all other steps, in the order of the types. It adds none if the sync does not manage the children. An
+// error refuses the whole answer.
 func (c *children) manage(snapshot *pipeline.Snapshot, desired []*object.Object) error {
 	if !snapshot.Managed {
 		return nil
@@ -70,8 +69,8 @@ func byType(a, b pipeline.Group) int {
 	)
 }
 
-// desiredGroup are the desired children of one type. The last one of each name counts, at the
-// position of the first.
+// desiredGroup has the desired children of one type. If a name is listed more than once, the last entry counts,
+// at the position of the first.
 type desiredGroup struct {
 	inOrder []types.NamespacedName
 	byName  map[types.NamespacedName]*object.Object
@@ -79,9 +78,8 @@ type desiredGroup struct {
 	twice sets.Set[types.NamespacedName]
 }
 
-// groupDesired groups the desired children like the observed ones, by type. It refuses those that
-// cannot be made, and protects the children that these may be. One that is refused because it has no
-// name protects nothing, since every child has a name.
+// groupDesired groups the desired children by type, like the observed ones. It refuses those that cannot exist,
+// and protects the observed children that they may stand for. A refused child without a name protects none.
 func (c *children) groupDesired(observed []pipeline.Group, desired []*object.Object) []desiredGroup {
 	wanted := make([]desiredGroup, len(observed))
 	for _, child := range desired {
@@ -113,7 +111,7 @@ func (c *children) groupDesired(observed []pipeline.Group, desired []*object.Obj
 	return wanted
 }
 
-// addTwice notes that a name is listed more than once. It reports whether that was not known before.
+// addTwice records that a name is listed more than once. It reports whether this is the first time.
 func (g *desiredGroup) addTwice(name types.NamespacedName) bool {
 	if g.twice.Has(name) {
 		return false
@@ -125,11 +123,10 @@ func (g *desiredGroup) addTwice(name types.NamespacedName) bool {
 	return true
 }
 
-// maxListed is how many children a message names at most.
+// maxListed is the maximum number of children that a message names.
 const maxListed = 5
 
-// duplicateWarnings returns the warning that children are listed more than once; none if there are no
-// such children.
+// duplicateWarnings returns a warning that the hook lists children more than once; none if there are no duplicates.
 func duplicateWarnings(children []string) []pipeline.Warning {
 	switch len(children) {
 	case 0:
@@ -139,12 +136,13 @@ func duplicateWarnings(children []string) []pipeline.Warning {
 			Message: "the hook lists " + children[0] + " more than once, and the last one counts; list it once"}}
 	default:
 		return []pipeline.Warning{{Reason: pipeline.DuplicateChild,
-			Message: "the hook lists children more than once, and the last one of each counts; list each once: " + enumerate.First(maxListed, children)}}
+			Message: "the hook lists children more than once, and the last one of each counts; list each once: " +
+				enumerate.First(maxListed, children)}}
 	}
 }
 
-// protect protects the children that a refused one may be: those of its name and its kind, and of the kind
-// that was probably meant; meant is nil if that is the same.
+// protect protects the children that a refused one may stand for: those of its name and its kind, and of the
+// kind that was probably meant, unless meant is nil.
 func (c *children) protect(refused *object.Object, meant *object.Type) {
 	if c.protected == nil {
 		c.protected = sets.New[kindAndName]()
@@ -155,9 +153,9 @@ func (c *children) protect(refused *object.Object, meant *object.Type) {
 	}
 }
 
-// groupOf returns the index of the group that a desired child belongs to. If its type is not declared, it
-// returns the declared one that was probably meant; nil if none was. The error says what to change in the
-// hook or in the controller's spec.
+// groupOf returns the index of the group of a desired child. If the controller does not declare the type of the
+// child, groupOf returns the declared type that was probably meant; nil if there is none. The error says what to
+// change in the hook or in the controller's spec.
 func (c *children) groupOf(child *object.Object, observed []pipeline.Group) (i int, meant *object.Type, err error) {
 	i = slices.IndexFunc(observed, func(group pipeline.Group) bool {
 		return group.Type.Kind == child.Kind && group.Type.GroupVersion().String() == child.APIVersion
@@ -167,7 +165,8 @@ func (c *children) groupOf(child *object.Object, observed []pipeline.Group) (i i
 	}
 	switch {
 	case child.APIVersion == "":
-		return 0, meant, fmt.Errorf("child %s %s has no apiVersion; name the one that %s declares for the kind", child.Kind, child.Name, c.parent.rulesField)
+		return 0, meant, fmt.Errorf("child %s %s has no apiVersion; name the one that %s declares for the kind",
+			child.Kind, child.Name, c.parent.rulesField)
 	case i < 0:
 		return 0, meant, undeclared(child, c.parent.rulesField, meant)
 	case child.Name == "":
@@ -179,19 +178,22 @@ func (c *children) groupOf(child *object.Object, observed []pipeline.Group) (i i
 		return 0, meant, fmt.Errorf("child %s is the parent itself, which cannot be its own child; "+
 			"give it another name, or leave it out", child)
 	case c.parent.Namespace != "" && !namespaced:
-		return 0, meant, fmt.Errorf("child %s is cluster-scoped and cannot belong to the namespaced parent %s; make the parent's type cluster-scoped, or leave the child out",
+		return 0, meant, fmt.Errorf("child %s is cluster-scoped and cannot belong to the namespaced parent %s; "+
+			"make the parent's type cluster-scoped, or leave the child out",
 			child, c.parent)
 	case c.parent.Namespace != "" && c.parent.namespaceOf(child) != c.parent.Namespace:
-		return 0, meant, fmt.Errorf("child %s is in another namespace than its parent %s and cannot belong to it; leave out metadata.namespace",
+		return 0, meant, fmt.Errorf("child %s is in another namespace than its parent %s and cannot belong to it; "+
+			"leave out metadata.namespace",
 			child, c.parent)
 	case namespaced && c.parent.namespaceOf(child) == "":
-		return 0, meant, fmt.Errorf("child %s has no metadata.namespace, and neither has its parent %s; name the namespace it is to be in",
+		return 0, meant, fmt.Errorf("child %s has no metadata.namespace, and neither has its parent %s; "+
+			"set metadata.namespace",
 			child, c.parent)
 	}
 	return i, nil, nil
 }
 
-// unnamed is the error for a desired child without a name.
+// unnamed returns the error for a desired child without a name.
 func unnamed(child *object.Object) error {
 	remedy := "name it, and give it the same name in every answer"
 	if child.GenerateName != "" {
@@ -200,9 +202,8 @@ func unnamed(child *object.Object) error {
 	return fmt.Errorf("child %s of apiVersion %s has no metadata.name; %s", child.Kind, child.APIVersion, remedy)
 }
 
-// meantType returns the declared type that was probably meant by the kind and the apiVersion of a
-// desired child; nil if none was. Of several types of the kind, it is the one with the nearest
-// apiVersion.
+// meantType returns the declared type that the kind and the apiVersion of a desired child probably stand for; nil if
+// there is none. Of several types of the kind, it is the one with the nearest apiVersion.
 func meantType(child *object.Object, declared []pipeline.Group) *object.Type {
 	var kinds []string
 	for i := range declared {
@@ -228,13 +229,14 @@ func meantType(child *object.Object, declared []pipeline.Group) *object.Type {
 	return first
 }
 
-// undeclared is the error for a desired child of a type that no rule declares.
+// undeclared returns the error for a desired child of a type that the controller does not declare.
 func undeclared(child *object.Object, rulesField string, meant *object.Type) error {
 	remedy := "declare it, or leave the child out"
 	if meant != nil {
 		remedy = fmt.Sprintf("did you mean %s %s? If not, %s", meant.GroupVersion(), meant.Kind, remedy)
 	}
-	return fmt.Errorf("child %s: %s declares no kind %q in apiVersion %q; %s", child, rulesField, child.Kind, child.APIVersion, remedy)
+	return fmt.Errorf("child %s: %s declares no kind %q in apiVersion %q; %s",
+		child, rulesField, child.Kind, child.APIVersion, remedy)
 }
 
 // isParent reports whether a desired child of that type is the parent.
@@ -244,10 +246,10 @@ func (c *children) isParent(of object.Type, child *object.Object) bool {
 		(!of.Namespaced || parent.namespaceOf(child) == parent.Namespace)
 }
 
-// deleteUnwanted deletes the children of one type that are not desired, except those that the controller neither
-// created nor ever named. A child that seems to be
-// unwanted may be one that was refused for a mistake, which must not cost the child. One that is desired in another version of
-// its type is the same object.
+// deleteUnwanted deletes the children of one type that the hook does not list, except for those that the
+// controller did not create and the hook has never listed. It also keeps those that a refused entry may stand
+// for: a mistake in an answer must not delete a child. A child that the hook lists in another version of its
+// type is the same object.
 func (c *children) deleteUnwanted(group pipeline.Group, observed []pipeline.Group, wanted []desiredGroup) {
 	orphans := orphansOf(group)
 	isWanted := func(child *object.Object) bool {
@@ -280,7 +282,7 @@ func (c *children) deleteUnwanted(group pipeline.Group, observed []pipeline.Grou
 	}
 }
 
-// apply makes the children of one type what is desired.
+// apply adds the steps that make the children of one type what the hook wants.
 func (c *children) apply(group pipeline.Group, wanted desiredGroup) {
 	observed := make(map[types.NamespacedName]*object.Object, len(group.Claimed))
 	for _, child := range group.Claimed {
@@ -309,8 +311,8 @@ func (c *children) apply(group pipeline.Group, wanted desiredGroup) {
 	c.warnOfOutdated(group, strategy)
 }
 
-// step returns the step for one desired child. It decides whether the child may be written at all;
-// what is written is decided by its update method and engine.
+// step returns the step for one desired child. It decides whether the child may be written at all; its update
+// method and engine decide what is written.
 func (c *children) step(
 	engine engine, method Method, orphans sets.Set[*object.Object], observed, desired *object.Object,
 ) (step pipeline.Step, err error) {
@@ -325,7 +327,7 @@ func (c *children) step(
 	case c.upToDate.Is(observed.UID, desired.Hash, observed.Hash):
 		step = keep(observed, whyUpToDate)
 	case leavesAlone && !c.upToDate.isOutdated(observed, desired) && !isKnown(observed):
-		return engine.name(observed) // the result is not what is desired
+		return engine.markListed(observed) // the result is not what is desired
 	default:
 		if leavesAlone {
 			c.findOutdated(engine, observed, desired)
@@ -343,7 +345,7 @@ func (c *children) add(step pipeline.Step) {
 	c.plan.Steps = append(c.plan.Steps, step)
 }
 
-// orphansOf returns the children of a group that have no controller yet; nil if there are none.
+// orphansOf returns the orphans of a group that the parent adopts; nil if there are none.
 func orphansOf(group pipeline.Group) sets.Set[*object.Object] {
 	if len(group.Adopt) == 0 {
 		return nil

@@ -38,7 +38,7 @@ func TestQ15ChildrenThatCannotBelongToTheirParentAreRefused(t *testing.T) {
 		"a namespaced child without a namespace below a cluster-scoped parent": {
 			parent: fleet,
 			child:  `{apiVersion: v1, kind: ConfigMap, metadata: {name: x, labels: {app: shop}}}`,
-			want:   `child ConfigMap x has no metadata.namespace, and neither has its parent Fleet shop; name the namespace it is to be in`,
+			want:   `child ConfigMap x has no metadata.namespace, and neither has its parent Fleet shop; set metadata.namespace`,
 		},
 	})
 }
@@ -159,7 +159,7 @@ func TestARecordOfWhatWasLastAppliedThatCannotBeRead(t *testing.T) {
 			if diff := cmp.Diff([]string{"keep ConfigMap default/b"}, steps(planned)); diff != "" {
 				t.Errorf("steps (-want +got):\n%s", diff)
 			}
-			const want = "ConfigMap default/a: the annotation metacontroller.k8s.io/last-applied-configuration is no JSON object; delete the annotation"
+			const want = "ConfigMap default/a: the annotation metacontroller.k8s.io/last-applied-configuration is not a JSON object; delete the annotation"
 			if len(planned.Refused) != 1 || !strings.HasPrefix(planned.Refused[0].Error(), want) {
 				t.Errorf("refused %v, want %s", planned.Refused, want)
 			}

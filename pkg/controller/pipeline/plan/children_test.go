@@ -32,8 +32,8 @@ func TestUpdateMethods(t *testing.T) {
 			desired: childA,
 			want:    map[Method]pipeline.Op{"": pipeline.Create, OnDelete: pipeline.Create, Recreate: pipeline.Create, InPlace: pipeline.Create},
 			why: map[Method]string{
-				"": "the hook lists it and it is not there", OnDelete: "the hook lists it and it is not there",
-				Recreate: "the hook lists it and it is not there", InPlace: "the hook lists it and it is not there",
+				"": "the hook lists it and it does not exist", OnDelete: "the hook lists it and it does not exist",
+				Recreate: "the hook lists it and it does not exist", InPlace: "the hook lists it and it does not exist",
 			},
 		},
 		"a child that differs": {
@@ -83,7 +83,7 @@ func TestUpdateMethods(t *testing.T) {
 				"": pipeline.ToDynamicApply, OnDelete: pipeline.ToDynamicApply, Recreate: pipeline.Update, InPlace: pipeline.Update,
 			},
 			why: map[Method]string{
-				"": whyNamed, OnDelete: whyNamed,
+				"": whyMarked, OnDelete: whyMarked,
 				Recreate: "it differs at metadata.annotations[metacontroller.k8s.io/last-applied-configuration]",
 				InPlace:  "it differs at metadata.annotations[metacontroller.k8s.io/last-applied-configuration]",
 			},

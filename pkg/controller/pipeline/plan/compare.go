@@ -119,9 +119,9 @@ func float(value any) (float64, bool) {
 	return 0, false
 }
 
-// same reports whether an observed value means what is desired, even if it is written differently:
-// numbers and quantities are compared by their values, and a field that the host drops equals a
-// missing one. The schema is how the host describes the value; nil if it does not.
+// same reports whether an observed value means the same as the desired one, even if it is written differently:
+// it compares numbers and quantities by their values, and a field that the host drops equals a missing one. The
+// schema is the host's schema of the value; nil if there is none.
 func same(schema *openapi.Type, observed, desired any) bool {
 	switch desired := desired.(type) {
 	case map[string]any:

@@ -20,7 +20,7 @@ import (
 // dynamicApply is the engine that merges three ways and writes whole children.
 type dynamicApply struct {
 	*parent
-	// schema is how the host describes the children; nil if it does not.
+	// schema is the host's schema of the children; nil if there is none.
 	schema *openapi.Type
 }
 
@@ -37,8 +37,8 @@ func (d dynamicApply) change(method Method, observed, desired *object.Object) (p
 	if err != nil {
 		return pipeline.Step{}, err
 	}
-	// What differs although the hook wants what it wanted before was changed by the host, or by somebody
-	// who knows that OnDelete leaves it so.
+	// If the child differs although the hook wants the same as before, the host has changed it, or somebody who
+	// knows that OnDelete does not change it back.
 	if !result.annotationDiffers && (!result.contentDiffers || method == OnDelete) {
 		return keep(observed, whyUpToDate), nil
 	}
@@ -48,21 +48,21 @@ func (d dynamicApply) change(method Method, observed, desired *object.Object) (p
 		step.Body, err = d.newChild(desired)
 		return step, err
 	}
-	// Under Recreate too, the annotation follows what the hook wants: a field that is not in it is
-	// never removed. The annotation alone is no reason to replace a child.
+	// Recreate, too, keeps the annotation current, because a field that is not in it is never removed. The
+	// annotation alone is not a reason to replace a child.
 	step.Body, err = object.Canonical(result.merged)
 	return step, err
 }
 
-// name records on a child that an answer has named it: that what identifies it was applied, and nothing else.
-func (d dynamicApply) name(observed *object.Object) (pipeline.Step, error) {
+// markListed records on a child that the hook has listed it, as if nothing but its identity had been applied.
+func (d dynamicApply) markListed(observed *object.Object) (pipeline.Step, error) {
 	body, err := object.Canonical(identityOf(observed))
-	return pipeline.Step{Op: pipeline.ToDynamicApply, Observed: observed, Body: body, Why: whyNamed}, err
+	return pipeline.Step{Op: pipeline.ToDynamicApply, Observed: observed, Body: body, Why: whyMarked}, err
 }
 
-// toDynamicApply returns the step that moves a child from server-side apply to dynamic apply: what
-// was applied, except for the owner reference to the parent, becomes what was last applied. A later
-// sync sees what is left to write.
+// toDynamicApply returns the step that moves a child from server-side apply to dynamic apply: the record of what was
+// last applied becomes what was applied, except for the owner reference to the parent. A later sync writes what
+// still differs.
 func (d dynamicApply) toDynamicApply(observed *object.Object) (pipeline.Step, error) {
 	applied, err := appliedFields(observed)
 	if err != nil {
@@ -82,17 +82,18 @@ func (d dynamicApply) toDynamicApply(observed *object.Object) (pipeline.Step, er
 	if err != nil {
 		return pipeline.Step{}, fmt.Errorf("child %s: %w", observed, err)
 	}
-	return pipeline.Step{Op: pipeline.ToDynamicApply, Observed: observed, Body: []byte(body), Why: "it was written by server-side apply"}, nil
+	const why = "it was written by server-side apply"
+	return pipeline.Step{Op: pipeline.ToDynamicApply, Observed: observed, Body: []byte(body), Why: why}, nil
 }
 
-// newChild returns the JSON to create a desired child with.
+// newChild returns the JSON that creates a desired child.
 func (d dynamicApply) newChild(desired *object.Object) ([]byte, error) {
 	content, err := d.content(desired)
 	if err != nil {
 		return nil, err
 	}
 	if metadata, ok := content["metadata"].(map[string]any); ok {
-		restoreFields(metadata, nil, systemFields[:]...) // a hook may answer a copy of another object
+		restoreFields(metadata, nil, systemFields[:]...) // the hook may return a copy of another object
 	}
 	if err := setLastApplied(content, content); err != nil {
 		return nil, err
@@ -101,19 +102,18 @@ func (d dynamicApply) newChild(desired *object.Object) ([]byte, error) {
 	return object.Canonical(content)
 }
 
-// mergeResult is what dynamic apply makes of an observed child.
+// mergeResult is the result of merging what the hook wants into an observed child.
 type mergeResult struct {
-	// merged is the child as it has to be.
+	// merged is the merged child.
 	merged map[string]any
-	// contentDiffers is true if merged differs from what is observed. annotationDiffers is
-	// true if the annotation with what was last applied does.
+	// contentDiffers is true if merged differs from the observed child. annotationDiffers is true if its record of
+	// what was last applied does.
 	contentDiffers, annotationDiffers bool
 	// path is the first field that differs.
 	path string
 }
 
-// merge merges what the hook wants into an observed child. The base of the three-way merge is what
-// was last applied.
+// merge merges what the hook wants into an observed child. The base of the three-way merge is what was last applied.
 func (d dynamicApply) merge(observed, desired *object.Object) (*mergeResult, error) {
 	want, err := d.content(desired)
 	if err != nil {
@@ -147,8 +147,8 @@ func (d dynamicApply) merge(observed, desired *object.Object) (*mergeResult, err
 	return result, nil
 }
 
-// normalize turns what was last applied and what is desired into what they mean to the host, before
-// they are merged. It changes both arguments.
+// normalize turns what was last applied and what is desired into the form that the host gives them, before they are
+// merged. It changes both arguments.
 func (d dynamicApply) normalize(observed, lastApplied, desired map[string]any) (last, want map[string]any) {
 	have, _ := observed["metadata"].(map[string]any)
 	last, _ = lastApplied["metadata"].(map[string]any)
@@ -165,8 +165,8 @@ func (d dynamicApply) normalize(observed, lastApplied, desired map[string]any) (
 	return lastApplied, desired
 }
 
-// keepOwner removes the parent from the owners that were last applied. Without it, a hook that no
-// longer lists the parent among a child's owners would end the parent's control of the child.
+// keepOwner removes the parent from the owners that were last applied. Otherwise a hook that no longer lists the
+// parent among a child's owners would make the parent lose the child.
 func (d dynamicApply) keepOwner(last map[string]any) {
 	owners, ok := last["ownerReferences"].([]any)
 	if !ok {
@@ -178,9 +178,9 @@ func (d dynamicApply) keepOwner(last map[string]any) {
 	})
 }
 
-// keepFieldsOfOthers adds empty labels, annotations, owners or finalizers to desired if the hook
-// listed some earlier and now leaves out the field. Then merging removes only what was applied.
-// Otherwise merging would remove the whole field, as Metacontroller does, with the entries of others.
+// keepFieldsOfOthers adds empty labels, annotations, owners or finalizers to desired if the hook listed some earlier
+// and now leaves out the field, so that merging removes only what was applied. Otherwise it would remove the whole
+// field, as Metacontroller does, with the entries of others.
 func keepFieldsOfOthers(observed, lastApplied, desired map[string]any) {
 	for _, name := range [...]string{"labels", "annotations", "ownerReferences", "finalizers"} {
 		if desired == nil || desired[name] != nil || lastApplied[name] == nil {
@@ -210,7 +210,7 @@ func foldStringData(secret map[string]any) {
 	for name, value := range texts {
 		text, ok := value.(string)
 		if !ok {
-			return // the host says what is wrong with it
+			return // the host will report the error
 		}
 		data[name] = base64.StdEncoding.EncodeToString([]byte(text))
 	}

@@ -19,35 +19,34 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/redact"
 )
 
-// recordsLastApplied reports whether a child's LastAppliedAnnotation says what was last applied.
+// recordsLastApplied reports whether a child has a record of what was last applied.
 func recordsLastApplied(observed *object.Object) bool {
 	text, _ := observed.Annotation(object.LastAppliedAnnotation)
-	return !saysNothing(text)
+	return !isEmptyRecord(text)
 }
 
-// saysNothing reports whether the text of LastAppliedAnnotation is that of a child to which nothing
-// was applied. Somebody may have emptied it.
-func saysNothing(text string) bool {
+// isEmptyRecord reports whether the text of LastAppliedAnnotation records nothing. Somebody may have emptied it.
+func isEmptyRecord(text string) bool {
 	text = strings.TrimSpace(text)
 	return text == "" || text == "null"
 }
 
-// takeLastApplied removes LastAppliedAnnotation from have, the content of an observed child, and
-// returns what it holds. Texts of which encodeLastApplied has recorded the digest are restored if have
-// or want has them. The result is nil if the annotation is missing or says nothing: then merging
-// removes nothing.
+// takeLastApplied removes LastAppliedAnnotation from have, the content of an observed child, and returns what it
+// records. It replaces digests by the texts that encodeLastApplied shortened, if have or want contains these texts.
+// The result is nil if the annotation is missing or empty: then merging removes nothing.
 func takeLastApplied(observed *object.Object, have, want map[string]any) (map[string]any, error) {
 	text, found, err := unstructured.NestedString(have, "metadata", "annotations", object.LastAppliedAnnotation)
 	if err != nil || !found {
 		return nil, err
 	}
 	unstructured.RemoveNestedField(have, "metadata", "annotations", object.LastAppliedAnnotation)
-	if saysNothing(text) {
+	if isEmptyRecord(text) {
 		return nil, nil
 	}
 	var last map[string]any
 	if err := utiljson.Unmarshal([]byte(text), &last); err != nil {
-		return nil, fmt.Errorf("%s: the annotation %s is no JSON object; delete the annotation", observed, object.LastAppliedAnnotation)
+		return nil, fmt.Errorf("%s: the annotation %s is not a JSON object; delete the annotation",
+			observed, object.LastAppliedAnnotation)
 	}
 	if strings.Contains(text, digestPrefix) {
 		last = lengthened(last, have, want)
@@ -55,8 +54,8 @@ func takeLastApplied(observed *object.Object, have, want map[string]any) (map[st
 	return last, nil
 }
 
-// setLastApplied sets LastAppliedAnnotation in a child to what is wanted of it, which may be the
-// content itself.
+// setLastApplied records in the LastAppliedAnnotation of a child what the hook wants, which may be the content
+// itself.
 func setLastApplied(content, want map[string]any) error {
 	text, err := encodeLastApplied(want, content)
 	if err != nil {
@@ -67,10 +66,9 @@ func setLastApplied(content, want map[string]any) error {
 	return setAnnotation(content, object.LastAppliedAnnotation, text)
 }
 
-// encodeLastApplied returns the text of LastAppliedAnnotation in a child that is stored with it.
-// That is all of what was applied but the values of a Secret, if it fits into what a host allows for
-// annotations. Otherwise long texts are replaced by their digests, as the values of Secrets always are:
-// merging compares texts and never takes one out of what was last applied.
+// encodeLastApplied returns the text of LastAppliedAnnotation for a child: all that was applied, with digests
+// in the place of a Secret's values. If that exceeds what a host allows for annotations, digests replace all
+// long texts, too. Digests suffice, because merging only compares the texts of what was last applied.
 func encodeLastApplied(applied, child map[string]any) (string, error) {
 	others := 0
 	metadata, _ := child["metadata"].(map[string]any)
@@ -87,8 +85,9 @@ func encodeLastApplied(applied, child map[string]any) (string, error) {
 	}
 	encoded, err = object.Canonical(withoutSecretValues(shortened(applied).(map[string]any), applied))
 	if err == nil && len(encoded) > room {
-		err = fmt.Errorf("the record of what was applied, in the annotation %s, takes %d bytes even without long texts, its other annotations take %d, and a cluster allows %d for all; "+
-			"have it applied without a record, by updateStrategy.apply: ServerSideApply or --apply-strategy=server-side-apply",
+		err = fmt.Errorf("the record of what was applied, in the annotation %s, takes %d bytes "+
+			"even without long texts, its other annotations take %d, and a cluster allows %d for all; "+
+			"to apply it without a record, set updateStrategy.apply: ServerSideApply or --apply-strategy=server-side-apply",
 			object.LastAppliedAnnotation, len(encoded), others, validation.TotalAnnotationSizeLimitB)
 	}
 	return string(encoded), err
@@ -119,9 +118,9 @@ func shortened(value any) any {
 	})
 }
 
-// lengthened returns a copy of what was last applied in which digests of texts that one of the
-// values has are replaced by these texts. A digest that is left stands for a text that no value
-// has. It equals none of their texts, and neither would the text itself.
+// lengthened returns a copy of what was last applied in which texts of the values replace their digests. A
+// digest that is left stands for a text that no value has. It equals none of their texts, and neither would the
+// text itself.
 func lengthened(last map[string]any, values ...map[string]any) map[string]any {
 	texts := map[string]string{}
 	for _, value := range values {
@@ -170,9 +169,9 @@ func isSecret(content map[string]any) bool {
 	return content["apiVersion"] == "v1" && content["kind"] == "Secret"
 }
 
-// withoutSecretValues returns the record of what was applied with digests in the place of the values if
-// a Secret was applied. What may be shown of a Secret is its metadata, and the record is in that. The
-// keys stay, because merging removes those that are no longer wanted.
+// withoutSecretValues returns the record of what was applied, with digests in the place of the values if that is a
+// Secret. The record is in the metadata, which people may see who may not see the values. The keys stay, because
+// merging removes those that are no longer wanted.
 func withoutSecretValues(record, applied map[string]any) map[string]any {
 	if !isSecret(applied) {
 		return record
@@ -186,8 +185,8 @@ func withoutSecretValues(record, applied map[string]any) map[string]any {
 	return record
 }
 
-// secretTexts returns the values of a Secret in the forms that a hook may have given them: in data, and
-// decoded for stringData.
+// secretTexts returns the values of a Secret in both forms that a hook may use: as in data, and decoded as in
+// stringData.
 func secretTexts(content map[string]any) (texts []string) {
 	if !isSecret(content) {
 		return nil

@@ -14,13 +14,12 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// A parent may control objects that its controller did not make: those that it has adopted, and those that
-// others have made with the parent as their controller, such as the Pods of a Job that is a parent. They are
-// not deleted as long as no answer has named them. What the controller has created, or changed to what an
-// answer wants, shows that: by the record of dynamic apply, or by fields that server-side apply owns. An
-// adoption changes the owners alone.
+// A parent may control objects that its controller did not create: those that it adopted, and those that other
+// controllers created with the parent as their owner, such as the Pods of a Job that is a parent. The plan does not
+// delete them unless the hook has listed them once. A child that the controller has created or changed shows this in
+// the record of dynamic apply, or in fields that server-side apply owns. An adoption changes only the owners.
 
-// isKnown reports whether the controller has created a child, or an answer of its hook has named it.
+// isKnown reports whether the controller has created a child, or its hook has listed it once.
 func isKnown(child *object.Object) bool {
 	if child.Applied != nil {
 		return true
@@ -29,8 +28,8 @@ func isKnown(child *object.Object) bool {
 	return isRecordOf(child, text)
 }
 
-// isRecordOf reports whether the text of LastAppliedAnnotation is about the child. Controllers copy the annotations of
-// their objects to others, as Deployments do to ReplicaSets, and so do users.
+// isRecordOf reports whether the text of LastAppliedAnnotation is about the child. Users and controllers copy
+// annotations between objects, for example from Deployments to ReplicaSets.
 func isRecordOf(child *object.Object, text string) bool {
 	var record *struct {
 		Kind     string
@@ -46,8 +45,8 @@ func isRecordOf(child *object.Object, text string) bool {
 		isSame(record.Metadata.Namespace, child.Namespace)
 }
 
-// HideKept hides from a finalize hook the children that the plan does not delete because no answer named them. A hook
-// that waits for the end of all children would never finish.
+// HideKept hides from a finalize hook the children that the plan does not delete because the hook has never listed
+// them. A hook that waits until all children are gone would never finish.
 func HideKept(snapshot *pipeline.Snapshot) {
 	if !snapshot.Finalizing || !snapshot.Managed {
 		return
@@ -64,8 +63,7 @@ func HideKept(snapshot *pipeline.Snapshot) {
 	}
 }
 
-// keptChildren are the children of one type that no answer has named, and that are not deleted although the last answer
-// does not name them either.
+// keptChildren counts the children of one type that the plan does not delete because the hook has never listed them.
 type keptChildren struct {
 	objects warnedObjects
 	number  int
@@ -79,26 +77,25 @@ func (k *keptChildren) add(of object.Type, child *object.Object) {
 	k.objects.more++
 }
 
-// warning says which children are kept, and how they are deleted or released.
+// warning says which children are kept, and how to delete or release them.
 func (k *keptChildren) warning() pipeline.Warning {
 	return pipeline.Warning{Reason: pipeline.ChildKept, About: k.objects.kind.String(), Message: fmt.Sprintf(
 		"%s: the parent controls it, and the hook does not list it and never has, so it may belong to others: it is kept; "+
-			"to have it deleted, list it in an answer and leave it out afterwards; to have it released, "+
+			"to delete it, list it in an answer and leave it out afterwards; to release it, "+
 			"change its labels so that the parent's selector does not match them", k.objects)}
 }
 
-// outdatedPair are the hashes of a child that differs from what is desired, and the first field in
-// which it does.
+// outdatedPair has the hashes of a child that differs from what the hook wants, and the first field that differs.
 type outdatedPair struct {
 	hashPair
 	path string
 }
 
-// outdatedChildren are the children of one type that OnDelete leaves alone although they differ from
-// what is desired.
+// outdatedChildren counts the children of one type that OnDelete leaves alone although they differ from what the
+// hook wants.
 type outdatedChildren struct {
 	number int
-	// first is the first of them, and path the first field in which that differs.
+	// first is the first of them, and path the first field in which it differs.
 	first types.NamespacedName
 	path  string
 }
@@ -110,16 +107,15 @@ func (o *outdatedChildren) add(child *object.Object, path string) {
 	o.number++
 }
 
-// outdatedWarning is a warning about outdated children, which stays the same as long as these and the
-// strategy do. It is in a slice, so that a plan can have it without another one.
+// outdatedWarning is a warning about outdated children. It stays valid while these and the strategy stay the same.
+// It is in a slice, so that a plan can use it without an allocation.
 type outdatedWarning struct {
 	of       outdatedChildren
 	strategy Strategy
 	warning  []pipeline.Warning
 }
 
-// findOutdated adds a child that OnDelete leaves alone to the outdated ones if its content differs from
-// what is desired.
+// findOutdated counts a child that OnDelete leaves alone as outdated if it differs from what the hook wants.
 func (c *children) findOutdated(engine engine, observed, desired *object.Object) {
 	if c.upToDate.isOutdated(observed, desired) {
 		c.outdated.add(observed, c.upToDate.outdated[observed.UID].path)
@@ -135,7 +131,7 @@ func (c *children) findOutdated(engine engine, observed, desired *object.Object)
 	}
 }
 
-// warnOfOutdated counts the outdated children of a type, and adds one warning about them.
+// warnOfOutdated adds the outdated children of a type to the plan's count, and one warning about them.
 func (c *children) warnOfOutdated(group pipeline.Group, strategy Strategy) {
 	if c.outdated.number == 0 {
 		return
@@ -154,17 +150,21 @@ func (c *children) warnOfOutdated(group pipeline.Group, strategy Strategy) {
 	c.parent.outdated = append(c.parent.outdated, cached.warning...)
 }
 
-// warning says which children are outdated, and what in the spec would update them.
+// warning says which children are outdated, and which change of the spec would update them.
 func (o *outdatedChildren) warning(of object.Type, strategy Strategy) pipeline.Warning {
 	kind := of.GroupKind()
-	objects := warnedObjects{kind: kind, first: object.Key{GroupKind: kind, NamespacedName: o.first}.String(), more: o.number - 1}
+	objects := newWarnedObjects(object.Key{GroupKind: kind, NamespacedName: o.first})
+	objects.more = o.number - 1
 	warning := pipeline.Warning{Reason: pipeline.ChildOutdated, About: kind.String() + " " + o.path}
 	const left = "%s: it is not as the hook wants it, first at %s, and is left as it is, because %s is "
 	if strategy.Method == OnDelete {
 		warning.Chosen = true
-		warning.Message = fmt.Sprintf(left+"OnDelete: it is created again once somebody deletes it", objects, o.path, strategy.Field)
+		warning.Message = fmt.Sprintf(left+"OnDelete: it is created again once somebody deletes it",
+			objects, o.path, strategy.Field)
 	} else {
-		warning.Message = fmt.Sprintf(left+"not set: set it to InPlace or Recreate, or to OnDelete if the child is to stay", objects, o.path, strategy.Field)
+		warning.Message = fmt.Sprintf(
+			left+"not set: set it to InPlace or Recreate, or to OnDelete if the child should stay as it is",
+			objects, o.path, strategy.Field)
 	}
 	return warning
 }

@@ -85,8 +85,8 @@ func TestTheWarningAboutKeptChildrenSaysWhatToDo(t *testing.T) {
 	w.hasAsIs(configMaps, strings.Replace(ofParent("generation: 1"), "name: a,", "name: b,", 1))
 	want := []pipeline.Warning{{Reason: pipeline.ChildKept, About: "ConfigMap", Message: "" +
 		"ConfigMap default/a and 1 more: the parent controls it, and the hook does not list it and never has, " +
-		"so it may belong to others: it is kept; to have it deleted, list it in an answer and " +
-		"leave it out afterwards; to have it released, change its labels so that the parent's selector does not match them"}}
+		"so it may belong to others: it is kept; to delete it, list it in an answer and " +
+		"leave it out afterwards; to release it, change its labels so that the parent's selector does not match them"}}
 	if diff := cmp.Diff(want, w.plan(w.answer()).Warnings); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
@@ -279,7 +279,7 @@ func TestWarningsOfOutdatedChildren(t *testing.T) {
 	const field = "spec.childResources[3].updateStrategy.method"
 	notSet := func(objects, path string) []pipeline.Warning {
 		return []pipeline.Warning{{Reason: pipeline.ChildOutdated, About: "ConfigMap " + path, Message: objects + ": it is not as the hook wants it, first at " + path +
-			", and is left as it is, because " + field + " is not set: set it to InPlace or Recreate, or to OnDelete if the child is to stay"}}
+			", and is left as it is, because " + field + " is not set: set it to InPlace or Recreate, or to OnDelete if the child should stay as it is"}}
 	}
 	tests := map[string]struct {
 		method            Method

@@ -13,25 +13,24 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
 )
 
-// location is the location of a value in a child, with what is known about the value. The zero value
-// knows nothing.
+// location is the place of a value in a child, with what is known about the value. The zero value knows nothing.
 type location struct {
-	// schema is how the host describes the value; nil if it does not. described is true if
-	// the host describes the child, even if not this value.
+	// schema is the host's schema of the value; nil if there is none. described is true if the host describes the
+	// child, even if it does not describe this value.
 	schema    *openapi.Type
 	described bool
-	// ownersKnown is true if it is known who owns the value: ours has the fields that we own, and
-	// others those of others. A field may be in neither.
+	// ownersKnown is true if it is known who owns the value: ours has the fields that we own, others those that
+	// others own. A field may be in neither.
 	ownersKnown  bool
 	ours, others fieldSets
-	// unset is true if the host treats the desired value like a missing field. The value that the
-	// host fills in for it has no owner.
+	// unset is true if the host treats the desired value like a missing field. The value that the host sets instead
+	// has no owner.
 	unset bool
 	// root is true if the value is the child itself.
 	root bool
 }
 
-// rootOf returns the location of an observed child as a whole.
+// rootOf returns the location of a whole observed child.
 func rootOf(schema *openapi.Type, observed *object.Object) (location, error) {
 	l := location{schema: schema, described: schema != nil, ownersKnown: observed.Owners != "", root: true}
 	if l.ownersKnown {
@@ -44,10 +43,9 @@ func rootOf(schema *openapi.Type, observed *object.Object) (location, error) {
 	return l, nil
 }
 
-// merge merges three ways: it removes from observed what was last applied and is no longer desired,
-// and puts in what is desired. All else, which others have written, stays. A value that is desired
-// and already there, in the form that the host gives it, stays as it is. merge may change observed,
-// and returns the result.
+// merge merges three ways: it removes from observed what was last applied and is no longer desired, and adds what is
+// desired. What others have written stays. A desired value that is already there, in the form that the host gives it,
+// stays as it is. merge may change observed, and returns the result.
 //
 // A desired null removes what was last applied from an object, and from a list that is merged item
 // by item. It removes any other value as a whole.
@@ -102,9 +100,8 @@ func orNull[T any](value any) (T, bool) {
 	return typed, ok || value == nil
 }
 
-// mergeLists merges a list as the host's schema says. If the schema does not say, a list of objects
-// with a field that identifies them is merged item by item, and any other list is replaced as a
-// whole.
+// mergeLists merges a list as the host's schema says. If the schema does not say, mergeLists merges a list of objects
+// item by item if a field identifies them, and replaces any other list.
 func (l location) mergeLists(observed, lastApplied, desired []any) any {
 	kind := l.schema.List()
 	if kind == openapi.Set && areScalars(observed, lastApplied, desired) {
@@ -121,14 +118,14 @@ func (l location) mergeLists(observed, lastApplied, desired []any) any {
 	case len(by) > 0:
 		return l.mergeItems(by, observed, lastApplied, desired)
 	case desired == nil && len(observed) == 0:
-		return observed // there is nothing in it to remove
+		return observed // nothing to remove
 	case desired == nil:
 		return l.replace(observed, nullOr(lastApplied), nil)
 	}
 	return l.replace(observed, nullOr(lastApplied), desired)
 }
 
-// nullOr returns a list as a value; nil if there is none.
+// nullOr returns a list as a value; an untyped nil for a nil list.
 func nullOr(list []any) any {
 	if list == nil {
 		return nil
@@ -180,7 +177,7 @@ func areScalars(lists ...[]any) bool {
 	})
 }
 
-// identity are the fields that identify the items of a list.
+// identity has the fields that identify the items of a list.
 type identity []openapi.Key
 
 // guesses are the fields that may identify the items of a list. The first one that does so counts.
@@ -260,8 +257,8 @@ func (l location) field(name string) location {
 	return below
 }
 
-// unsets reports whether the host takes a field that is sent with this value for one that is not set.
-// Of a child that is not described, that may be any field with an empty value.
+// unsets reports whether the host treats a field with this value as not set. If the host does not describe the child,
+// that may be any field with an empty value.
 func (l location) unsets(name string, value any) bool {
 	if l.described {
 		return l.schema.Drops(name, value)
@@ -286,14 +283,13 @@ func (l location) item(observed any) location {
 	}
 }
 
-// isHostsForm reports whether observed is what the host has made of a value that was last applied
-// and is still desired. The host and its admission webhooks fill in, rewrite and extend what they
-// are sent. The result is false in two cases, in which the desired value is written again: another
-// client owns the value, because it has changed it; or no client owns it, because another client has
-// changed it and given up its ownership since.
+// isHostsForm reports whether observed is the host's form of a value that was last applied and is still
+// desired: the host and its admission webhooks default, rewrite and extend values. It returns false, so that
+// the desired value is written again, in two cases: another client owns the value, because it has changed it;
+// or no client owns it, because another client has changed it and has given up its ownership since.
 //
-// Managed fields do not show who has removed an item from a list whose items have owners of their
-// own. If the list may be one of these, all items must be there.
+// Managed fields do not show who has removed an item from a list whose items have owners of their own. If the
+// list may be such a list, all items must be there.
 func (l location) isHostsForm(observed, lastApplied, desired any) bool {
 	if !l.ownersKnown || len(l.others) > 0 || len(l.ours) == 0 && !l.unset || observed == nil {
 		return false
@@ -306,7 +302,7 @@ func (l location) isHostsForm(observed, lastApplied, desired any) bool {
 	return !isList || ownedAsAWhole || l.covers(list, desired)
 }
 
-// covers reports whether observed contains all that is wanted.
+// covers reports whether observed contains everything that is wanted.
 func (l location) covers(observed, wanted any) bool {
 	switch wanted := wanted.(type) {
 	case map[string]any:
@@ -335,8 +331,8 @@ func (l location) isIn(list []any, wanted any) bool {
 	return false
 }
 
-// fieldSets are the fields at a location and below it that several owners own, each set in the form
-// fieldsV1 of managedFields.
+// fieldSets are the fields at a location and below it that several owners have, each set in the form of fieldsV1 in
+// managedFields.
 type fieldSets []map[string]any
 
 // field returns the sets of a field of the object here. An empty set names all that is below it.

@@ -20,35 +20,35 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// parent is the parent of a sync, with what all decisions about its children need.
+// parent is the parent of a sync, with what every decision about its children needs.
 type parent struct {
 	*object.Object
 	snapshot   *pipeline.Snapshot
 	parentType object.Type
-	// schema is how the host describes the parent; nil if it does not. schemasVersion changes with it
-	// and with those of the children.
+	// schema is the host's schema of the parent; nil if there is none. schemasVersion changes when this schema
+	// or the schema of a child does.
 	schema         *openapi.Type
 	schemasVersion uint64
 	selector       labels.Selector
-	// generatedLabels are put on desired children that lack them.
+	// generatedLabels are added to desired children that lack them.
 	generatedLabels map[string]string
-	// generatedAnnotations are put on all children that are written.
+	// generatedAnnotations are set on all children that are written.
 	generatedAnnotations map[string]string
 	// foreignStatus is true if the status has another writer.
 	foreignStatus bool
 	// rulesField is the field of the controller that declares the types of the children.
 	rulesField string
-	// unknown are the fields that are desired and that the host does not know.
+	// unknown are the warnings about desired fields that the host does not know.
 	unknown fieldWarnings
-	// warned are what the host warned of when it was written.
+	// warned are the warnings that the host returned for earlier writes.
 	warned hostWarnings
-	// outdated are the warnings about children that OnDelete leaves as they are.
+	// outdated are the warnings about children that OnDelete does not change.
 	outdated []pipeline.Warning
-	// shown is what the hook may have copied; nil until it is needed.
-	shown *shownObjects
-	// ofOwners are the warnings about the owners that the hook lists.
-	ofOwners []pipeline.Warning
-	// kept are the warnings about children that are not desired and not deleted.
+	// visible are the objects that the hook may have copied; nil until they are needed.
+	visible *visibleObjects
+	// ownerWarnings are about the owners that the hook lists.
+	ownerWarnings []pipeline.Warning
+	// kept are the warnings about children that the hook does not list and the plan does not delete.
 	kept []pipeline.Warning
 }
 
@@ -72,23 +72,24 @@ func (p *parent) key() object.Key {
 	return object.Key{GroupKind: p.parentType.GroupKind(), NamespacedName: p.Key()}
 }
 
-// checkLabels refuses the whole answer if the selector does not match one of the desired children:
-// later syncs would not find it.
+// checkLabels returns an error if the selector does not match one of the desired children, because later
+// syncs would not find that child. The whole answer is refused then.
 func (p *parent) checkLabels(desired []*object.Object) error {
 	labels := &completedLabels{generated: p.generatedLabels}
 	for _, child := range desired {
 		labels.own = child.Labels
 		if !p.selector.Matches(labels) {
 			return fmt.Errorf("labels on desired child %s %s/%s don't match parent selector %q: "+
-				"no child and no status was written; give the child labels that match, or set the controller's spec.generateSelector",
+				"no child and no status was written; "+
+				"give the child labels that match, or set the controller's spec.generateSelector",
 				child.Kind, p.namespaceOf(child), child.Name, p.selector)
 		}
 	}
 	return nil
 }
 
-// content returns what the hook wants of a child, completed with the namespace and the generated
-// labels and annotations. This is what is stored as last applied.
+// content returns the content of a desired child with the namespace and the generated labels and
+// annotations. It is what last applied records.
 func (p *parent) content(desired *object.Object) (map[string]any, error) {
 	content, err := desired.Decode()
 	if err != nil {
@@ -101,8 +102,8 @@ func (p *parent) content(desired *object.Object) (map[string]any, error) {
 	if len(p.generatedLabels) > 0 {
 		child.SetLabels(p.labelsOf(desired))
 	}
-	// A hook may have copied the annotation from an attachment. With it, the child would not
-	// count as the parent's.
+	// The hook may have copied this annotation from an attachment. With it, the child would not count as
+	// the parent's.
 	unstructured.RemoveNestedField(content, "metadata", "annotations", object.DecoratorAnnotation)
 	for name, value := range p.generatedAnnotations {
 		if err := setAnnotation(content, name, value); err != nil {
@@ -120,8 +121,7 @@ func setAnnotation(content map[string]any, name, value string) error {
 	return unstructured.SetNestedField(content, value, "metadata", "annotations", name)
 }
 
-// namespaceOf returns the namespace that a desired child will be in. It is the parent's namespace
-// if the child names none.
+// namespaceOf returns the namespace of a desired child: the parent's if the child has none.
 func (p *parent) namespaceOf(child *object.Object) string {
 	if child.Namespace == "" {
 		return p.Namespace
@@ -129,7 +129,7 @@ func (p *parent) namespaceOf(child *object.Object) string {
 	return child.Namespace
 }
 
-// labelsOf returns the labels that a desired child will have.
+// labelsOf returns the labels of a desired child, with the generated ones.
 func (p *parent) labelsOf(child *object.Object) labels.Set {
 	if len(p.generatedLabels) == 0 {
 		return child.Labels
@@ -137,7 +137,7 @@ func (p *parent) labelsOf(child *object.Object) labels.Set {
 	return labels.Merge(p.generatedLabels, child.Labels)
 }
 
-// completedLabels are what labelsOf returns, without a copy. It implements labels.Labels.
+// completedLabels are the labels that labelsOf returns, without a copy. They implement labels.Labels.
 type completedLabels struct{ own, generated map[string]string }
 
 // Has reports whether there is a label of that name.
@@ -161,12 +161,13 @@ func (c *completedLabels) Lookup(name string) (value string, there bool) {
 	return value, there
 }
 
-// claim adds the steps that adopt the orphans that the parent's selector matches, renew references to the parent of
-// another version of its type, and release the children that the selector no longer matches. A kept orphan is adopted
-// only if the hook lists it.
+// claim adds the steps that adopt the orphans that the parent's selector matches, update references to the parent
+// that are of another version of its type, and release the children that the selector no longer matches. A kept
+// orphan is adopted only if the hook lists it.
 func (p *parent) claim(plan *pipeline.Plan, group pipeline.Group, desired []*object.Object) error {
 	for _, child := range group.Adopt {
-		step := pipeline.Step{Op: pipeline.Adopt, Type: group.Type, Why: "the parent's selector matches it and it has no controller"}
+		const why = "the parent's selector matches it and it has no controller"
+		step := pipeline.Step{Op: pipeline.Adopt, Type: group.Type, Why: why}
 		switch {
 		case metav1.GetControllerOfNoCopy(child) != nil:
 			step.Why = "its reference to the parent is of another version than " + p.parentType.GroupVersion().String()
@@ -188,14 +189,15 @@ func (p *parent) claim(plan *pipeline.Plan, group pipeline.Group, desired []*obj
 	return nil
 }
 
-// isDesired reports whether an observed child is among the desired ones.
+// isDesired reports whether the hook lists an observed child.
 func (p *parent) isDesired(child *object.Object, desired []*object.Object) bool {
 	return slices.ContainsFunc(desired, func(of *object.Object) bool {
-		return of.GroupVersionKind() == child.GroupVersionKind() && of.Name == child.Name && p.namespaceOf(of) == child.Namespace
+		return of.GroupVersionKind() == child.GroupVersionKind() &&
+			of.Name == child.Name && p.namespaceOf(of) == child.Namespace
 	})
 }
 
-// othersOwners returns the owners of a child without the parent.
+// othersOwners returns the owners of a child other than the parent.
 func (p *parent) othersOwners(child *object.Object) []metav1.OwnerReference {
 	return slices.DeleteFunc(slices.Clone(child.OwnerReferences), p.owns)
 }
@@ -218,7 +220,7 @@ func setOwners(step *pipeline.Step, child *object.Object, owners []metav1.OwnerR
 	return err
 }
 
-// ownerReference returns the reference to the parent that its children carry.
+// ownerReference returns the owner reference of the parent's children.
 func (p *parent) ownerReference() metav1.OwnerReference {
 	return metav1.OwnerReference{
 		APIVersion:         p.parentType.GroupVersion().String(),
@@ -232,15 +234,15 @@ func (p *parent) ownerReference() metav1.OwnerReference {
 
 func (p *parent) owns(reference metav1.OwnerReference) bool { return reference.UID == p.UID }
 
-// isMeantBy reports whether a reference in an answer means the parent. It may lack the UID, or have that of a former
-// parent of the same name.
-func (p *parent) isMeantBy(reference metav1.OwnerReference) bool {
+// refersToParent reports whether a reference in an answer refers to the parent. It may lack the UID, or have the UID
+// of an earlier parent of the same name.
+func (p *parent) refersToParent(reference metav1.OwnerReference) bool {
 	return p.owns(reference) || reference.Name == p.Name &&
 		schema.FromAPIVersionAndKind(reference.APIVersion, reference.Kind).GroupKind() == p.parentType.GroupKind()
 }
 
-// own makes the parent the controller of a child that is going to be written. It completes the reference to the parent
-// if there is one, and leaves out owners that cannot own the child.
+// own makes the parent the controller of a child that is about to be written. It completes an existing reference to
+// the parent, and removes owners that cannot own the child.
 func (p *parent) own(content map[string]any) {
 	child := unstructured.Unstructured{Object: content}
 	listed := child.GetOwnerReferences()
@@ -248,11 +250,11 @@ func (p *parent) own(content map[string]any) {
 	hasParent := false
 	for _, owner := range listed {
 		switch {
-		case p.isMeantBy(owner):
+		case p.refersToParent(owner):
 			if !hasParent {
 				owners, hasParent = append(owners, p.ownerReference()), true
 			}
-		case p.whyNoOwner(owner, child.GetNamespace()) == "":
+		case p.whyNotOwner(owner, child.GetNamespace()) == "":
 			owners = append(owners, owner)
 		}
 	}
@@ -262,34 +264,34 @@ func (p *parent) own(content map[string]any) {
 	child.SetOwnerReferences(owners)
 }
 
-// whyNoOwner returns why an owner that an answer lists cannot own a child in a namespace; "" if it can, as far as is
-// known.
-func (p *parent) whyNoOwner(owner metav1.OwnerReference, namespace string) string {
+// whyNotOwner returns why an owner that the hook lists cannot own a child in the namespace. It returns "" if nothing
+// that is known prevents it.
+func (p *parent) whyNotOwner(owner metav1.OwnerReference, namespace string) string {
 	if ptr.Deref(owner.Controller, false) {
 		return "the child has one controller, its parent"
 	}
-	if p.shown == nil {
-		p.shown = newShownObjects(p.snapshot)
+	if p.visible == nil {
+		p.visible = newVisibleObjects(p.snapshot)
 	}
-	if at, isShown := p.shown.namespaces[owner.UID]; isShown && at != "" && at != namespace {
+	if at, isShown := p.visible.namespaces[owner.UID]; isShown && at != "" && at != namespace {
 		return "it is in the namespace " + at
 	}
-	if p.shown.owners[owner.UID] {
+	if p.visible.owners[owner.UID] {
 		return "it owns the object that was copied"
 	}
 	return ""
 }
 
-// shownObjects are what a hook was shown of objects that it may have copied.
-type shownObjects struct {
-	// namespaces are those of all objects.
+// visibleObjects has facts about the objects in a hook's request, which the hook may have copied.
+type visibleObjects struct {
+	// namespaces has the namespace of each object.
 	namespaces map[types.UID]string
-	// owners are the owners of the related objects that are not children of the parent.
+	// owners has the owners of those related objects that the parent does not control.
 	owners map[types.UID]bool
 }
 
-func newShownObjects(snapshot *pipeline.Snapshot) *shownObjects {
-	shown := &shownObjects{namespaces: map[types.UID]string{}, owners: map[types.UID]bool{}}
+func newVisibleObjects(snapshot *pipeline.Snapshot) *visibleObjects {
+	shown := &visibleObjects{namespaces: map[types.UID]string{}, owners: map[types.UID]bool{}}
 	for _, group := range snapshot.Children {
 		for _, child := range group.Claimed {
 			shown.namespaces[child.UID] = child.Namespace
@@ -309,12 +311,12 @@ func newShownObjects(snapshot *pipeline.Snapshot) *shownObjects {
 	return shown
 }
 
-// warnOfOwners adds a warning about the owners of a desired child that are left out, or that are written otherwise.
+// warnOfOwners warns of owners of a desired child that the plan removes or changes.
 func (p *parent) warnOfOwners(of object.Key, desired *object.Object) {
 	for _, owner := range desired.OwnerReferences {
 		wrong := ""
-		if !p.isMeantBy(owner) {
-			if why := p.whyNoOwner(owner, of.Namespace); why != "" {
+		if !p.refersToParent(owner) {
+			if why := p.whyNotOwner(owner, of.Namespace); why != "" {
 				wrong = fmt.Sprintf("%s %s, which cannot own it, because %s: it is left out", owner.Kind, owner.Name, why)
 			}
 		} else if !ptr.Deref(owner.Controller, true) {
@@ -327,9 +329,11 @@ func (p *parent) warnOfOwners(of object.Key, desired *object.Object) {
 		isSame := func(known pipeline.Warning) bool {
 			return known.Reason == pipeline.OwnerIgnored && known.About == about
 		}
-		if !slices.ContainsFunc(p.ofOwners, isSame) {
-			p.ofOwners = append(p.ofOwners, pipeline.Warning{Reason: pipeline.OwnerIgnored, About: about, Message: fmt.Sprintf(
-				"%s: metadata.ownerReferences names %s; leave metadata.ownerReferences out of the answer", of, wrong)})
+		if !slices.ContainsFunc(p.ownerWarnings, isSame) {
+			message := fmt.Sprintf(
+				"%s: metadata.ownerReferences names %s; leave metadata.ownerReferences out of the answer", of, wrong)
+			warning := pipeline.Warning{Reason: pipeline.OwnerIgnored, About: about, Message: message}
+			p.ownerWarnings = append(p.ownerWarnings, warning)
 		}
 	}
 }

@@ -19,9 +19,10 @@ import (
 // childRules is the field of a CompositeController that declares the types of children.
 const childRules = "spec.childResources"
 
-// Composite plans the sync of a CompositeController's parent. It puts what needs no write into
-// upToDate.
-func Composite(snapshot *pipeline.Snapshot, response *pipeline.Response, strategies Strategies, upToDate *UpToDateCache) (*pipeline.Plan, error) {
+// Composite plans the sync of a CompositeController's parent. It adds to upToDate what needs no write.
+func Composite(
+	snapshot *pipeline.Snapshot, response *pipeline.Response, strategies Strategies, upToDate *UpToDateCache,
+) (*pipeline.Plan, error) {
 	plan := &pipeline.Plan{Desired: len(response.Children)}
 	finalized := isFinalized(snapshot, response)
 	if finalized && snapshot.Parent.DeletionTimestamp != nil {
@@ -50,17 +51,18 @@ func Composite(snapshot *pipeline.Snapshot, response *pipeline.Response, strateg
 	}
 	parent.leaveTerminating(plan)
 	parent.warn(plan, upToDate, c.duplicates, response.Children)
-	sayAllAreDeleted(plan, snapshot, response, "children")
+	warnOfDeletedChildren(plan, snapshot, response, "children")
 	if finalized && len(plan.Refused) == 0 {
 		return plan, addRemoveFinalizerStep(plan, snapshot)
 	}
 	return plan, nil
 }
 
-// Decorator plans the sync of a DecoratorController's target and of its attachments. The target is
-// written first. Nothing is selected or released, and no orphan is adopted. It puts what needs no write into
-// upToDate.
-func Decorator(snapshot *pipeline.Snapshot, response *pipeline.Response, strategies Strategies, upToDate *UpToDateCache) (*pipeline.Plan, error) {
+// Decorator plans the sync of a DecoratorController's target and its attachments. The target is
+// written first. Decorator releases and adopts nothing. It adds to upToDate what needs no write.
+func Decorator(
+	snapshot *pipeline.Snapshot, response *pipeline.Response, strategies Strategies, upToDate *UpToDateCache,
+) (*pipeline.Plan, error) {
 	plan := &pipeline.Plan{ParentFirst: true, Desired: len(response.Children)}
 	parent := newParent(snapshot, "spec.attachments")
 	for _, group := range snapshot.Children {
@@ -81,19 +83,20 @@ func Decorator(snapshot *pipeline.Snapshot, response *pipeline.Response, strateg
 	plan.Steps = append(steps, plan.Steps...)
 	parent.leaveTerminating(plan)
 	parent.warn(plan, upToDate, c.duplicates, response.Children)
-	sayAllAreDeleted(plan, snapshot, response, "attachments")
+	warnOfDeletedChildren(plan, snapshot, response, "attachments")
 	return plan, nil
 }
 
-// finalizesTarget reports whether the finalizer is removed from the target. A target that is not
-// being deleted keeps it as long as attachments are refused: nothing would bring the controller back
-// to them.
+// finalizesTarget reports whether the plan removes the finalizer from the target. A target that is not
+// being deleted keeps it while attachments are refused, because nothing would make the controller sync
+// them again.
 func finalizesTarget(snapshot *pipeline.Snapshot, response *pipeline.Response, plan *pipeline.Plan) bool {
 	return isFinalized(snapshot, response) && (snapshot.Parent.DeletionTimestamp != nil || len(plan.Refused) == 0)
 }
 
-// leaveTerminating removes the steps that write a Namespace that is being deleted, or create something in it: the host
-// refuses to create, and has its own status there. The removal of the finalizer stays.
+// leaveTerminating drops the steps that write the metadata or the status of a parent that is a terminating Namespace,
+// and those that create an object in it: the host refuses such objects, and keeps its own status there. The step
+// that removes the finalizer stays.
 func (p *parent) leaveTerminating(plan *pipeline.Plan) {
 	if p.DeletionTimestamp == nil || p.parentType.GroupKind() != (schema.GroupKind{Kind: "Namespace"}) {
 		return
@@ -108,10 +111,12 @@ func (p *parent) leaveTerminating(plan *pipeline.Plan) {
 	})
 }
 
-// sayAllAreDeleted adds to a plan that it deletes all children of the parent, unless it leaves one, or
-// deletes them to finalize the parent. An answer that lists others, or none, is meant; one without the
-// field of children rarely is. The field is where an answer lists children.
-func sayAllAreDeleted(plan *pipeline.Plan, snapshot *pipeline.Snapshot, response *pipeline.Response, field string) {
+// warnOfDeletedChildren warns of a plan that deletes all children of the parent, unless it finalizes the parent.
+// The hook intends that if its answer lists other children, or an empty list. It rarely does if its answer
+// lacks the field in which it lists children.
+func warnOfDeletedChildren(
+	plan *pipeline.Plan, snapshot *pipeline.Snapshot, response *pipeline.Response, field string,
+) {
 	if snapshot.Finalizing || isDeletionKnown(response) {
 		return
 	}
@@ -125,21 +130,21 @@ func sayAllAreDeleted(plan *pipeline.Plan, snapshot *pipeline.Snapshot, response
 		return
 	}
 	slices.Sort(deleted)
-	said := pipeline.Warning{Reason: pipeline.ChildrenDeleted, About: field, Chosen: response.SaysChildren}
-	said.Message = fmt.Sprintf("All %s of this object are deleted (%s), because the answer of the sync hook ",
+	warning := pipeline.Warning{Reason: pipeline.ChildrenDeleted, About: field, Chosen: response.SaysChildren}
+	warning.Message = fmt.Sprintf("All %s of this object are deleted (%s), because the answer of the sync hook ",
 		field, enumerate.First(maxListed, deleted))
-	if said.Chosen {
-		said.Message += "lists none of them."
-		plan.Notices = append(plan.Notices, said)
+	if warning.Chosen {
+		warning.Message += "lists none of them."
+		plan.Notices = append(plan.Notices, warning)
 		return
 	}
-	said.Message += fmt.Sprintf("has no field %q. If that is not meant, look for a return statement that is missing "+
-		"in the hook. Hooks of version v2, or with responseUnMarshallMode: strict, refuse such an answer and delete "+
+	warning.Message += fmt.Sprintf("has no field %q. If that is not intended, look for a return statement "+
+		"that is missing in the hook. Hooks of version v2, or with responseUnMarshallMode: strict, refuse such an answer and delete "+
 		"nothing.", field)
-	plan.Warnings = append(plan.Warnings, said)
+	plan.Warnings = append(plan.Warnings, warning)
 }
 
-// isDeletionKnown reports whether a warning about the answer says that the children are deleted.
+// isDeletionKnown reports whether the answer already has a warning that the children are deleted.
 func isDeletionKnown(response *pipeline.Response) bool {
 	for _, warning := range response.Warnings {
 		if warning.Reason == pipeline.ChildrenDeleted {
@@ -161,9 +166,9 @@ func countLive(snapshot *pipeline.Snapshot) (live int) {
 	return live
 }
 
-// CompositeInputs returns the hash of what the plan for a CompositeController's parent depends on, apart
-// from the hook's answer. As long as both stay, so does the plan. The hash leaves out what changes
-// no plan, which is what others write on the parent, such as its annotations.
+// CompositeInputs returns the hash of everything that the plan for a CompositeController's parent depends on,
+// except for the hook's answer. While both stay the same, so does the plan. The hash leaves out what does not
+// change a plan: what others write to the parent, such as its annotations.
 func CompositeInputs(snapshot *pipeline.Snapshot) uint64 {
 	h := snapshotHash{}
 	h.addSnapshot(snapshot)
@@ -193,7 +198,8 @@ func (h *snapshotHash) addSnapshot(snapshot *pipeline.Snapshot) {
 	parent := snapshot.Parent
 	h.addText(string(parent.UID))
 	h.addBytes(parent.Lookup("status"))
-	for _, value := range []bool{snapshot.Managed, snapshot.Finalizing, hasFinalizer(snapshot), parent.DeletionTimestamp != nil} {
+	isDeleted := parent.DeletionTimestamp != nil
+	for _, value := range []bool{snapshot.Managed, snapshot.Finalizing, hasFinalizer(snapshot), isDeleted} {
 		h.addBool(value)
 	}
 	for _, group := range snapshot.Children {
@@ -209,8 +215,7 @@ func (h *snapshotHash) addObjects(objects []*object.Object) {
 	for _, o := range objects {
 		h.addText(string(o.UID))
 		h.addText(o.ResourceVersion)
-		// The same version may look different, for instance after a change of a conversion
-		// webhook.
+		// The same version may have other content, for instance after a conversion webhook has changed.
 		h.addNumber(o.Hash)
 	}
 }

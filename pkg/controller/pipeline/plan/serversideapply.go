@@ -15,21 +15,20 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// serverSideApply is the engine that leaves merging to the host: it sends what the hook wants, and
-// the host removes what was sent before and no longer is.
+// serverSideApply is the engine that leaves merging to the host: it sends what the hook wants, and the host removes
+// what was sent before and is not sent any more.
 type serverSideApply struct {
 	*parent
-	// schema is how the host describes the children; nil if it does not.
+	// schema is the host's schema of the children; nil if there is none.
 	schema *openapi.Type
 }
 
-// neverCurrent is a resource version that no object has: in etcd it stands for the empty storage.
+// neverCurrent is a resource version that no object has: in etcd it is the version of the empty storage.
 const neverCurrent = "1"
 
-// create applies a child with a resource version. The host takes the version as a condition on an
-// existing object, and creates the child if there is none. So the step never changes an object that
-// is not ours, even one that the cache does not show yet, and the child's fields belong to
-// server-side apply from the first write on.
+// create applies a child with a resource version. The host treats the version as a precondition on an existing
+// object, and creates the child if there is none. So the step never changes an object that is not ours, even one
+// that the cache does not show yet, and server-side apply owns the child's fields from the first write on.
 func (s serverSideApply) create(desired *object.Object) (pipeline.Step, error) {
 	configuration, err := s.configuration(desired)
 	if err != nil {
@@ -54,26 +53,28 @@ func (s serverSideApply) change(method Method, observed, desired *object.Object)
 	if observed.Shared {
 		return s.toServerSideApply(observed, "what was applied has another owner, of dynamic apply")
 	}
-	// With the UID the request fails if the child is gone, and does not create another one.
+	// With the UID, the request fails if the child is gone, instead of creating another one.
 	body, err := withMetadata(configuration, "uid", string(observed.UID))
-	step := pipeline.Step{Op: pipeline.Apply, Observed: observed, Body: body, Path: path, Why: "it differs, or is not ours, at " + path}
+	step := pipeline.Step{Op: pipeline.Apply, Observed: observed, Body: body, Path: path}
+	step.Why = "it differs, or is not ours, at " + path
 	if method != InPlace {
 		step.Op = pipeline.Recreate
 	}
 	return step, err
 }
 
-// name records on a child that an answer has named it: the reference to the parent is applied, and nothing else.
-func (s serverSideApply) name(observed *object.Object) (pipeline.Step, error) {
+// markListed records on a child that the hook has listed it: it applies the reference to the parent, and
+// nothing else.
+func (s serverSideApply) markListed(observed *object.Object) (pipeline.Step, error) {
 	configuration := identityOf(observed)
 	s.own(configuration)
 	body, err := withMetadata(configuration, "uid", string(observed.UID))
-	return pipeline.Step{Op: pipeline.Apply, Observed: observed, Body: body, Why: whyNamed}, err
+	return pipeline.Step{Op: pipeline.Apply, Observed: observed, Body: body, Why: whyMarked}, err
 }
 
-const whyNamed = "the hook lists it, so that it is deleted when the hook no longer does"
+const whyMarked = "the hook lists it, so that it is deleted when the hook no longer does"
 
-// identityOf returns what identifies a child.
+// identityOf returns the fields that identify a child.
 func identityOf(child *object.Object) map[string]any {
 	metadata := map[string]any{"name": child.Name}
 	if child.Namespace != "" {
@@ -82,9 +83,8 @@ func identityOf(child *object.Object) map[string]any {
 	return map[string]any{"apiVersion": child.APIVersion, "kind": child.Kind, "metadata": metadata}
 }
 
-// toServerSideApply returns the step that moves a child from dynamic apply to server-side apply:
-// the fields that were last applied, and the owner reference to the parent, become owned by
-// server-side apply. A later sync sees what is left to write.
+// toServerSideApply returns the step that moves a child from dynamic apply to server-side apply, which then owns the
+// fields that were last applied and the owner reference to the parent. A later sync writes what still differs.
 func (s serverSideApply) toServerSideApply(observed *object.Object, why string) (pipeline.Step, error) {
 	have, err := observed.Decode()
 	if err != nil {
@@ -102,7 +102,7 @@ func (s serverSideApply) toServerSideApply(observed *object.Object, why string) 
 	return pipeline.Step{Op: pipeline.ToServerSideApply, Observed: observed, Body: body, Why: why}, err
 }
 
-// configuration returns what is applied to make a child what the hook wants.
+// configuration returns what is applied for a desired child.
 func (s serverSideApply) configuration(desired *object.Object) (map[string]any, error) {
 	content, err := s.content(desired)
 	if err != nil {
@@ -112,11 +112,13 @@ func (s serverSideApply) configuration(desired *object.Object) (map[string]any, 
 	return withoutSystemFields(content), nil
 }
 
-// difference compares the configuration with what of the child we have applied. The host drops a
-// field from what we own when others change it. So a field that is still ours and has the wanted
-// value need not be applied again. If the host stores a value in a form of its own, and its schema
-// does not say so, the result is a difference where there is none; then the host finds that out.
-func (s serverSideApply) difference(observed *object.Object, configuration map[string]any) (path string, differs bool, err error) {
+// difference compares the configuration with the fields of the child that we have applied. When others change a
+// field, the host takes it from us. So a field that we still own and that has the wanted value need not be
+// applied again. If the host stores a value in a form of its own and its schema does not say so, difference
+// reports a difference where there is none, and applying the configuration changes nothing.
+func (s serverSideApply) difference(
+	observed *object.Object, configuration map[string]any,
+) (path string, differs bool, err error) {
 	applied, err := appliedFields(observed)
 	if err != nil {
 		return "", false, err
@@ -125,8 +127,8 @@ func (s serverSideApply) difference(observed *object.Object, configuration map[s
 	return path, differs && !same(s.schema, applied, configuration), nil
 }
 
-// appliedFields returns the fields of a child that server-side apply has applied and that we still
-// own. It adds the fields that identify the child, which have no owner.
+// appliedFields returns the fields of a child that we have applied and still own. It adds the fields that
+// identify the child, which have no owner.
 func appliedFields(observed *object.Object) (map[string]any, error) {
 	have, err := observed.Decode()
 	if err != nil {

@@ -15,10 +15,10 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// status adds the step that makes the parent's status what the hook answered, with
-// status.observedGeneration added. Without an answered status this field is all of it. A foreign
-// status is left alone if the hook answers none, or if the type has no status subresource. Otherwise it
-// keeps the fields that the hook does not answer.
+// status adds the step that gives the parent the status in the hook's answer, with
+// status.observedGeneration set. If the answer has no status, this field is the whole status. A status with
+// another writer is left alone if the answer has none, or if the type has no status subresource. Otherwise
+// it keeps the fields that the answer does not have.
 func (p *parent) status(plan *pipeline.Plan, answered []byte, upToDate *UpToDateCache) error {
 	if p.foreignStatus && (answered == nil || !p.parentType.StatusSubresource) {
 		return nil
@@ -39,8 +39,8 @@ func (p *parent) status(plan *pipeline.Plan, answered []byte, upToDate *UpToDate
 	return nil
 }
 
-// statusStep returns the step that gives the parent the desired status; nil if the parent has it.
-// An empty status differs from none: it shows hooks that they have been called before.
+// statusStep returns the step that gives the parent the desired status; nil if the parent has it already.
+// An empty status differs from a missing one: it shows hooks that they have been called before.
 func (p *parent) statusStep(desired map[string]any, upToDate *UpToDateCache) (*pipeline.Step, error) {
 	wanted, err := object.Canonical(desired)
 	if err != nil {
@@ -74,14 +74,14 @@ func (p *parent) statusStep(desired map[string]any, upToDate *UpToDateCache) (*p
 	}, err
 }
 
-// changeOfStatus returns what a status becomes when the hook desires another one, which is wanted as JSON. It also
-// returns the path of the first field that changes, and whether one does.
+// changeOfStatus returns the status to write when the parent has one status and the hook wants another, which wanted
+// has as JSON. It also returns the path of the first field that differs, and whether any does.
 func (p *parent) changeOfStatus(
 	have []byte, desired map[string]any, wanted []byte,
 ) (written []byte, path string, differ bool, err error) {
 	var own map[string]any
 	if p.foreignStatus {
-		own, _ = decodeStatus(have) // one that cannot be decoded is replaced
+		own, _ = decodeStatus(have) // a status that cannot be decoded is replaced
 	}
 	if own == nil {
 		path, differ = differenceOfStatus(have, desired)
@@ -95,8 +95,9 @@ func (p *parent) changeOfStatus(
 	return written, path, true, err
 }
 
-// withFieldsOfOthers returns a desired status with the fields of the present one that the hook does not answer. A null
-// removes a field. Without this, the phase of a Namespace would be gone. Fields that the host would drop are left out.
+// withFieldsOfOthers returns the desired status with those fields of the existing one that the answer does not
+// have, such as the phase of a Namespace. A null in the answer removes a field. Fields that the host would drop
+// are left out.
 func (p *parent) withFieldsOfOthers(status, desired map[string]any) map[string]any {
 	schema := p.schema.Field("status")
 	for name, value := range desired {
@@ -110,8 +111,8 @@ func (p *parent) withFieldsOfOthers(status, desired map[string]any) map[string]a
 	return status
 }
 
-// differenceOfStatus returns the path of the first field in which a status is not the desired one,
-// and whether there is such a field. A status that is no object differs.
+// differenceOfStatus returns the path of the first field in which a status differs from the desired one, and
+// whether there is such a field. A status that is not an object always differs.
 func differenceOfStatus(have []byte, desired map[string]any) (path string, differ bool) {
 	observed, err := decodeStatus(have)
 	path, differ = difference(observed, desired)
@@ -132,14 +133,15 @@ func decodeStatus(raw []byte) (map[string]any, error) {
 // whyFinalized is why the finalizer is removed after the finalize hook is done.
 const whyFinalized = "the finalize hook has nothing left to do"
 
-// FinalizerStep returns the step that adds the controller's finalizer to the parent, or removes it,
-// before a hook is called. It returns nil if the parent is as it has to be.
+// FinalizerStep returns the step that adds the controller's finalizer to the parent, or removes it, before
+// a hook is called. It returns nil if nothing has to change.
 func FinalizerStep(snapshot *pipeline.Snapshot) (*pipeline.Step, error) {
 	switch {
 	case hasFinalizer(snapshot) == snapshot.NeedsFinalizer:
 		return nil, nil
 	case snapshot.NeedsFinalizer:
-		return setFinalizers(snapshot, "the finalize hook is to be asked before the parent goes", func(current *object.Object) []string {
+		const why = "the finalize hook must be called before the parent is deleted"
+		return setFinalizers(snapshot, why, func(current *object.Object) []string {
 			if current.DeletionTimestamp != nil { // the host refuses new finalizers
 				return current.Finalizers
 			}
@@ -158,11 +160,12 @@ func RemoveFinalizerStep(snapshot *pipeline.Snapshot, why pipeline.UnfinalizedRe
 	if !hasFinalizer(snapshot) {
 		return nil, nil
 	}
-	return setFinalizers(snapshot, string(why), func(current *object.Object) []string { return without(current.Finalizers, snapshot.Finalizer) })
+	return setFinalizers(snapshot, string(why), func(current *object.Object) []string {
+		return without(current.Finalizers, snapshot.Finalizer)
+	})
 }
 
-// addRemoveFinalizerStep adds the step that ends the controller's care for the parent, as the
-// finalize hook has answered.
+// addRemoveFinalizerStep adds the step that removes the finalizer because the finalize hook is done.
 func addRemoveFinalizerStep(plan *pipeline.Plan, snapshot *pipeline.Snapshot) error {
 	step, err := RemoveFinalizerStep(snapshot, whyFinalized)
 	if err != nil {
@@ -173,8 +176,7 @@ func addRemoveFinalizerStep(plan *pipeline.Plan, snapshot *pipeline.Snapshot) er
 	return nil
 }
 
-// isFinalized reports whether a finalize hook has answered that nothing is left to do for a parent
-// that still has the finalizer.
+// isFinalized reports whether the finalize hook is done with a parent that still has the finalizer.
 func isFinalized(snapshot *pipeline.Snapshot, response *pipeline.Response) bool {
 	return snapshot.Finalizing && response.Finalized && hasFinalizer(snapshot)
 }
@@ -188,9 +190,11 @@ func without(finalizers []string, finalizer string) []string {
 	return slices.DeleteFunc(slices.Clone(finalizers), func(other string) bool { return other == finalizer })
 }
 
-// setFinalizers returns the step that gives the parent the finalizers that change returns. It
-// depends on no answer of a hook.
-func setFinalizers(snapshot *pipeline.Snapshot, why string, change func(current *object.Object) []string) (*pipeline.Step, error) {
+// setFinalizers returns the step that gives the parent the finalizers that change returns. The step does not
+// depend on the answer of a hook.
+func setFinalizers(
+	snapshot *pipeline.Snapshot, why string, change func(current *object.Object) []string,
+) (*pipeline.Step, error) {
 	parent := snapshot.Parent
 	step := &pipeline.Step{
 		Op: pipeline.Finalizer, Type: snapshot.ParentType, Observed: parent,
@@ -212,8 +216,8 @@ func setFinalizers(snapshot *pipeline.Snapshot, why string, change func(current 
 	return step, err
 }
 
-// withFinalizers returns the JSON of metadata with other finalizers. It is for an update of the
-// object, not for a patch: Metacontroller updates parents, and that is the right its users grant.
+// withFinalizers returns the JSON of metadata with other finalizers. The caller updates the object and does
+// not patch it, because Metacontroller updates parents, and its users have granted that right.
 func withFinalizers(metadata []byte, finalizers []string) ([]byte, error) {
 	list, err := json.Marshal(finalizers)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// target plans what becomes of a decorator's target.
+// target plans the writes of a decorator's target.
 type target struct {
 	*parent
 	upToDate *UpToDateCache
@@ -24,8 +24,8 @@ type target struct {
 	finalized bool
 }
 
-// steps returns the writes that make the target what the hook answered: at most one of the status
-// subresource, if there is one, and one of the object.
+// steps returns the writes that give the target the labels, annotations and status of the answer: at most one
+// of the status subresource, if there is one, and one of the object.
 func (t *target) steps(snapshot *pipeline.Snapshot, response *pipeline.Response) ([]pipeline.Step, error) {
 	status, err := t.statusAnswered(response)
 	if err != nil {
@@ -36,7 +36,7 @@ func (t *target) steps(snapshot *pipeline.Snapshot, response *pipeline.Response)
 		steps, status = append(steps, *status), nil
 	}
 	change := metadataChangeOf(t.Object, response)
-	differs := status != nil || !change.isNone()
+	differs := status != nil || !change.isEmpty()
 	if !differs && !t.finalized {
 		return steps, nil
 	}
@@ -55,8 +55,8 @@ func (t *target) steps(snapshot *pipeline.Snapshot, response *pipeline.Response)
 	return append(steps, *write), nil
 }
 
-// statusAnswered returns the step that gives the target the status that the hook answered; nil if
-// the target has this status or the hook answered none.
+// statusAnswered returns the step that gives the target the status of the answer; nil if the target has it
+// already, or the answer has none.
 func (t *target) statusAnswered(response *pipeline.Response) (*pipeline.Step, error) {
 	desired, err := decodeStatus(response.Status)
 	if err != nil {
@@ -68,16 +68,18 @@ func (t *target) statusAnswered(response *pipeline.Response) (*pipeline.Step, er
 	return t.statusStep(desired, t.upToDate)
 }
 
-// write returns the step that updates the target: with the change, with the status if that is not
-// nil, and without the finalizer if the target is finalized.
+// write returns the step that updates the target: it makes the change, writes the status if that is not nil,
+// and removes the finalizer if the target is finalized.
 //
-// A target that is not being deleted loses the finalizer after its attachments are written, so that
-// none is left behind that could not be deleted. A target that is being deleted loses it at once:
-// the host deletes the attachments with it, and in a namespace that is being deleted some writes
-// can no longer succeed.
-func (t *target) write(snapshot *pipeline.Snapshot, response *pipeline.Response, change metadataChange, status *pipeline.Step) (*pipeline.Step, error) {
+// A target that is not being deleted keeps the finalizer until its attachments are written, so that no
+// attachment that could not be deleted is left behind. A target that is being deleted loses it at once:
+// the host deletes the attachments with it, and in a terminating namespace some writes cannot succeed.
+func (t *target) write(
+	snapshot *pipeline.Snapshot, response *pipeline.Response, change metadataChange, status *pipeline.Step,
+) (*pipeline.Step, error) {
 	step := &pipeline.Step{
-		Op: pipeline.Metadata, Type: t.parentType, Observed: t.Object, Namespace: t.Namespace, Name: t.Name, Path: change.path(),
+		Op: pipeline.Metadata, Type: t.parentType, Observed: t.Object,
+		Namespace: t.Namespace, Name: t.Name, Path: change.path(),
 		Rebase: func(current *object.Object) ([]byte, error) { return t.body(current, snapshot, response, status) },
 	}
 	if status != nil {
@@ -95,9 +97,10 @@ func (t *target) write(snapshot *pipeline.Snapshot, response *pipeline.Response,
 	return step, err
 }
 
-// body returns the JSON that write sends if the target is by now current; nil if nothing has to
-// change there.
-func (t *target) body(current *object.Object, snapshot *pipeline.Snapshot, response *pipeline.Response, status *pipeline.Step) ([]byte, error) {
+// body returns the JSON that write sends when the target now looks like current; nil if nothing has to change.
+func (t *target) body(
+	current *object.Object, snapshot *pipeline.Snapshot, response *pipeline.Response, status *pipeline.Step,
+) ([]byte, error) {
 	var body []byte
 	var err error
 	if status != nil {
@@ -109,7 +112,7 @@ func (t *target) body(current *object.Object, snapshot *pipeline.Snapshot, respo
 	if t.finalized {
 		finalizers = without(finalizers, snapshot.Finalizer)
 	}
-	if body == nil && change.isNone() && len(finalizers) == len(current.Finalizers) {
+	if body == nil && change.isEmpty() && len(finalizers) == len(current.Finalizers) {
 		return nil, nil
 	}
 	if body == nil {
@@ -129,8 +132,8 @@ func (t *target) body(current *object.Object, snapshot *pipeline.Snapshot, respo
 	return object.WithMember(body, "metadata", metadata)
 }
 
-// withoutNullStatus returns the JSON of a target without a status that is null. Metacontroller may
-// have left one, and many types do not allow it.
+// withoutNullStatus returns the JSON of a target, without a status that is null. Metacontroller may have left
+// one behind, and many types do not allow it.
 func withoutNullStatus(target *object.Object) ([]byte, error) {
 	if string(target.Lookup("status")) != "null" {
 		return target.JSON(), nil
@@ -138,8 +141,8 @@ func withoutNullStatus(target *object.Object) ([]byte, error) {
 	return object.WithMember(target.JSON(), "status", nil)
 }
 
-// metadataChange has the labels and annotations of a target that have to change, with their new
-// values. The value nil removes a label or annotation.
+// metadataChange has the labels and annotations of a target that must change, with their new values. A nil
+// value removes the label or annotation.
 type metadataChange struct{ labels, annotations map[string]*string }
 
 // metadataChangeOf returns what differs between the hook's answer and a target.
@@ -148,10 +151,13 @@ func metadataChangeOf(target *object.Object, response *pipeline.Response) metada
 		value, there = target.Labels[name]
 		return value, there
 	}
-	return metadataChange{labels: differing(label, response.Labels), annotations: differing(target.Annotation, response.Annotations)}
+	return metadataChange{
+		labels:      differing(label, response.Labels),
+		annotations: differing(target.Annotation, response.Annotations),
+	}
 }
 
-func (c metadataChange) isNone() bool { return len(c.labels) == 0 && len(c.annotations) == 0 }
+func (c metadataChange) isEmpty() bool { return len(c.labels) == 0 && len(c.annotations) == 0 }
 
 // path returns the first field that differs; empty if none does.
 func (c metadataChange) path() string {
@@ -165,8 +171,8 @@ func (c metadataChange) path() string {
 	}
 }
 
-// differing returns the wanted labels or annotations that the target does not have in this way. The
-// value nil means that the target must not have the label or annotation.
+// differing returns the wanted labels or annotations that differ from those of the target. A nil value means
+// that the target must not have the label or annotation.
 func differing(have func(name string) (value string, there bool), wanted map[string]*string) map[string]*string {
 	var differing map[string]*string
 	for name, want := range wanted {
@@ -186,7 +192,7 @@ func firstName(changes map[string]*string) string {
 	return slices.Min(slices.Collect(maps.Keys(changes)))
 }
 
-// apply returns the JSON of metadata with the change made. What does not change stays byte for byte.
+// apply returns the JSON of metadata with the change made. All else stays the same byte for byte.
 func (c metadataChange) apply(metadata []byte) ([]byte, error) {
 	metadata, err := withStrings(metadata, "labels", c.labels)
 	if err != nil {
@@ -219,8 +225,8 @@ func withStrings(of []byte, field string, changes map[string]*string) ([]byte, e
 	return object.WithMember(of, field, values)
 }
 
-// hashDesiredTarget returns the hash of what the hook wants of a target: its labels, annotations
-// and, if that is written in the same request, its status.
+// hashDesiredTarget returns the hash of the labels and annotations that the hook wants on a target, and of the
+// status if the same request writes it.
 func hashDesiredTarget(response *pipeline.Response, status *pipeline.Step) (uint64, error) {
 	wanted, err := json.Marshal([...]map[string]*string{response.Labels, response.Annotations})
 	if err != nil {
@@ -232,7 +238,7 @@ func hashDesiredTarget(response *pipeline.Response, status *pipeline.Step) (uint
 	return xxhash.Sum64(wanted), nil
 }
 
-// hashTarget returns the hash of the same parts of a target as it is.
+// hashTarget returns the hash of the same parts of an existing target.
 func hashTarget(of object.Type, o *object.Object) uint64 {
 	hash := xxhash.New()
 	add := func(value []byte) {

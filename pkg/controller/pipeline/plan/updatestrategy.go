@@ -15,16 +15,16 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// This file is where everything about update methods starts:
-//   - A method that acts on one child at a time is declared here, decided about in updateChild, and
-//     carried out by the change method of each engine.
-//   - A rolling method does to a child what its name without "Rolling" does. Package rollout
-//     decides when it is the child's turn: until then the desired form of the child is the old
-//     one, so this package sees nothing to change.
+// Everything about update methods starts here:
+//   - A method that acts on one child at a time is declared here. updateChild chooses the step, and the change
+//     method of each engine makes it.
+//   - A rolling method updates a child like the method without "Rolling" in its name. Package rollout
+//     decides when: until it is the child's turn, the desired form of the child is the old one, so this
+//     package sees nothing to change.
 //   - The API declares the methods in pkg/apis/metacontroller/v1alpha1 (types_shared.go) and
 //     validates them in pkg/apis/metacontroller/validation (updatestrategy.go).
 
-// Method is what happens to an existing child that differs from what the hook wants.
+// Method is the way in which a child that differs from what the hook wants is updated.
 type Method string
 
 const (
@@ -36,11 +36,11 @@ const (
 	InPlace Method = "InPlace"
 )
 
-// WithoutRollout returns the method that acts on one child: Recreate for RollingRecreate and
-// InPlace for RollingInPlace. Any other method is returned as it is.
+// WithoutRollout returns the method that acts on one child: Recreate for RollingRecreate, InPlace for
+// RollingInPlace, and any other method unchanged.
 func (m Method) WithoutRollout() Method { return Method(strings.TrimPrefix(string(m), "Rolling")) }
 
-// Engine is the way in which children are made to be what the hook wants.
+// Engine is the way in which children are written.
 type Engine string
 
 const (
@@ -65,13 +65,15 @@ type Strategies map[schema.GroupKind]Strategy
 
 // The reasons of steps that engines share.
 const (
-	whyMissing  = "the hook lists it and it is not there"
+	whyMissing  = "the hook lists it and it does not exist"
 	whyUpToDate = "it is as the hook wants it"
 )
 
-// updateChild returns the step that the update method takes with an existing child. It puts a child that
-// is as the hook wants it into upToDate.
-func updateChild(method Method, engine engine, upToDate *UpToDateCache, observed, desired *object.Object) (pipeline.Step, error) {
+// updateChild returns the step that the update method takes for an existing child. It adds to upToDate a child
+// that is as the hook wants it.
+func updateChild(
+	method Method, engine engine, upToDate *UpToDateCache, observed, desired *object.Object,
+) (pipeline.Step, error) {
 	switch method {
 	case Recreate, InPlace:
 		step, err := engine.change(method, observed, desired)
@@ -89,22 +91,21 @@ func keep(observed *object.Object, why string) pipeline.Step {
 	return pipeline.Step{Op: pipeline.Keep, Observed: observed, Why: why}
 }
 
-// engine makes a parent's children of one type what the hook wants. It does not decide whether a
-// child may be written.
+// engine plans how the children of one type become what the hook wants. It does not decide whether a child may be
+// written.
 type engine interface {
 	// create returns the step that creates a missing child.
 	create(desired *object.Object) (pipeline.Step, error)
-	// change returns the step that the method takes with an existing child: Keep if the child
-	// is as the hook wants it. For OnDelete, which takes none, it is a Recreate if the hook
-	// wants another child than before.
+	// change returns the step that the method takes for an existing child: Keep if the child is as the hook wants
+	// it. OnDelete takes no step; for it, change returns a Recreate if the hook wants another child than before.
 	change(method Method, observed, desired *object.Object) (pipeline.Step, error)
-	// name returns the step that records on a child that an answer has named it, and changes nothing else. The
-	// methods that change a child do that anyway.
-	name(observed *object.Object) (pipeline.Step, error)
+	// markListed returns the step that records on a child that the hook has listed it, and changes nothing else.
+	// The steps that change a child record that as well.
+	markListed(observed *object.Object) (pipeline.Step, error)
 }
 
-// engine returns the engine of that name for the parent's children of the type that schema
-// describes; schema is nil if the host does not describe the type.
+// engine returns the engine of that name for children of the type that schema describes; schema is nil if the host
+// does not describe the type.
 func (p *parent) engine(name Engine, schema *openapi.Type) engine {
 	if name == ServerSideApply {
 		return serverSideApply{p, schema}
@@ -112,17 +113,18 @@ func (p *parent) engine(name Engine, schema *openapi.Type) engine {
 	return dynamicApply{p, schema}
 }
 
-// UpToDate returns a function that reports whether an observed child needs no write to become the
-// desired one, by the strategy of its type. Rollouts ask it about the children of rolling methods.
-// It puts such children into upToDate.
-func UpToDate(snapshot *pipeline.Snapshot, strategies Strategies, upToDate *UpToDateCache) func(observed, desired *object.Object) (bool, error) {
+// UpToDate returns a function that reports whether the strategy of an observed child's type would not write the child
+// to make it the desired one. Rollouts use it for the children of rolling methods. It adds such children to upToDate.
+func UpToDate(
+	snapshot *pipeline.Snapshot, strategies Strategies, upToDate *UpToDateCache,
+) func(observed, desired *object.Object) (bool, error) {
 	parent := newParent(snapshot, childRules)
 	return func(observed, desired *object.Object) (bool, error) {
 		i := slices.IndexFunc(snapshot.Children, func(group pipeline.Group) bool {
 			return group.Type.GroupVersionKind() == desired.GroupVersionKind()
 		})
 		if i < 0 {
-			return false, fmt.Errorf("child %s is of no declared type", desired)
+			return false, fmt.Errorf("the type of child %s is not declared", desired)
 		}
 		if upToDate.Is(observed.UID, desired.Hash, observed.Hash) {
 			return true, nil

@@ -16,19 +16,18 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// UpToDateCache is a cache of comparisons that found nothing to write. For each object of one parent
-// it holds the hashes of what was desired and observed then. It also holds what was found to be wrong
-// with what is desired, so that this is not searched again either. The zero value is empty. It is not
-// safe for concurrent use.
+// UpToDateCache remembers comparisons that found nothing to write. For each object of one parent it has the hashes of
+// what was desired and observed then. It also remembers the faults of what is desired, so that these are not searched
+// again either. The zero value is empty. It is not safe for concurrent use.
 type UpToDateCache struct {
 	objects map[types.UID]hashPair
-	// target is about the labels and annotations of a decorator's target, and about the
-	// status if that is written with them.
+	// target is about the labels and annotations of a decorator's target, and about its status if that is written
+	// with them.
 	target struct {
 		uid types.UID
 		hashPair
 	}
-	// outdated has the children that differ from what is desired and that OnDelete leaves alone.
+	// outdated has the children that OnDelete leaves alone although they differ from what the hook wants.
 	outdated map[types.UID]outdatedPair
 	// outdatedWarnings are the last warnings about these.
 	outdatedWarnings map[schema.GroupKind]*outdatedWarning
@@ -42,7 +41,8 @@ type hashPair struct{ desired, observed uint64 }
 // Clone returns a copy of the cache.
 func (c *UpToDateCache) Clone() UpToDateCache {
 	clone := *c
-	clone.objects, clone.outdated, clone.outdatedWarnings = maps.Clone(c.objects), maps.Clone(c.outdated), maps.Clone(c.outdatedWarnings)
+	clone.objects, clone.outdated = maps.Clone(c.objects), maps.Clone(c.outdated)
+	clone.outdatedWarnings = maps.Clone(c.outdatedWarnings)
 	clone.unknown.found, clone.unknown.searched = maps.Clone(c.unknown.found), slices.Clone(c.unknown.searched)
 	clone.hostWarnings = maps.Clone(c.hostWarnings)
 	return clone
@@ -54,7 +54,7 @@ func (c *UpToDateCache) Is(uid types.UID, desired, observed uint64) bool {
 	return known && at == hashPair{desired, observed}
 }
 
-// Put adds that nothing is left to write for the pair.
+// Put records that nothing is left to write for the pair.
 func (c *UpToDateCache) Put(uid types.UID, desired, observed uint64) {
 	if c.objects == nil {
 		c.objects = map[types.UID]hashPair{}
@@ -62,7 +62,7 @@ func (c *UpToDateCache) Put(uid types.UID, desired, observed uint64) {
 	c.objects[uid] = hashPair{desired, observed}
 }
 
-// putOutdated adds that the child of the pair differs and is left alone.
+// putOutdated records that the child of the pair differs and is left alone.
 func (c *UpToDateCache) putOutdated(uid types.UID, pair outdatedPair) {
 	if c.outdated == nil {
 		c.outdated = map[types.UID]outdatedPair{}
@@ -72,8 +72,8 @@ func (c *UpToDateCache) putOutdated(uid types.UID, pair outdatedPair) {
 
 // isOutdated reports whether it is known that the child differs and is left alone.
 func (c *UpToDateCache) isOutdated(observed, desired *object.Object) bool {
-	known, is := c.outdated[observed.UID]
-	return is && known.hashPair == hashPair{desired.Hash, observed.Hash}
+	known, found := c.outdated[observed.UID]
+	return found && known.hashPair == hashPair{desired.Hash, observed.Hash}
 }
 
 func (c *UpToDateCache) putOutdatedWarning(kind schema.GroupKind, warning *outdatedWarning) {
@@ -83,7 +83,7 @@ func (c *UpToDateCache) putOutdatedWarning(kind schema.GroupKind, warning *outda
 	c.outdatedWarnings[kind] = warning
 }
 
-// forget removes what is known of an object, so that it is compared again.
+// forget removes an object, so that it is compared again.
 func (c *UpToDateCache) forget(uid types.UID) {
 	delete(c.objects, uid)
 	if c.target.uid == uid {
@@ -91,17 +91,17 @@ func (c *UpToDateCache) forget(uid types.UID) {
 	}
 }
 
-// isTargetUpToDate reports whether nothing of a target is left to write for the pair.
+// isTargetUpToDate reports whether nothing is left to write to a target for the pair.
 func (c *UpToDateCache) isTargetUpToDate(uid types.UID, desired, observed uint64) bool {
 	return c.target.uid == uid && c.target.hashPair == hashPair{desired, observed}
 }
 
-// Wrote adds what the host made of what was written: as long as that and what is desired stay,
-// writing it again would change nothing.
+// Wrote records the results of writes: while a result and what is desired stay the same, another write would change
+// nothing.
 func (c *UpToDateCache) Wrote(outcomes []pipeline.Outcome) {
 	for i, outcome := range outcomes {
 		if outcome.Desired != 0 && (len(outcome.Warnings) > 0 || outcome.Result != nil) {
-			paths, others := toldUnknown(&outcomes[i])
+			paths, others := splitWarnings(&outcomes[i])
 			c.unknown.add(outcome.Desired, paths, outcome.Schema)
 			c.hostWarnings.put(outcome.Desired, others)
 		}
@@ -148,13 +148,13 @@ func pruned[P any](pairs map[types.UID]P, snapshot *pipeline.Snapshot, shown int
 	return kept
 }
 
-// unknownFieldsCache has the fields of what is desired for one parent that the host does not know. So
-// what is desired is searched once, and not with each sync. The zero value is empty.
+// unknownFieldsCache has the desired fields of one parent and its children that the host does not know, so that not
+// every sync searches for them. The zero value is empty.
 type unknownFieldsCache struct {
 	// schemas is the SchemasVersion with which the entries were found.
 	schemas uint64
-	// found has an entry for everything that was searched, by the hash of what is desired. It is nil if
-	// all fields are known.
+	// found has an entry for everything that was searched, by the hash of what is desired. The entry is nil if all
+	// fields are known.
 	found map[uint64]*[]openapi.UnknownField
 	// searched are the entries that were found with other schemas since the last prune.
 	searched []uint64
@@ -162,7 +162,7 @@ type unknownFieldsCache struct {
 	status uint64
 }
 
-// get returns the entry of what is desired, and whether it is right for schemas of that version.
+// get returns the entry for what is desired, and whether it was found with schemas of that version.
 func (c *unknownFieldsCache) get(desired, schemas uint64) (fields []openapi.UnknownField, current bool) {
 	found, known := c.found[desired]
 	if found != nil {
@@ -184,8 +184,8 @@ func (c *unknownFieldsCache) put(desired, schemas uint64, fields []openapi.Unkno
 	}
 }
 
-// add adds fields that the host called unknown when it was sent what is desired. It may know more than
-// the schema says, which may be nil.
+// add adds unknown fields that the host warned of when it was sent what is desired. The host may know more than the
+// schema says, which may be nil.
 func (c *unknownFieldsCache) add(desired uint64, paths []string, schema *openapi.Type) {
 	if len(paths) == 0 {
 		return
@@ -200,9 +200,9 @@ func (c *unknownFieldsCache) add(desired uint64, paths []string, schema *openapi
 	c.put(desired, c.schemas, fields)
 }
 
-// prune removes what is not among the desired children, except for the status. If the schemas are
-// others than before, it also removes what was not searched since. The entries that stay count as
-// found with schemas of that version.
+// prune removes the entries of everything but the desired children and the status. If the schemas have changed,
+// it also removes what was not searched since. The entries that stay count as found with schemas of that
+// version.
 func (c *unknownFieldsCache) prune(schemas uint64, desired []*object.Object) {
 	searched := c.searched
 	c.searched = nil
@@ -211,13 +211,15 @@ func (c *unknownFieldsCache) prune(schemas uint64, desired []*object.Object) {
 		if former == 0 {
 			return // nothing was found before
 		}
-		maps.DeleteFunc(c.found, func(hash uint64, _ *[]openapi.UnknownField) bool { return !slices.Contains(searched, hash) })
+		maps.DeleteFunc(c.found, func(hash uint64, _ *[]openapi.UnknownField) bool {
+			return !slices.Contains(searched, hash)
+		})
 	}
 	c.found = keepDesired(c.found, c.status, desired)
 }
 
-// keepDesired returns the entries for the desired children and for the status of that hash, if there are
-// more than there can be. The keys are hashes of what is desired.
+// keepDesired returns only the entries of the desired children and of the status with that hash, if there are more
+// entries than that. The keys are hashes of what is desired.
 func keepDesired[V any](entries map[uint64]V, status uint64, desired []*object.Object) map[uint64]V {
 	if len(entries) <= len(desired)+1 {
 		return entries
@@ -235,12 +237,11 @@ func keepDesired[V any](entries map[uint64]V, status uint64, desired []*object.O
 	return kept
 }
 
-// hostWarningsCache has the warnings with which the host answered the last writes of what is desired
-// for one parent, by the hash of that. They hold as long as the same is desired. The zero value is empty.
+// hostWarningsCache has the host's warnings about the last writes for one parent, by the hash of what was
+// desired. They stay valid while the same is desired. The zero value is empty.
 type hostWarningsCache map[uint64][]string
 
-// put notes the warnings with which the host answered a write of what is desired; none if there were
-// none.
+// put records the host's warnings about a write of what is desired, which may be none.
 func (c *hostWarningsCache) put(desired uint64, texts []string) {
 	switch {
 	case len(texts) == 0:

@@ -23,7 +23,7 @@ import (
 func (p *parent) warn(plan *pipeline.Plan, upToDate *UpToDateCache, duplicates []string, desired []*object.Object) {
 	plan.Warnings = append(p.unknown.warnings(), duplicateWarnings(duplicates)...)
 	plan.Warnings = append(plan.Warnings, p.warned.warnings()...)
-	plan.Warnings = append(append(plan.Warnings, p.kept...), p.ofOwners...)
+	plan.Warnings = append(append(plan.Warnings, p.kept...), p.ownerWarnings...)
 	if plan.Warnings == nil {
 		plan.Warnings = p.outdated
 	} else {
@@ -33,9 +33,9 @@ func (p *parent) warn(plan *pipeline.Plan, upToDate *UpToDateCache, duplicates [
 	upToDate.hostWarnings = keepDesired(upToDate.hostWarnings, upToDate.unknown.status, desired)
 }
 
-// warnOfChild adds the fields of a desired child that the host does not know, what the host warned of when it was
-// written, and owners that cannot own it to the warnings. The child is compared again if the host knows fields by now
-// that it did not know before.
+// warnOfChild warns of fields of a desired child that the host does not know, of what the host warned of when the
+// child was written, and of owners that cannot own it. If the host now knows a field that it did not know before, the
+// child is compared again.
 func (c *children) warnOfChild(group pipeline.Group, strategy Strategy, observed, desired *object.Object) {
 	cache := &c.upToDate.unknown
 	fields, current := cache.get(desired.Hash, c.parent.schemasVersion)
@@ -60,12 +60,11 @@ func (c *children) warnOfChild(group pipeline.Group, strategy Strategy, observed
 	c.parent.warnOfOwners(of, desired)
 }
 
-// isBelowStatus reports whether a field is in the status of a child. That is not written anyway.
+// isBelowStatus reports whether a field is in the status of a child, which is not written.
 func isBelowStatus(field openapi.UnknownField) bool { return strings.HasPrefix(field.Path, "status.") }
 
-// warnOfStatus adds the fields of the desired status that the host does not know to the warnings. The
-// status is JSON and has that hash. It is compared again if the host knows fields by now that it did not
-// know before.
+// warnOfStatus warns of fields of the desired status that the host does not know. The status is JSON and has that
+// hash. If the host now knows a field that it did not know before, the status is compared again.
 func (p *parent) warnOfStatus(upToDate *UpToDateCache, hash uint64, status []byte) {
 	cache := &upToDate.unknown
 	fields, current := cache.get(hash, p.schemasVersion)
@@ -83,8 +82,8 @@ func (p *parent) warnOfStatus(upToDate *UpToDateCache, hash uint64, status []byt
 	p.unknown.add(p.key(), fields, isDropped, adviceForStatus(p.foreignStatus))
 }
 
-// anyBecameKnown reports whether the host knows a field that it did not know before. As many others may have become
-// unknown.
+// anyBecameKnown reports whether the host now knows a field that it did not know before. The lengths do not show it,
+// because other fields may have become unknown.
 func anyBecameKnown(before, now []openapi.UnknownField) bool {
 	if len(before) == 0 {
 		return false
@@ -96,8 +95,8 @@ func anyBecameKnown(before, now []openapi.UnknownField) bool {
 	return slices.ContainsFunc(before, func(field openapi.UnknownField) bool { return !unknown.Has(field.Path) })
 }
 
-// isGenerated reports whether a field of the parent that the host does not know comes from us alone, and
-// not from the hook. Many types of parents have no status.observedGeneration, or no status at all.
+// isGenerated reports whether an unknown field of the parent comes from us and not from the hook. Many types of
+// parents have no status.observedGeneration, or no status at all.
 func isGenerated(path string, status []byte) bool {
 	switch path {
 	case "status.observedGeneration":
@@ -113,9 +112,9 @@ func isGenerated(path string, status []byte) bool {
 	return false
 }
 
-// toldUnknown returns the paths of the fields that the host called unknown when it answered a write, and
+// splitWarnings returns the paths of the unknown fields that the host warned of when it answered a write, and
 // its other warnings.
-func toldUnknown(outcome *pipeline.Outcome) (paths, others []string) {
+func splitWarnings(outcome *pipeline.Outcome) (paths, others []string) {
 	for _, text := range outcome.Warnings {
 		path, isUnknown := strings.CutPrefix(text, `unknown field "`)
 		path = strings.TrimSuffix(path, `"`)
@@ -129,8 +128,7 @@ func toldUnknown(outcome *pipeline.Outcome) (paths, others []string) {
 	return paths, others
 }
 
-// fieldWarnings makes warnings of unknown fields: one for each field of a kind, however many objects
-// have it.
+// fieldWarnings collects warnings about unknown fields: one for each field of a kind, however many objects have it.
 type fieldWarnings struct {
 	fields []*warnedField
 	byName map[fieldOfKind]*warnedField
@@ -150,7 +148,7 @@ type warnedField struct {
 	advice      fieldAdvice
 }
 
-// fieldConsequence is what the host does because of an unknown field.
+// fieldConsequence says what the host does about an unknown field.
 type fieldConsequence string
 
 const (
@@ -160,9 +158,9 @@ const (
 	isNotSent    fieldConsequence = ""
 )
 
-// consequenceFor returns what the host does because of an unknown field of a child of that group; the
-// child is nil if it is new. Server-side apply refuses the child as a whole. Of a type without a schema,
-// only the host can have told the field, and then it has accepted the child.
+// consequenceFor returns what the host does about an unknown field of a child of that group; the observed child
+// is nil if it does not exist. Server-side apply refuses the whole child. If the type has no schema, the host
+// itself has warned of the field, so it has accepted the child.
 func consequenceFor(strategy Strategy, group pipeline.Group, observed *object.Object) fieldConsequence {
 	switch {
 	case strategy.Engine != ServerSideApply || group.Schema == nil:
@@ -175,7 +173,7 @@ func consequenceFor(strategy Strategy, group pipeline.Group, observed *object.Ob
 	return isNotChanged
 }
 
-// fieldAdvice is what to do about an unknown field if no known one is near.
+// fieldAdvice says what to do about an unknown field that no known field resembles.
 type fieldAdvice string
 
 const (
@@ -184,8 +182,8 @@ const (
 	adviceForDeclared fieldAdvice = "add it to the schema in the CustomResourceDefinition, or leave it out of the status"
 )
 
-// adviceForStatus returns the advice about a field of a parent's status. A foreign status is not
-// described by a CustomResourceDefinition.
+// adviceForStatus returns the advice about a field of a parent's status. A status with another writer is not in a
+// CustomResourceDefinition.
 func adviceForStatus(foreign bool) fieldAdvice {
 	if foreign {
 		return adviceForForeign
@@ -194,7 +192,9 @@ func adviceForStatus(foreign bool) fieldAdvice {
 }
 
 // add adds the unknown fields of an object.
-func (w *fieldWarnings) add(of object.Key, fields []openapi.UnknownField, consequence fieldConsequence, advice fieldAdvice) {
+func (w *fieldWarnings) add(
+	of object.Key, fields []openapi.UnknownField, consequence fieldConsequence, advice fieldAdvice,
+) {
 	for _, field := range fields {
 		name := fieldOfKind{of.GroupKind, field.Path}
 		if known := w.byName[name]; known != nil {
@@ -208,15 +208,15 @@ func (w *fieldWarnings) add(of object.Key, fields []openapi.UnknownField, conseq
 		if w.byName == nil {
 			w.byName = map[fieldOfKind]*warnedField{}
 		}
-		w.byName[name] = &warnedField{UnknownField: field, objects: newWarnedObjects(of), consequence: consequence, advice: advice}
+		w.byName[name] = &warnedField{field, newWarnedObjects(of), consequence, advice}
 		w.fields = append(w.fields, w.byName[name])
 	}
 }
 
 const (
-	// maxUnknownFields is the maximum number of unknown fields of one plan that have a warning each.
+	// maxUnknownFields is the maximum number of unknown fields in a plan that get a warning each.
 	maxUnknownFields = 10
-	// maxKeptFields is how many are counted.
+	// maxKeptFields is the maximum number of unknown fields that are counted.
 	maxKeptFields = 1000
 )
 
@@ -226,7 +226,8 @@ func (w *fieldWarnings) warnings() []pipeline.Warning {
 		return nil
 	}
 	slices.SortFunc(w.fields, func(a, b *warnedField) int {
-		return cmp.Or(cmp.Compare(a.objects.kind.Kind, b.objects.kind.Kind), cmp.Compare(a.objects.kind.Group, b.objects.kind.Group), cmp.Compare(a.Path, b.Path))
+		of, other := a.objects.kind, b.objects.kind
+		return cmp.Or(cmp.Compare(of.Kind, other.Kind), cmp.Compare(of.Group, other.Group), cmp.Compare(a.Path, b.Path))
 	})
 	var warnings []pipeline.Warning
 	warned := sets.New[string]()
@@ -248,7 +249,7 @@ func (w *fieldWarnings) warnings() []pipeline.Warning {
 	return warnings
 }
 
-// warning says of which objects the field is, what becomes of it and what to do.
+// warning says which objects have the field, what the host does about it, and what to do.
 func (f *warnedField) warning() pipeline.Warning {
 	advice := string(f.advice)
 	if f.Meant != "" {
@@ -280,8 +281,7 @@ func (o warnedObjects) String() string {
 	return fmt.Sprintf("%s and %d more", o.first, o.more)
 }
 
-// hostWarnings makes warnings of what the host itself warned of: one for each text about a kind, however
-// many objects have it.
+// hostWarnings collects the host's own warnings: one for each text about a kind, however many objects it is about.
 type hostWarnings struct {
 	texts  []*hostWarning
 	byText map[textOfKind]*hostWarning
@@ -313,7 +313,7 @@ func (w *hostWarnings) add(of object.Key, texts []string) {
 	}
 }
 
-// maxHostWarnings is the maximum number of texts of one plan that have a warning each.
+// maxHostWarnings is the maximum number of texts in a plan that get a warning each.
 const maxHostWarnings = 10
 
 // warnings returns the warnings in the order in which they were added.
@@ -333,8 +333,8 @@ func (w *hostWarning) warning() pipeline.Warning {
 		Message: w.objects.String() + ": the cluster warns: " + w.text}
 }
 
-// WriteWarnings returns the warnings with which the host answered the writes of a plan, each once. It
-// leaves out what the plan warns of already.
+// WriteWarnings returns the host's warnings about the writes of a plan, each once, except for those that the plan has
+// already.
 func WriteWarnings(snapshot *pipeline.Snapshot, plan *pipeline.Plan, outcomes []pipeline.Outcome) []pipeline.Warning {
 	var unknown fieldWarnings
 	var others hostWarnings
@@ -344,14 +344,17 @@ func WriteWarnings(snapshot *pipeline.Snapshot, plan *pipeline.Plan, outcomes []
 		if outcome.Op.OnParent() {
 			advice = adviceForStatus(snapshot.ForeignStatus)
 		}
-		paths, texts := toldUnknown(outcome)
+		paths, texts := splitWarnings(outcome)
 		for _, path := range paths {
-			unknown.add(outcome.Key(), []openapi.UnknownField{{Path: path, Meant: outcome.Schema.Meant(path)}}, isDropped, advice)
+			field := openapi.UnknownField{Path: path, Meant: outcome.Schema.Meant(path)}
+			unknown.add(outcome.Key(), []openapi.UnknownField{field}, isDropped, advice)
 		}
 		others.add(outcome.Key(), texts)
 	}
 	warnings := append(unknown.warnings(), others.warnings()...)
 	return slices.DeleteFunc(warnings, func(warning pipeline.Warning) bool {
-		return slices.ContainsFunc(plan.Warnings, func(planned pipeline.Warning) bool { return planned.Key() == warning.Key() })
+		return slices.ContainsFunc(plan.Warnings, func(planned pipeline.Warning) bool {
+			return planned.Key() == warning.Key()
+		})
 	})
 }
