@@ -17,22 +17,21 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions"
 )
 
-// children are the children of rolling kinds that the latest revision wants, and the revision
-// that each of them is at.
+// children has the children of rolling kinds that the latest revision wants, and the revision of each.
 type children struct {
 	*Rollout
-	// inOrder are the children in the order of the latest answer.
+	// inOrder has the children in the order of the latest answer.
 	inOrder []*child
 	// ofKind counts the children of each kind.
 	ofKind   map[schema.GroupKind]int
 	upToDate UpToDate
 	now      time.Time
-	// completions are what was found of children in motion, and observedKinds the kinds of which a controller
-	// has observed a child.
+	// completions has what was found about children in motion, observedKinds the kinds of which a controller has
+	// observed a child.
 	completions   map[types.UID]completion
 	observedKinds map[schema.GroupKind]bool
-	// recheck is the time after which a child that no controller has observed may count as completed; zero
-	// if there is none.
+	// recheck is the time after which a child that no controller has observed may count as completed; zero if there
+	// is no such child.
 	recheck time.Duration
 }
 
@@ -42,16 +41,16 @@ type child struct {
 	kind *Kind
 	// index is the position of the child in the latest answer, among the children of its kind.
 	index int
-	// observed is the child as it is, nil if it is missing.
+	// observed is the existing child; nil if it is missing.
 	observed *object.Object
-	// desired is what each revision wants of the child, by the index of the revision. It is
-	// nil for a revision that does not list the child.
+	// desired is the child that each revision wants, by the index of the revision; nil if a revision does not list
+	// the child.
 	desired []*object.Object
-	// at is the index of the revision that the child is at; zero is the latest.
+	// at is the index of the revision that the child is at; the latest is zero.
 	at int
-	// motion is why the child is in motion, once that is known. It is empty if it is not.
+	// motion is the reason why the child is in motion, once that is known; empty if it is not in motion.
 	motion string
-	// failed is the status check that is why; nil if it is something else.
+	// failed is the status check that is the reason; nil if there is another reason.
 	failed *failedCheck
 }
 
@@ -83,9 +82,8 @@ func (r *Rollout) children(responses []*pipeline.Response, upToDate UpToDate, no
 	return c
 }
 
-// identify returns the key and the rolling kind of a child that an answer wants. The kind is
-// nil if the kind of the object does not roll, or if the object cannot be a child of the
-// parent; the plan refuses such an object.
+// identify returns the key and the rolling kind of a desired child. The kind is nil if it does not roll, or if
+// the object cannot be a child of the parent; the plan refuses such an object.
 func (r *Rollout) identify(desired *object.Object) (object.Key, *Kind) {
 	kind := r.rules.kind(desired.GroupVersionKind())
 	if kind == nil || desired.Name == "" {
@@ -158,12 +156,12 @@ func (c *child) isBehind() bool { return c.at != 0 }
 // isInMotion reports whether the child was in motion when the sync began.
 func (c *child) isInMotion() bool { return c.motion != "" }
 
-// assign finds the revision that each child is at: the one that claims it. A child that no
-// revision claims is at the latest, and so is a child that is already as the latest wants it.
+// assign finds the revision of each child: the one that claims it. A child that no revision claims is at the
+// latest revision, and so is a child that already matches the latest one.
 //
-// These claims are ignored: those on children of kinds that no longer roll, those on children
-// that the latest revision does not want, and those on children that the claiming revision
-// itself no longer wants, because its answer does not say what the child should be.
+// assign ignores claims on children of kinds that no longer roll, on children that the latest revision does not
+// want, and on children that the claiming revision itself no longer wants: its answer does not say what the
+// child should be.
 func (c *children) assign() error {
 	claims := c.claims()
 	for _, child := range c.inOrder {
@@ -186,8 +184,8 @@ func (c *children) assign() error {
 	return nil
 }
 
-// claims returns the index of the revision that claims each child. If several revisions claim
-// a child, the latest revision wins, then the newer one.
+// claims returns the index of the revision that claims each child. If several revisions claim a child, the
+// latest revision wins, then the newer one.
 func (c *children) claims() map[object.Key]int {
 	claims := map[object.Key]int{}
 	for i, revision := range c.Revisions {
@@ -203,8 +201,8 @@ func (c *children) claims() map[object.Key]int {
 }
 
 // list returns the names of children for a message.
-func (c *children) list(listed []*child) string {
-	return enumerate.FirstFunc(maxListed, listed, c.nameOf)
+func (c *children) list(some []*child) string {
+	return enumerate.FirstFunc(maxListed, some, c.nameOf)
 }
 
 // nameOf returns the name of a child for a message.
@@ -212,5 +210,5 @@ func (c *children) nameOf(child *child) string {
 	return child.Kind + " " + revisions.ChildName(c.snapshot.Parent, child.Key)
 }
 
-// maxListed is how many children a message names at most.
+// maxListed is the maximum number of names in a message.
 const maxListed = 10

@@ -37,12 +37,11 @@ func updated(reason, message string) metav1.Condition {
 	return condition
 }
 
-// lastTransition returns when the condition got its status: the time in the parent's status if the
-// condition has the same status there, otherwise the time since which syncs have decided so.
+// lastTransition returns the time of the condition's last change: the time in the parent's status if the
+// condition has the same status there, otherwise the time of the first sync that decided so.
 //
-// The schema of the parent may drop the time, or all conditions. A time that is not stored must not
-// make the status another one with each sync. So the result is zero, no time, if the condition has
-// the same status in the parent without a time.
+// The schema of the parent may drop the time, or all conditions. A time that is not stored must not change the status
+// with every sync. So the result is zero if the parent's condition has the same status and no time.
 func (r *Rollout) lastTransition(condition metav1.Condition, now time.Time) metav1.Time {
 	if c := r.cache; c.status != condition.Status {
 		c.status, c.since = condition.Status, metav1.NewTime(now)
@@ -60,9 +59,8 @@ func (r *Rollout) lastTransition(condition metav1.Condition, now time.Time) meta
 	return r.cache.since
 }
 
-// withCondition returns the status of the hook's answer with the condition in it. The condition
-// replaces one of the same type. If the answer has no status, the result is one that has only
-// the condition, or nil if the parent's status has another writer.
+// withCondition adds the condition to the status of the hook's answer, in the place of one of the same type. If the
+// answer has no status, the result has only the condition, or is nil if the parent's status has another writer.
 func (r *Rollout) withCondition(status []byte, condition metav1.Condition) ([]byte, error) {
 	if status == nil {
 		if r.snapshot.ForeignStatus {
@@ -90,7 +88,8 @@ func (r *Rollout) withCondition(status []byte, condition metav1.Condition) ([]by
 			return nil
 		})
 		if err != nil {
-			return nil, fmt.Errorf("status.conditions of the hook's answer about %s must be a list, to hold the condition %s: %w",
+			return nil, fmt.Errorf(
+				"status.conditions of the hook's answer about %s must be a list, to hold the condition %s: %w",
 				r.snapshot.Parent, condition.Type, err)
 		}
 	}
@@ -122,12 +121,12 @@ func textOf(raw []byte, name string) string {
 	return text
 }
 
-// conditionSample has the fields of the condition as they are in a status.
-const conditionSample = `{"status":{"conditions":[{"type":"Updated","status":"True","reason":"","message":"","lastTransitionTime":""}]}}`
+// conditionSample is a status with all fields of the condition.
+const conditionSample = `{"status":{"conditions":[` +
+	`{"type":"Updated","status":"True","reason":"","message":"","lastTransitionTime":""}]}}`
 
-// conditionWarnings returns the warnings that the host drops the condition, or fields of it, because the
-// schema of the parent does not have them. The condition does not come from the hook, so its author may
-// not know of it.
+// conditionWarnings warns that the host drops the condition, or fields of it, that the schema of the parent does not
+// have. The condition does not come from the hook, so the author of the hook may not know of it.
 func (r *Rollout) conditionWarnings() []pipeline.Warning {
 	cached := &r.cache.conditionWarnings
 	if cached.schema == r.snapshot.ParentSchema {
@@ -137,7 +136,8 @@ func (r *Rollout) conditionWarnings() []pipeline.Warning {
 	for _, field := range r.snapshot.ParentSchema.UnknownFields([]byte(conditionSample)) {
 		consequence := "so the condition " + ConditionType + " does not show how far a rollout is"
 		if _, inCondition, found := strings.Cut(field.Path, "]."); found {
-			consequence = fmt.Sprintf("so the condition %s, which shows how far a rollout is, has no %s", ConditionType, inCondition)
+			consequence = fmt.Sprintf(
+				"so the condition %s, which shows how far a rollout is, has no %s", ConditionType, inCondition)
 		}
 		warnings = append(warnings, pipeline.UnknownFieldWarning(r.snapshot.ParentType.GroupKind(), field.Path, fmt.Sprintf(
 			"%s: the cluster does not know the field %s and drops it, %s; add it to the schema in the CustomResourceDefinition",

@@ -19,35 +19,33 @@ import (
 // says.
 type UpToDate func(observed, desired *object.Object) (bool, error)
 
-// Decision is what a sync does about a parent's rollout.
+// Decision is what a sync does for a parent's rollout.
 type Decision struct {
-	// Writes bring the stored revisions up to date. They are made in this order: after each
-	// of them, every child is still named by the revision that it belongs to.
+	// Writes update the stored revisions. They must be made in this order: after each of them, the revision of
+	// every child still names it.
 	Writes []revisions.Write
-	// Response is made from the hook's answers about all revisions. Its status has the
-	// condition.
+	// Response combines the hook's answers for all revisions. Its status has the condition.
 	Response *pipeline.Response
 	// Updated is the condition that shows how far the rollout is.
 	Updated metav1.Condition
-	// Moved are the children that move to the latest revision now. Behind are those that stay at an
-	// earlier one.
+	// Moved are the children that move to the latest revision now, Behind those that stay at an earlier one.
 	Moved, Behind []object.Key
 	// Waits is true if children in motion keep others from moving.
 	Waits bool
-	// Recheck is the time after which a child may count as healthy although nothing changes; zero if there is
-	// none.
+	// Recheck is the time after which a child may count as healthy although nothing changes; zero if there is no
+	// such child.
 	Recheck time.Duration
-	// Advice says more than the message of Updated: it names the field of the controller's spec that makes
-	// the rollout wait, and what is probably wrong with it; empty if it waits for something else.
+	// Advice adds to the message of Updated: it names the field of the controller's spec that makes the rollout
+	// wait, and what is probably wrong with it. It is empty if the rollout waits for something else.
 	Advice string
 }
 
-// Decide decides which revision each child is at. The responses are the hook's answers about
-// the Revisions, in their order. An error comes from upToDate, or says that the status of the
-// answer cannot hold conditions.
+// Decide decides which revision each child is at. The responses are the hook's answers for the Revisions, in
+// the same order. An error comes from upToDate, or says that the status of the answer cannot have conditions.
 func (r *Rollout) Decide(responses []*pipeline.Response, upToDate UpToDate, now time.Time) (*Decision, error) {
 	if len(responses) != len(r.Revisions) {
-		return nil, fmt.Errorf("there are %d answers about %d revisions of %s", len(responses), len(r.Revisions), r.snapshot.Parent)
+		return nil, fmt.Errorf("there are %d answers for %d revisions of %s",
+			len(responses), len(r.Revisions), r.snapshot.Parent)
 	}
 	c := r.children(responses, upToDate, now)
 	if err := c.assign(); err != nil {
@@ -71,9 +69,8 @@ func (r *Rollout) Decide(responses []*pipeline.Response, upToDate UpToDate, now 
 	return d, err
 }
 
-// advance moves as many children to the latest revision as may move now, and returns them. It also
-// returns the condition that shows how far the rollout is and, if children in motion keep others from
-// moving, the child that the rollout waits for.
+// advance moves as many children to the latest revision as may move now, and returns them. It also returns the
+// condition and, if children in motion keep others from moving, the child that the rollout waits for.
 func (c *children) advance() (condition metav1.Condition, moved []*child, waitsFor *child, err error) {
 	var behind, heldBack []*child
 	for _, child := range c.inOrder {
@@ -90,7 +87,8 @@ func (c *children) advance() (condition metav1.Condition, moved []*child, waitsF
 		condition, waitsFor, err = c.finish()
 		return condition, nil, waitsFor, err
 	case len(behind) == 0:
-		return updated(rolloutWaiting, fmt.Sprintf("partition %d holds back %s", heldBack[0].kind.Partition, c.list(heldBack))), nil, nil, nil
+		message := fmt.Sprintf("partition %d holds back %s", heldBack[0].kind.Partition, c.list(heldBack))
+		return updated(rolloutWaiting, message), nil, nil, nil
 	}
 	motion, err := c.countMotion()
 	if err != nil {
@@ -108,9 +106,9 @@ func (c *children) advance() (condition metav1.Condition, moved []*child, waitsF
 	return updated(rolloutWaiting, waitsFor.motion), nil, waitsFor, nil
 }
 
-// finish returns the condition when all children are at the latest revision. A rollout is over when they are
-// healthy, too. Until then it also returns the child that it waits for. What becomes of the children later
-// does not bear on the condition.
+// finish returns the condition when all children are at the latest revision. The rollout is over once they are
+// healthy, too; until then finish also returns the child that the rollout waits for. Once the rollout is over,
+// the health of the children does not change the condition.
 func (c *children) finish() (metav1.Condition, *child, error) {
 	over := updated(onLatestRevision, "latest ControllerRevision: "+c.Revisions[0].Name)
 	if !c.inProgress() {
@@ -138,9 +136,9 @@ func (c *children) inProgress() bool {
 	return textOf(before, "status") == string(metav1.ConditionFalse)
 }
 
-// compose makes one answer from the answers about all revisions. It is the answer about the
-// latest revision, with each child as its own revision wants it. The earliest resync that any
-// answer asks for is kept, the answer is finalized only if all are, and it has the warnings of all.
+// compose makes one answer from the answers for all revisions: the answer for the latest revision, with each
+// child as its own revision wants it. It has the earliest resync of all answers and the warnings of all, and is
+// finalized only if all are.
 func (c *children) compose(responses []*pipeline.Response) *pipeline.Response {
 	composed := *responses[0]
 	older := map[object.Key]*child{}

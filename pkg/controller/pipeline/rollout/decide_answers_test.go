@@ -137,5 +137,5 @@ func TestThereIsAnAnswerAboutEachRevision(t *testing.T) {
 	w := newWorld(t, "v2", "Pod a")
 	w.remembers("v1: Pod a")
 	_, err := w.open().Decide([]*pipeline.Response{{}}, isUpToDate, noon)
-	wantError(t, err, "there are 1 answers about 2 revisions of Web default/shop")
+	wantError(t, err, "there are 1 answers for 2 revisions of Web default/shop")
 }

@@ -21,11 +21,11 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/nearest"
 )
 
-// motion counts the children in motion. A child is in motion while it differs from what its
-// revision wants, or is not healthy. motion decides which child may be set in motion in addition.
+// motion counts the children in motion, and decides which child may be set in motion next. A child is in motion
+// while it differs from what its revision wants, or is not healthy.
 type motion struct {
 	*children
-	// latest counts those at the latest revision, and older those at all others.
+	// latest counts those at the latest revision, older those at all others.
 	latest, older int
 }
 
@@ -48,14 +48,13 @@ func (c *children) countMotion() (*motion, error) {
 	return m, nil
 }
 
-// next returns the index of the child that moves to the latest revision now, or -1 if none
-// may. The children behind are in the order of the latest answer.
+// next returns the index of the child that moves to the latest revision now, or -1 if none may move. The
+// children behind are in the order of the latest answer.
 //
-// The first child moves if fewer children than its limit are in motion, at the latest revision
-// and in all. Children at older revisions count too, because an earlier rollout that did not
-// finish may have left some in motion. If only these prevent the move, waiting would not help:
-// their revision may be what is wrong with them. Then one of them moves, which sets no other
-// child in motion.
+// The first child moves if fewer children than its limit are in motion, both at the latest revision and in total.
+// Children at older revisions count, too, because an earlier rollout that did not finish may have left some in
+// motion. If only these prevent the move, waiting would not help, because their revision may be the fault. Then one
+// of them moves, which does not set another child in motion.
 func (m *motion) next(behind []*child) int {
 	switch {
 	case len(behind) == 0 || m.latest >= m.limit(behind[0]):
@@ -83,7 +82,7 @@ func (k *Kind) limit(children int) int {
 	return max(limit, 1)
 }
 
-// move puts a child that is behind at the latest revision, which sets it in motion.
+// move moves a child to the latest revision, which sets it in motion.
 func (m *motion) move(behind *child) {
 	if behind.isInMotion() {
 		m.older--
@@ -92,8 +91,8 @@ func (m *motion) move(behind *child) {
 	behind.at = 0
 }
 
-// waitsFor returns the child that the rollout waits for: the first child in motion at the latest
-// revision or, if there is none, the first of all.
+// waitsFor returns the child that the rollout waits for: the first child in motion at the latest revision or, if
+// there is none, at any revision.
 func (m *motion) waitsFor() *child {
 	var first *child
 	for _, child := range m.inOrder {
@@ -108,8 +107,7 @@ func (m *motion) waitsFor() *child {
 	return first
 }
 
-// whyInMotion returns why a child is in motion: it is not what its revision wants, or it is not
-// healthy. The reason is empty if the child is not in motion.
+// whyInMotion returns the reason why a child is in motion; empty if it is not.
 func (c *children) whyInMotion(child *child) (string, error) {
 	name := c.nameOf(child)
 	if child.observed == nil {
@@ -138,8 +136,8 @@ func (c *children) whyInMotion(child *child) (string, error) {
 	return "", nil
 }
 
-// isSpecObserved reports whether the status of an object is about its latest spec. It is true
-// if the status does not say.
+// isSpecObserved reports whether the status of an object is about its latest spec, or does not say which spec it is
+// about.
 func isSpecObserved(observed *object.Object) bool {
 	generation := generationObserved(observed)
 	return generation <= 0 || generation >= observed.Generation
@@ -154,7 +152,7 @@ func generationObserved(of *object.Object) int64 {
 	return generation
 }
 
-// failure returns why an object does not pass a check. It is empty if the object passes.
+// failure returns the reason why an object fails a check; empty if it passes.
 func failure(observed *object.Object, check v1alpha1.StatusConditionCheck) string {
 	condition := findCondition(observed.Lookup("status", "conditions"), check.Type)
 	switch {
@@ -168,21 +166,21 @@ func failure(observed *object.Object, check v1alpha1.StatusConditionCheck) strin
 	return ""
 }
 
-// unobservedPeriod is for how long a new child waits for its own controller. After that, if the status
-// shows no sign of one, the host probably runs none.
+// unobservedPeriod is how long a rollout waits until the controller of a new child shows in the child's status. After
+// that, the host probably runs no such controller.
 const unobservedPeriod = 10 * time.Second
 
 const unobserved = "its controller has not observed it yet"
 
-// completion is what is known of a child in a version: why its own controller has not completed the last
-// change, empty if it has.
+// completion is the reason why a child's own controller has not completed the last change of the child, at a resource
+// version; empty if it has.
 type completion struct {
 	version, why string
 }
 
-// whyNotCompleted returns why the own controller of a child has not completed the last change of it, by
-// the rules of kstatus. It is empty if it has, or if there is no such controller. A child is decoded only once
-// in each version.
+// whyNotCompleted returns the reason why a child's own controller has not completed the last change of the child, by
+// the rules of kstatus. It is empty if the controller has, or if there is none. A child is decoded only once at each
+// resource version.
 func (c *children) whyNotCompleted(child *child) string {
 	observed := child.observed
 	if !hasOwnController(observed) {
@@ -219,9 +217,9 @@ func (c *children) whyNotCompleted(child *child) string {
 	return ""
 }
 
-// hasOwnController reports whether a controller may carry out the changes of an object. None does for Pods
-// and Jobs, of which hardly anything changes, and a PersistentVolumeClaim may wait for the Pod that uses it. A
-// DaemonSet with OnDelete waits for others to delete its Pods.
+// hasOwnController reports whether a controller may carry out changes of an object. Pods and Jobs hardly ever
+// change, a PersistentVolumeClaim may wait for the Pod that uses it, and a DaemonSet with OnDelete waits until
+// others delete its Pods.
 func hasOwnController(of *object.Object) bool {
 	switch of.GroupVersionKind().GroupKind() {
 	case schema.GroupKind{Kind: "Pod"}, schema.GroupKind{Kind: "PersistentVolumeClaim"},
@@ -233,8 +231,8 @@ func hasOwnController(of *object.Object) bool {
 	return true
 }
 
-// computeStatus returns why the status of an object does not show it as current; empty if it does, or if
-// the status is in no form that is known.
+// computeStatus returns the reason why the status of an object does not show it as current; empty if it does,
+// or if the form of the status is unknown.
 func computeStatus(of *object.Object) string {
 	content, err := of.Decode()
 	if err != nil {
@@ -269,13 +267,13 @@ func hasConditions(of *object.Object) bool {
 // failedCheck is a status check that a child does not pass.
 type failedCheck struct {
 	v1alpha1.StatusConditionCheck
-	// index is its place in the spec, of is the name of the child, and why is why it fails.
+	// index is its index in the spec, of the name of the child, and why the reason of the failure.
 	index   int
 	of, why string
 }
 
-// advice names the status check of the spec that a rollout which waits for the child waits for, and what
-// conditions the child has instead. It is empty if there is no such check; the child may be nil.
+// advice names the status check in the spec that the child fails, and the conditions that it has instead. It is empty
+// if the child fails no check; the child may be nil.
 func (c *child) advice() string {
 	if c == nil || c.failed == nil {
 		return ""
@@ -287,12 +285,13 @@ func (c *child) advice() string {
 	types := conditionTypes(c.observed)
 	has, remedy := "none", "correct the type if it is misspelt"
 	if len(types) > 0 {
-		has = "only " + listed(types)
+		has = "only " + quoteAll(types)
 	}
 	if meant := nearest.To(c.failed.Type, types); meant != "" {
 		remedy = fmt.Sprintf("did you mean %q?", meant)
 	}
-	return fmt.Sprintf("%s.type is %q, and %s has no such condition (it has %s): %s", check, c.failed.Type, c.failed.of, has, remedy)
+	return fmt.Sprintf("%s.type is %q, and %s has no such condition (it has %s): %s",
+		check, c.failed.Type, c.failed.of, has, remedy)
 }
 
 // conditionTypes returns the types of the conditions of an object.
@@ -306,5 +305,5 @@ func conditionTypes(of *object.Object) (types []string) {
 	return types
 }
 
-// listed returns the types of conditions as a message names them.
-func listed(types []string) string { return enumerate.FirstFunc(maxListed, types, strconv.Quote) }
+// quoteAll quotes the types of conditions for a message.
+func quoteAll(types []string) string { return enumerate.FirstFunc(maxListed, types, strconv.Quote) }

@@ -13,22 +13,22 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions"
 )
 
-// Abandon returns the writes that remove the revisions of a parent whose controller no longer
-// rolls any kind. If they stayed, they would take the children back to old versions when the
-// controller rolls again. Revisions that name no children of types that the controller has stay:
-// they may belong to another controller, which rolls.
+// Abandon returns the writes that remove the revisions of a parent whose controller no longer rolls any kind.
+// Otherwise they would return the children to old versions once the controller rolls again. Revisions that name no
+// children of the controller's types stay, because they may belong to another controller.
 func Abandon(snapshot *pipeline.Snapshot, stored []*revisions.Stored) []revisions.Write {
 	var writes []revisions.Write
 	for _, revision := range revisions.OwnedBy(snapshot, stored) {
 		names := revisions.NamesByKind(revision.Children)
-		if slices.ContainsFunc(snapshot.Children, func(group pipeline.Group) bool { return names[group.Type.GroupKind()] != nil }) {
+		hasNames := func(group pipeline.Group) bool { return names[group.Type.GroupKind()] != nil }
+		if slices.ContainsFunc(snapshot.Children, hasNames) {
 			writes = append(writes, remove(revision))
 		}
 	}
 	return permitted(snapshot, writes)
 }
 
-// permitted returns the writes that may be made: none to orphans if the parent is being deleted.
+// permitted returns the writes that are allowed: a parent that is being deleted must not adopt revisions.
 func permitted(snapshot *pipeline.Snapshot, writes []revisions.Write) []revisions.Write {
 	if snapshot.Parent.DeletionTimestamp == nil {
 		return writes
@@ -36,11 +36,10 @@ func permitted(snapshot *pipeline.Snapshot, writes []revisions.Write) []revision
 	return slices.DeleteFunc(writes, func(write revisions.Write) bool { return write.Adopts })
 }
 
-// writes returns the writes after which the stored revisions name the children that are at
-// them. The latest revision is written first, so that it names a child before another revision
-// no longer does. Revisions that no child is at are removed last, and so are duplicates that
-// record the same version. If the rollout is not over, and all children are at the latest revision, the one
-// before it stays, so that it is known what to go back to.
+// writes returns the writes after which each stored revision names its children. The latest revision comes first, so
+// that it names a child before another revision stops doing so. Revisions without children are removed last, and so
+// are duplicates of one version. While a rollout is not over, the revision before the latest one stays even if all
+// children have moved, so that the user can go back to it.
 func (r *Rollout) writes(c *children, condition metav1.Condition) []revisions.Write {
 	keepsOne := condition.Status != metav1.ConditionTrue && !slices.ContainsFunc(c.inOrder, (*child).isBehind)
 	var writes, removals []revisions.Write
@@ -64,8 +63,7 @@ func remove(stored *revisions.Stored) revisions.Write {
 	return revisions.Write{Op: pipeline.Delete, Revision: stored.ControllerRevision, Adopts: stored.IsOrphan()}
 }
 
-// store returns the write after which a revision is stored with the claims. It returns none if
-// nothing has to be written.
+// store returns the write that stores a revision with the claims; none if nothing has to be written.
 func (r *Rollout) store(revision *Revision, claims []v1alpha1.ControllerRevisionChildren) []revisions.Write {
 	if len(revision.stored) == 0 {
 		return []revisions.Write{{Op: pipeline.Create, Revision: r.create(revision, claims)}}
@@ -89,7 +87,9 @@ func (r *Rollout) store(revision *Revision, claims []v1alpha1.ControllerRevision
 }
 
 // create returns a new ControllerRevision with the claims.
-func (r *Rollout) create(revision *Revision, claims []v1alpha1.ControllerRevisionChildren) *v1alpha1.ControllerRevision {
+func (r *Rollout) create(
+	revision *Revision, claims []v1alpha1.ControllerRevisionChildren,
+) *v1alpha1.ControllerRevision {
 	created := &v1alpha1.ControllerRevision{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:       r.rules.NamespaceOf(r.snapshot.Parent),
@@ -103,8 +103,8 @@ func (r *Rollout) create(revision *Revision, claims []v1alpha1.ControllerRevisio
 	return created
 }
 
-// describe writes into a ControllerRevision which version of the parent it is. Only the latest
-// revision is current and records the parent; an older one keeps what it has recorded.
+// describe records in a ControllerRevision which version of the parent it is. Only the latest revision is marked as
+// current and records the parent again; an older one keeps its record.
 func (r *Rollout) describe(revision *Revision, written *v1alpha1.ControllerRevision) {
 	if revision != r.Revisions[0] {
 		delete(written.Annotations, v1alpha1.CurrentRevisionAnnotation)

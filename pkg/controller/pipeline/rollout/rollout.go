@@ -20,40 +20,40 @@ import (
 
 // Rollout is the state of one parent's rollout when a sync begins.
 type Rollout struct {
-	// Revisions are the versions of the parent that the hooks are asked about, the latest
-	// first.
+	// Revisions are the versions of the parent that the hooks are called for, the latest first.
 	Revisions []*Revision
 
 	rules    *Rules
 	snapshot *pipeline.Snapshot
 	cache    *RevisionCache
-	// excess are the stored ControllerRevisions of the oldest versions, if there are too many versions.
+	// excess are the stored ControllerRevisions of the oldest versions, beyond maxRevisions.
 	excess []*revisions.Stored
 }
 
-// maxRevisions bounds the versions of a parent, each of which costs calls of the hooks in each sync.
-// The children at the versions beyond count as moved to the latest one.
+// maxRevisions bounds the versions of a parent, because each sync calls the hooks for each version.
+// Children at older versions count as moved to the latest one.
 const maxRevisions = 100
 
 // Revision is one version of a parent.
 type Revision struct {
-	// Parent is the parent as it was in this version. In the latest version it is the
-	// snapshot's parent.
+	// Parent is the parent at this version: for the latest version, the snapshot's parent.
 	Parent *object.Object
 	// Name is the name of its ControllerRevision.
 	Name string
 
 	// patch is what the revision records of the parent, in canonical form.
 	patch []byte
-	// stored are the ControllerRevisions of this version. A new version has none. It rarely
-	// has more than one; then the first stays.
+	// stored are the ControllerRevisions of this version. A new version has none. If there are several, which is
+	// rare, the first one stays.
 	stored []*revisions.Stored
 }
 
 // Open finds the revisions of the snapshot's parent among those stored in its namespace. The
-// latest one may not be stored yet. An error says what has to change in the controller, the
-// parent or a revision.
-func Open(rules *Rules, snapshot *pipeline.Snapshot, stored []*revisions.Stored, cache *RevisionCache) (*Rollout, error) {
+// latest one may not be stored yet. An error says what to change in the controller, the parent or a
+// revision.
+func Open(
+	rules *Rules, snapshot *pipeline.Snapshot, stored []*revisions.Stored, cache *RevisionCache,
+) (*Rollout, error) {
 	version, err := cache.latestVersion(snapshot, rules.fieldPaths())
 	if err != nil {
 		return nil, err
@@ -73,8 +73,8 @@ func Open(rules *Rules, snapshot *pipeline.Snapshot, stored []*revisions.Stored,
 	return r, r.restore(cache)
 }
 
-// add adds a stored revision to the version of the parent that it records. A revision with the
-// name of the latest version is the latest, because no other revision can have that name.
+// add adds a stored revision to the version of the parent that it records. A revision with the name of
+// the latest version is the latest, because no other version can have that name.
 func (r *Rollout) add(stored *revisions.Stored) error {
 	latest := r.Revisions[0]
 	if stored.Name == latest.Name {
@@ -95,7 +95,7 @@ func (r *Rollout) add(stored *revisions.Stored) error {
 	return nil
 }
 
-// dropExcess drops the oldest versions if there are too many. Users may have written revisions.
+// dropExcess drops the oldest versions if there are too many. Users may have created revisions.
 func (r *Rollout) dropExcess() {
 	for _, revision := range r.Revisions[min(maxRevisions, len(r.Revisions)):] {
 		r.excess = append(r.excess, revision.stored...)
@@ -103,7 +103,7 @@ func (r *Rollout) dropExcess() {
 	r.Revisions = r.Revisions[:min(maxRevisions, len(r.Revisions))]
 }
 
-// restore sets the parents of all revisions but the latest.
+// restore sets the Parent of all revisions except the latest.
 func (r *Rollout) restore(cache *RevisionCache) error {
 	earlier := r.Revisions[1:]
 	var stored []*revisions.Stored
@@ -117,32 +117,31 @@ func (r *Rollout) restore(cache *RevisionCache) error {
 	return err
 }
 
-// RevisionCache keeps what a sync of one parent has parsed of its revisions for the next sync,
-// which parses only what has changed, and since when the condition has its status. The zero value is an empty cache. It belongs to one
-// parent of one controller, and is not safe for concurrent use.
+// RevisionCache keeps the parsed revisions of one parent of one controller for the next sync, which parses only what
+// has changed. It also keeps the time since which the condition has its status. The zero value is an empty cache.
+// It is not safe for concurrent use.
 type RevisionCache struct {
-	// latest is the version of the parent with this UID whose fields have this hash.
+	// latest is the version of the parent with this UID, whose fields have this hash.
 	uid    types.UID
 	fields uint64
 	latest version
-	// status is the last status of the condition of the parent, which it has had since then.
+	// status is the status of the parent's condition after the last sync, and since the time of its last change.
 	status metav1.ConditionStatus
 	since  metav1.Time
-	// completions are what was found of the children, while a rollout is in progress.
+	// completions has what is known of the children while a rollout is in progress.
 	completions map[types.UID]completion
-	// conditionWarnings are about the condition in parents with that schema.
+	// conditionWarnings are the warnings about the condition if the parent has that schema.
 	conditionWarnings struct {
 		schema   *openapi.Type
 		warnings []pipeline.Warning
 	}
-	// restored are the parents as they were at earlier revisions. They were made from the
-	// parent as it was then, which is from.
+	// restored has the parents at earlier revisions. They were made from this form of the parent.
 	from     *object.Object
 	restored map[*revisions.Stored]*object.Object
 }
 
-// version is a version of a parent: what its revision records, in canonical form, and the name
-// of that revision.
+// version is a version of a parent: the fields that its revision records, in canonical form, and the name of
+// the revision.
 type version struct {
 	patch []byte
 	name  string
@@ -163,15 +162,14 @@ func (c *RevisionCache) latestVersion(snapshot *pipeline.Snapshot, paths []strin
 		return version{}, err
 	}
 	if c.uid != parent.UID {
-		c.status = "" // that of an earlier parent of the same name
+		c.status = "" // an earlier parent of the same name had it
 	}
 	c.uid, c.fields = parent.UID, fields
 	c.latest = version{patch, revisions.Name(snapshot.ParentType, parent.UID, patch)}
 	return c.latest, nil
 }
 
-// shareMemory makes the latest version use the memory of its stored revision, where both have
-// the same content.
+// shareMemory makes the latest version use the memory of its stored revision where both are equal.
 func (c *RevisionCache) shareMemory(stored *revisions.Stored) {
 	if bytes.Equal(stored.ParentPatch.Raw, c.latest.patch) {
 		c.latest.patch = stored.ParentPatch.Raw
@@ -181,9 +179,10 @@ func (c *RevisionCache) shareMemory(stored *revisions.Stored) {
 	}
 }
 
-// restore returns the parent as it was at each of the stored revisions. The cache drops what it
-// has of all other revisions.
-func (c *RevisionCache) restore(parent *object.Object, stored []*revisions.Stored, paths []string) ([]*object.Object, error) {
+// restore returns the parent at each of the stored revisions. The cache drops all other revisions.
+func (c *RevisionCache) restore(
+	parent *object.Object, stored []*revisions.Stored, paths []string,
+) ([]*object.Object, error) {
 	before := c.restored
 	if c.from != parent {
 		before = nil
@@ -207,16 +206,16 @@ func (c *RevisionCache) restore(parent *object.Object, stored []*revisions.Store
 	return restored, nil
 }
 
-// ignoredWarnings returns the warnings about what is stored as a revision and does not count: paths that
-// the controller does not roll out, and revisions beyond the number that a parent may have.
+// ignoredWarnings returns warnings about the parts of stored revisions that do not count: fields that the
+// controller does not roll out, and revisions beyond maxRevisions.
 func (r *Rollout) ignoredWarnings() []pipeline.Warning {
 	var warnings []pipeline.Warning
 	for _, earlier := range r.Revisions[1:] {
 		stored := earlier.stored[0]
 		if outside := revisions.Outside(stored.ControllerRevision, r.rules.fieldPaths()); len(outside) > 0 {
 			warnings = append(warnings, pipeline.Warning{Reason: pipeline.RevisionIgnored, Message: fmt.Sprintf(
-				"ControllerRevision %s records %s, and only what is within the field paths that the controller rolls out (%s) is restored; "+
-					"its children become what the hook wants of the parent as it is otherwise",
+				"ControllerRevision %s records %s, and only what is within the field paths that the controller "+
+					"rolls out (%s) is restored; in all other fields, its children follow the current parent",
 				stored.Name, strings.Join(outside, ", "), strings.Join(r.rules.fieldPaths(), ", "))})
 		}
 	}

@@ -135,7 +135,7 @@ func TestAForgedRevisionChangesOnlyWhatIsRolledOut(t *testing.T) {
 	}
 	want := []pipeline.Warning{{Reason: pipeline.RevisionIgnored, Message: "ControllerRevision " + forged.Name +
 		" records metadata.namespace, spec.children, and only what is within the field paths that the controller rolls out (spec.version) is restored; " +
-		"its children become what the hook wants of the parent as it is otherwise"}}
+		"in all other fields, its children follow the current parent"}}
 	if diff := cmp.Diff(want, w.decide().Response.Warnings); diff != "" {
 		t.Errorf("warnings differ (-want +got):\n%s", diff)
 	}

@@ -15,10 +15,10 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// Rules are how a controller rolls changes out.
+// Rules says how a controller rolls changes out.
 type Rules struct {
-	// FieldPaths are the dotted paths of the parent's fields whose changes are rolled out.
-	// If there are none, it is the spec as a whole.
+	// FieldPaths are the dotted paths of the parent's fields whose changes are rolled out. If there are
+	// none, it is the whole spec.
 	FieldPaths []string
 	// Kinds are the child types with a rolling update method, each once.
 	Kinds []Kind
@@ -27,10 +27,10 @@ type Rules struct {
 	Namespace string
 }
 
-// Kind is a child type and how its children roll.
+// Kind is a child type, and how its children roll.
 type Kind struct {
 	object.Type
-	// InPlace is true if a child is updated. Otherwise it is deleted and created again.
+	// InPlace is true if a child is updated in place. Otherwise it is deleted and recreated.
 	InPlace bool
 	// Checks are the conditions that a child must have to be healthy.
 	Checks []v1alpha1.StatusConditionCheck
@@ -41,12 +41,12 @@ type Kind struct {
 	// Partition is the index, in the hook's list of the children of this kind, of the first
 	// child that moves. Those before it stay at their revision.
 	Partition int
-	// Field is where the controller's spec has the update strategy, as messages name it.
+	// Field is the path of the update strategy in the controller's spec, for messages.
 	Field string
 }
 
-// KindOf returns how the children of a type roll. It returns false if its update strategy,
-// which may be nil and which the spec has in that field, does not roll them.
+// KindOf returns how the children of a type roll. It returns false if the update strategy does not roll them.
+// The strategy may be nil; field is its path in the controller's spec.
 func KindOf(of object.Type, field string, strategy *v1alpha1.CompositeControllerChildUpdateStrategy) (Kind, bool) {
 	if !strategy.Rolls() {
 		return Kind{}, false
