@@ -53,7 +53,7 @@ func (c AnnotationClaims) MayClaim(child *object.Object) bool {
 	return child.Annotations[object.DecoratorAnnotation] == c.Name
 }
 
-// MayAdopt returns false: targets adopt no orphans.
+// MayAdopt returns false: targets do not adopt orphans.
 func (c AnnotationClaims) MayAdopt(*object.Object) bool { return false }
 
 // Adopters returns none.
@@ -81,12 +81,15 @@ type annotationRequirement struct {
 	values   []string
 }
 
-// NewAnnotationSelector returns a selector for annotations with these values, and with further
-// expressions. The error names the expression that cannot be evaluated.
-func NewAnnotationSelector(match map[string]string, expressions []metav1.LabelSelectorRequirement) (AnnotationSelector, error) {
+// NewAnnotationSelector returns a selector for annotations that have these values and meet these expressions.
+// The error names the expression that is not valid.
+func NewAnnotationSelector(
+	match map[string]string, expressions []metav1.LabelSelectorRequirement,
+) (AnnotationSelector, error) {
 	var selector AnnotationSelector
 	for key, value := range match {
-		selector.requirements = append(selector.requirements, annotationRequirement{key, metav1.LabelSelectorOpIn, []string{value}})
+		requirement := annotationRequirement{key, metav1.LabelSelectorOpIn, []string{value}}
+		selector.requirements = append(selector.requirements, requirement)
 	}
 	for _, expression := range expressions {
 		switch expression.Operator {
@@ -99,10 +102,12 @@ func NewAnnotationSelector(match map[string]string, expressions []metav1.LabelSe
 				return selector, fmt.Errorf("annotation %q: operator %s takes no values", expression.Key, expression.Operator)
 			}
 		default:
-			return selector, fmt.Errorf("annotation %q: %q is not a valid label selector operator; valid are In, NotIn, Exists and DoesNotExist",
+			return selector, fmt.Errorf("annotation %q: %q is not a valid label selector operator; "+
+				"valid are In, NotIn, Exists and DoesNotExist",
 				expression.Key, expression.Operator)
 		}
-		selector.requirements = append(selector.requirements, annotationRequirement{expression.Key, expression.Operator, expression.Values})
+		requirement := annotationRequirement{expression.Key, expression.Operator, expression.Values}
+		selector.requirements = append(selector.requirements, requirement)
 	}
 	return selector, nil
 }

@@ -28,7 +28,7 @@ type LabelClaims struct {
 	parsed map[object.Key]parsedSelector
 }
 
-// parsedSelector is the selector of a parent in a resource version. It was parsed from text.
+// parsedSelector is the selector of a parent at a resource version, parsed from text.
 type parsedSelector struct {
 	version, text string
 	selector      labels.Selector
@@ -40,7 +40,7 @@ func NewLabelClaims(generate bool) *LabelClaims {
 	return &LabelClaims{generate: generate, parsed: map[object.Key]parsedSelector{}}
 }
 
-// Prepare adds the parent's selector to the snapshot. An error means that it is not usable.
+// Prepare adds the parent's selector to the snapshot. It returns an error if the selector is not usable.
 func (c *LabelClaims) Prepare(snapshot *pipeline.Snapshot) (err error) {
 	snapshot.GeneratedLabels = c.generatedLabels(snapshot.Parent)
 	snapshot.Selector, err = c.selectorOf(snapshot.Parent)
@@ -49,9 +49,9 @@ func (c *LabelClaims) Prepare(snapshot *pipeline.Snapshot) (err error) {
 
 // Claim returns the parent's children of a type. An object that the parent controls is a child
 // if the parent's selector matches it, and is released otherwise. An orphan that the selector
-// matches is adopted, unless it is the parent itself or an owner of it. An orphan of the parent's
-// own type may be another parent with the same labels, so the hook is not shown it. A parent that is
-// being deleted neither adopts nor releases.
+// matches is adopted, unless it is the parent itself or an owner of the parent. An orphan of the parent's own type is
+// hidden from the hook, because it may be another parent with the same labels. A parent that is being deleted neither
+// adopts nor releases.
 func (c *LabelClaims) Claim(snapshot *pipeline.Snapshot, view *cache.View) pipeline.Group {
 	parent := snapshot.Parent
 	return claim(view.Type, snapshot, view.ControlledBy(parent.UID), c.orphansFor(parent, view))
@@ -91,8 +91,8 @@ func claim(of object.Type, snapshot *pipeline.Snapshot, controlled, orphans []*o
 	return group
 }
 
-// MayClaim reports whether an object that a parent controls may be its child. An attachment of a
-// decorator may not, although its target controls it.
+// MayClaim reports whether an object that a parent controls may be its child. Attachments of decorators are not
+// children, although a parent may control them.
 func (c *LabelClaims) MayClaim(child *object.Object) bool { return !isAttachment(child) }
 
 // MayAdopt reports whether the selector of any parent can match the orphan.
@@ -108,8 +108,8 @@ func (c *LabelClaims) Adopters(parents *cache.View, orphan *object.Object) []*ob
 	return parentsBySelector(parents, orphan)
 }
 
-// Adopts reports whether the parent adopts the orphan because its selector matches it. An orphan of the parent's own type
-// is adopted only when the hook lists it, so it does not lead to a sync.
+// Adopts reports whether the parent adopts the orphan because its selector matches it. An orphan of the parent's own
+// type is adopted only when the hook lists it, so it does not start a sync.
 func (c *LabelClaims) Adopts(parent, orphan *object.Object) bool {
 	if parent.GroupVersionKind().GroupKind() == orphan.GroupVersionKind().GroupKind() {
 		return false
@@ -125,14 +125,14 @@ func (c *LabelClaims) Forget(parent object.Key) {
 	delete(c.parsed, parent)
 }
 
-// Fresh returns claims by the same rules that have parsed nothing.
+// Fresh returns claims with the same rules and an empty cache.
 func (c *LabelClaims) Fresh() Claims { return NewLabelClaims(c.generate) }
 
 // generatedLabel is the label that generated selectors match. Its value is the parent's UID.
 const generatedLabel = object.GeneratedLabel
 
-// generatedLabels returns the labels that make a child match its parent's generated selector,
-// nil if selectors are not generated.
+// generatedLabels returns the labels that make a child match its parent's generated selector; nil if selectors
+// are not generated.
 func (c *LabelClaims) generatedLabels(parent *object.Object) map[string]string {
 	if !c.generate {
 		return nil
@@ -170,11 +170,12 @@ func parseSelector(text []byte) (labels.Selector, error) {
 	var spec *metav1.LabelSelector
 	if text != nil {
 		if err := json.Unmarshal(text, &spec); err != nil {
-			return nil, fmt.Errorf(".spec.selector is no label selector: %w", explainSelector(err))
+			return nil, fmt.Errorf(".spec.selector is not a label selector: %w", explainSelector(err))
 		}
 	}
 	if spec == nil || len(spec.MatchLabels) == 0 && len(spec.MatchExpressions) == 0 {
-		return nil, errors.New("it has no spec.selector with matchLabels or matchExpressions: set spec.generateSelector: true in the controller, or give it one")
+		return nil, errors.New("it has no spec.selector with matchLabels or matchExpressions: " +
+			"set spec.generateSelector: true in the controller, or give it one")
 	}
 	selector, err := metav1.LabelSelectorAsSelector(spec)
 	if err != nil {
@@ -195,8 +196,8 @@ func explainSelector(err error) error {
 	return fmt.Errorf("a JSON %s is not allowed in %s", wrong.Value, wrong.Field)
 }
 
-// This file finds orphans and the parents that may adopt them without looking at all objects of a
-// namespace: there may be many more than belong to the controller.
+// The indexes below find orphans, and the parents that may adopt them, without a look at all objects of a namespace:
+// a namespace may have many objects that do not concern the controller.
 
 // orphansByGeneratedLabel finds orphans by the value of the label that generated selectors match.
 var orphansByGeneratedLabel = cache.Index{Name: "orphan/" + generatedLabel, Values: func(o *object.Object) []string {
@@ -221,20 +222,22 @@ func (c *LabelClaims) orphansFor(parent *object.Object, view *cache.View) []*obj
 // parentsByUID finds parents by their UID.
 var parentsByUID = cache.Index{Name: "uid", Values: func(o *object.Object) []string { return []string{string(o.UID)} }}
 
-// parentsWithUID returns the parent whose UID is in the generated label of an orphan, if it may
-// have the orphan.
+// parentsWithUID returns the parent whose UID is the value of an orphan's generated label, if it may adopt the
+// orphan.
 func parentsWithUID(parents *cache.View, orphan *object.Object) []*object.Object {
 	found := parents.By(parentsByUID, orphan.Labels[generatedLabel])
-	return slices.DeleteFunc(found, func(parent *object.Object) bool { return parent.Namespace != namespaceFor(parents, orphan) })
+	return slices.DeleteFunc(found, func(parent *object.Object) bool {
+		return parent.Namespace != namespaceFor(parents, orphan)
+	})
 }
 
-// parentsByRequirement finds parents by a label that their spec.selector requires: by the namespace
-// of the parent, and the key and a value of the label. Parents whose selector requires no value of
-// any label are found by the namespace alone.
+// parentsByRequirement finds parents by their namespace and by the key and a value of a label that their
+// spec.selector requires. It finds parents by their namespace alone if the selector does not require a value of
+// any label.
 var parentsByRequirement = cache.Index{Name: "spec.selector", Values: func(parent *object.Object) []string {
 	selector, err := parseSelector(parent.Lookup("spec", "selector"))
 	if err != nil {
-		return nil // it adopts nothing
+		return nil // the parent adopts nothing
 	}
 	required := narrowest(selector)
 	if required == nil {
@@ -247,8 +250,8 @@ var parentsByRequirement = cache.Index{Name: "spec.selector", Values: func(paren
 	return keys
 }}
 
-// narrowest returns the requirement of a selector that allows the fewest values of a label; nil if
-// none names values.
+// narrowest returns the requirement of a selector that allows the fewest values of a label; nil if no
+// requirement lists values.
 func narrowest(selector labels.Selector) *labels.Requirement {
 	var found *labels.Requirement
 	requirements, _ := selector.Requirements()
@@ -268,7 +271,7 @@ func narrowest(selector labels.Selector) *labels.Requirement {
 func requirementKey(namespace string, label ...string) string {
 	key := namespace
 	for _, part := range label {
-		key += "\x00" + part // no name has it in it
+		key += "\x00" + part // no name contains this byte
 	}
 	return key
 }
@@ -283,7 +286,7 @@ func parentsBySelector(parents *cache.View, orphan *object.Object) []*object.Obj
 	return found
 }
 
-// namespaceFor returns the namespace in which the parents of an orphan are.
+// namespaceFor returns the namespace of the parents that may adopt an orphan.
 func namespaceFor(parents *cache.View, orphan *object.Object) string {
 	if !parents.Type.Namespaced {
 		return ""

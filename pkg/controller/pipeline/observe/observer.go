@@ -28,17 +28,16 @@ type Observer struct {
 	Claims Claims
 	// Finalizer is the controller's finalizer.
 	Finalizer string
-	// Finalizes is true if the controller has a finalize hook, and so puts its finalizer on
-	// its parents.
+	// Finalizes is true if the controller has a finalize hook, and so adds its finalizer to its parents.
 	Finalizes bool
-	// Namespaces are those of the parents and children that the controller handles.
+	// Namespaces are the namespaces in which the controller handles parents and children.
 	Namespaces object.Namespaces
 	// Schemas are the schemas of the types of parents and children.
 	Schemas *Schemas
 }
 
-// Claim adds the parent's children to the snapshot. An error means that the parent's selector is
-// not usable.
+// Claim adds the parent's children to the snapshot. It returns an error if the parent's selector is not
+// usable.
 func (o *Observer) Claim(snapshot *pipeline.Snapshot) error {
 	err := o.Claims.Prepare(snapshot)
 	if key := object.KeyOf(snapshot.Parent); o.Get(key) == nil {
@@ -55,8 +54,8 @@ func (o *Observer) Claim(snapshot *pipeline.Snapshot) error {
 	return nil
 }
 
-// Get returns an object of a parents' type from the cache, whether the controller handles it or
-// not. It returns nil if there is none.
+// Get returns an object of a parent type from the cache, whether or not the controller handles it. It
+// returns nil if there is none.
 func (o *Observer) Get(parent object.Key) *object.Object {
 	target := o.target(parent.GroupKind)
 	if target == nil {
@@ -65,7 +64,7 @@ func (o *Observer) Get(parent object.Key) *object.Object {
 	return target.View.Get(parent.NamespacedName)
 }
 
-// target returns the target of a kind, nil if the kind is not one of parents.
+// target returns the target of a kind; nil if it is not a kind of parents.
 func (o *Observer) target(kind schema.GroupKind) *Target {
 	i := slices.IndexFunc(o.Targets, func(target *Target) bool { return target.View.Type.GroupKind() == kind })
 	if i < 0 {
@@ -87,9 +86,8 @@ func (o *Observer) Parents() []*object.Object {
 	return parents
 }
 
-// CountChange returns by how many the number of parents grows with a change of an object of a
-// parents' type: one, zero or minus one. Before is nil if the object is new, after is nil if it
-// is gone.
+// CountChange returns the change in the number of parents when an object of a parent type changes: one, zero
+// or minus one. Before is nil if the object is new, after is nil if it is gone.
 func (o *Observer) CountChange(before, after *object.Object) int {
 	count := func(parent *object.Object) int {
 		if parent == nil {
@@ -113,15 +111,14 @@ func (o *Observer) Parent(key object.Key) *pipeline.Snapshot {
 	return o.ParentAs(parent)
 }
 
-// ParentAs is Parent for a parent as the host has just stored it, which the cache may not show
-// yet.
+// ParentAs is Parent for the form of a parent that the host has just stored, which the cache may not show yet.
 func (o *Observer) ParentAs(parent *object.Object) *pipeline.Snapshot {
 	target := o.target(parent.GroupVersionKind().GroupKind())
 	if !o.handles(target, parent) {
 		return nil
 	}
 	alive := parent.DeletionTimestamp == nil
-	schemasVersion := o.Schemas.currentVersion() // first: a later schema must not count as an earlier one
+	schemasVersion := o.Schemas.currentVersion() // read first: a newer schema must not get an older version
 	within := o.isWithin(parent)
 	needsFinalizer := o.Finalizes && within && (alive || o.hasFinalizer(parent))
 	return &pipeline.Snapshot{
@@ -144,8 +141,8 @@ func (o *Observer) Handles(object *object.Object) bool {
 	return target != nil && o.handles(target, object)
 }
 
-// handles reports whether the controller handles an object of a target: its rules select it in one of its
-// namespaces, or its finalizer is still on it from the time when they did.
+// handles reports whether the controller handles an object of a target: its rules select the object in one of
+// its namespaces, or the object still has its finalizer because they once did.
 func (o *Observer) handles(target *Target, parent *object.Object) bool {
 	return o.isWithin(parent) && target.selects(parent) || o.hasFinalizer(parent)
 }
@@ -154,8 +151,8 @@ func (o *Observer) hasFinalizer(parent *object.Object) bool {
 	return slices.Contains(parent.Finalizers, o.Finalizer)
 }
 
-// isLeftToGarbageCollector reports whether the host's garbage collector decides what becomes of
-// the children of a parent that is being deleted.
+// isLeftToGarbageCollector reports whether the host's garbage collector deletes or orphans the children of a
+// parent that is being deleted.
 func isLeftToGarbageCollector(parent *object.Object) bool {
 	return slices.Contains(parent.Finalizers, metav1.FinalizerDeleteDependents) ||
 		slices.Contains(parent.Finalizers, metav1.FinalizerOrphanDependents)
@@ -174,7 +171,7 @@ type Target struct {
 type Rule struct {
 	Labels      labels.Selector
 	Annotations AnnotationSelector
-	// IgnoreStatusChanges is true if a change of a parent's status starts no sync.
+	// IgnoreStatusChanges is true if a change of a parent's status does not start a sync.
 	IgnoreStatusChanges bool
 }
 
@@ -187,8 +184,8 @@ func (t *Target) selects(parent *object.Object) bool {
 	return slices.ContainsFunc(t.Rules, func(rule Rule) bool { return rule.selects(parent) })
 }
 
-// ignoresStatus reports whether changes of the parent's status start no sync: all rules that
-// select the parent, and at least one rule, ignore them.
+// ignoresStatus reports whether changes of the parent's status do not start a sync: at least one rule ignores
+// them, and so do all rules that select the parent.
 func (t *Target) ignoresStatus(parent *object.Object) bool {
 	ignores := false
 	for i := range t.Rules {
@@ -201,16 +198,16 @@ func (t *Target) ignoresStatus(parent *object.Object) bool {
 	return ignores
 }
 
-// NeedsAllObjects reports whether a controller with these rules for a type needs all objects of
-// the type in its cache. A controller that finalizes does: it also handles parents that have its
-// finalizer and that no rule selects any more, and these cannot be found by labels.
+// NeedsAllObjects reports whether a controller with these rules for a type needs all objects of the type in its
+// cache. A controller that finalizes does: it also handles parents that still have its finalizer although no rule
+// selects them any more, and labels cannot find these.
 func NeedsAllObjects(rules []Rule, finalizes bool) bool {
 	return finalizes || slices.ContainsFunc(rules, func(rule Rule) bool { return rule.Labels.Empty() })
 }
 
-// AcquireParents returns the view of a type's parents. It shows only the objects that the rules
-// can select, unless the controller needs all of them. Of those in other namespaces than the
-// controller's, it shows the ones with its finalizer.
+// AcquireParents returns the view of the parents of a type. It shows only the objects that the rules can select,
+// unless the controller needs all of them. Outside of the controller's namespaces, it shows only objects with the
+// controller's finalizer.
 func (o *Observer) AcquireParents(informers *cache.Informers, of object.Type, rules []Rule) *cache.View {
 	var selectors []labels.Selector
 	if !NeedsAllObjects(rules, o.Finalizes) {
@@ -237,12 +234,12 @@ func (o *Observer) AcquireChildren(informers *cache.Informers, of object.Type) *
 // isWithin reports whether an object is in one of the controller's namespaces.
 func (o *Observer) isWithin(object *object.Object) bool { return o.Namespaces.Has(object.Namespace) }
 
-// Schemas are the schemas that the host publishes for the types of parents and children. A nil Schemas has none. It
-// is safe for concurrent use.
+// Schemas has the schemas that the host publishes for the types of parents and children. A nil Schemas is
+// empty. It is safe for concurrent use.
 type Schemas struct {
 	mu    sync.RWMutex
 	known map[object.Type]*openapi.Type
-	// version changes when what is known does. It is never zero.
+	// version changes with the known schemas. It is never zero.
 	version uint64
 }
 
@@ -251,8 +248,8 @@ func NewSchemas(known map[object.Type]*openapi.Type) *Schemas {
 	return &Schemas{known: maps.Clone(known), version: 1}
 }
 
-// Update replaces the schemas of the types that the host publishes now. Those of other types
-// stay. Update reports whether any schema is another one than before.
+// Update replaces the schemas of the types that the host publishes now. Those of other types stay. Update reports
+// whether any schema has changed.
 func (s *Schemas) Update(published map[object.Type]*openapi.Type) (changed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -16,16 +16,14 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// OwnWrites are the writes of one parent's syncs that the caches may not show yet. Until they do,
-// a sync would decide on an old state. The zero value has none. It is not safe for concurrent
-// use.
+// OwnWrites are the writes of one parent's syncs that the caches may not show yet. Until they do, a sync would
+// decide on stale objects. The zero value is empty. It is not safe for concurrent use.
 type OwnWrites struct {
 	writes []ownWrite
 }
 
-// ownWrite is how a write is recognized in a cache. It does not keep the written object: when many
-// parents are new, a long time passes before their next syncs, and all written objects would stay
-// in memory for that time.
+// ownWrite has what recognizes a write in a cache. It does not keep the written object: when many parents are
+// new, a long time passes before their next syncs, and all written objects would stay in memory for that time.
 type ownWrite struct {
 	view *cache.View // shows the object
 	op   pipeline.Op
@@ -36,11 +34,11 @@ type ownWrite struct {
 	rewinds int
 	// observed is the UID of the object before the write; empty if there was none.
 	observed types.UID
-	// removes is true if the host has removed the object on the write.
+	// removes is true if the write made the host remove the object.
 	removes bool
 }
 
-// Wrote adds what a sync has written to writes.
+// Wrote adds the outcomes of a sync to writes.
 func (o *Observer) Wrote(writes *OwnWrites, outcomes []pipeline.Outcome) {
 	for i := range outcomes {
 		outcome := &outcomes[i]
@@ -53,8 +51,7 @@ func (o *Observer) Wrote(writes *OwnWrites, outcomes []pipeline.Outcome) {
 			write.name, write.observed = outcome.Observed.Key(), outcome.Observed.UID
 		}
 		if outcome.Result != nil || outcome.Op.OnParent() {
-			// The parent that was read anew may be later than the cache, even if nothing was
-			// left to write.
+			// The parent may have been read again, and so be newer than the cache, even if nothing was left to write.
 			write.version = outcome.Latest().ResourceVersion
 		}
 		write.removes = outcome.Removed()
@@ -62,9 +59,9 @@ func (o *Observer) Wrote(writes *OwnWrites, outcomes []pipeline.Outcome) {
 	}
 }
 
-// viewOf returns the view that shows the written objects of a type; nil if there is none. If both
-// parents and children are of the type, it returns the view of the children: the view of the parents
-// may show only some objects.
+// viewOf returns the view that shows written objects of a type; nil if there is none. If both parents and
+// children are of the type, it returns the view of the children, because the view of the parents may show only
+// some objects.
 func (o *Observer) viewOf(resource schema.GroupVersionResource) *cache.View {
 	i := slices.IndexFunc(o.Children, func(view *cache.View) bool { return view.Type.GroupVersionResource == resource })
 	if i >= 0 {
@@ -87,8 +84,8 @@ func (w *OwnWrites) DropSeen() bool {
 	return w.writes == nil
 }
 
-// Unseen returns an error about a write that the caches do not show yet, with the reason if that
-// is known. It returns nil if they show all.
+// Unseen returns an error about a write that the caches do not show yet, with the reason if that is known. It returns
+// nil if they show all writes.
 func (w *OwnWrites) Unseen() error {
 	if len(w.writes) == 0 {
 		return nil

@@ -15,22 +15,21 @@ import (
 
 // Which event starts a sync of which parents:
 //
-//   - An event of an object of a parents' type starts a sync of that object, unless Ignores
-//     returns true.
-//   - An event of an object of a child type starts a sync of ParentsOf the object. MayConcern
-//     finds most events that concern no parent without looking at the parents.
+//   - An event of an object of a parent type starts a sync of that object, unless Ignores returns true.
+//   - An event of an object of a child type starts a sync of the parents that ParentsOf returns.
+//     MayConcern rules out most events that do not concern a parent, without a look at the parents.
 //   - An event of a related object: see package related.
 //
 // The hosted controller registers the event handlers.
 
-// Ignores reports whether an event of an object of a parents' type starts no sync: the
-// controller does not handle the object, and did not handle it before, or only a status changed
-// that no rule of the controller wants to see. Before is nil if the object is new.
+// Ignores reports whether an event of an object of a parent type does not start a sync: the controller does not
+// handle the object and did not handle it before, or only the status has changed and the controller's rules
+// ignore that. Before is nil if the object is new.
 func (o *Observer) Ignores(before, after *object.Object) bool {
 	target := o.target(after.GroupVersionKind().GroupKind())
 	switch {
 	case target == nil:
-		return true // the host sends another kind than it published for the type
+		return true // the kind differs from the one that the host has published for the type
 	case o.handles(target, after):
 		return onlyStatusChanged(before, after) && target.ignoresStatus(after)
 	default:
@@ -38,10 +37,9 @@ func (o *Observer) Ignores(before, after *object.Object) bool {
 	}
 }
 
-// onlyStatusChanged reports whether a controller that ignores status changes may ignore the
-// change of a parent: it is the same object, it is not being deleted, and its generation, labels
-// and annotations are unchanged. If its type has no generations, all of its content but the
-// status must be unchanged.
+// onlyStatusChanged reports whether a controller that ignores status changes may ignore the change of a parent: it is
+// the same object, it is not being deleted, and its generation, labels and annotations are unchanged. If its type has
+// no generations, all of its content except the status must be unchanged.
 func onlyStatusChanged(before, after *object.Object) bool {
 	return before != nil && after != nil && after.DeletionTimestamp == nil &&
 		before.UID == after.UID && before.Generation == after.Generation &&
@@ -50,9 +48,9 @@ func onlyStatusChanged(before, after *object.Object) bool {
 		maps.Equal(before.Annotations, after.Annotations)
 }
 
-// ParentsOf returns the parents to sync after an event of a child: the parent that controls or
-// controlled it, and the parents that adopt it if it is an orphan. Before is nil if the child is
-// new, after is nil if it is gone.
+// ParentsOf returns the parents to sync after an event of a child: the parent that controls or controlled it,
+// and the parents that adopt it if it is an orphan. Before is nil if the child is new, after is nil if it is
+// gone.
 func (o *Observer) ParentsOf(before, after *object.Object) []object.Key {
 	var parents []object.Key
 	for _, child := range []*object.Object{before, after} {
@@ -66,8 +64,8 @@ func (o *Observer) ParentsOf(before, after *object.Object) []object.Key {
 	return parents
 }
 
-// MayConcern reports whether an event of a child may concern parents. It looks at the child
-// alone. If it returns false, ParentsOf returns none.
+// MayConcern reports whether an event of a child may concern parents. It looks only at the child. If it returns
+// false, ParentsOf returns none.
 func (o *Observer) MayConcern(before, after *object.Object) bool {
 	return o.mayBeAdopted(after) || o.mayBeControlled(before) || o.mayBeControlled(after)
 }
@@ -81,8 +79,8 @@ func (o *Observer) mayBeControlled(child *object.Object) bool {
 	return target != nil
 }
 
-// ownership returns the owner reference of a child's controller, and the target for its type.
-// The target is nil if the child has no controller, or none of a parents' type.
+// ownership returns the owner reference of a child's controller, and the target for its type. The target is nil
+// if the child has no controller, or one that is not of a parent type.
 func (o *Observer) ownership(child *object.Object) (*metav1.OwnerReference, *Target) {
 	if child == nil || !o.Claims.MayClaim(child) {
 		return nil, nil
@@ -124,8 +122,8 @@ func (o *Observer) adopters(orphan *object.Object) []object.Key {
 	return adopters
 }
 
-// adopts reports whether a parent adopts the orphan. If the parent has been deleted in the meantime,
-// nothing about it stays in the cache of the claims.
+// adopts reports whether a parent adopts the orphan. It removes a parent that was deleted in the meantime from
+// the cache of the claims.
 func (o *Observer) adopts(parent, orphan *object.Object) bool {
 	adopts := o.Claims.Adopts(parent, orphan)
 	if key := object.KeyOf(parent); o.Get(key) == nil {

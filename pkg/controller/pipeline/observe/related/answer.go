@@ -16,32 +16,32 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
-// answerLasts is how long an answer is used before the hook is asked again.
+// answerLasts is how long an answer is used before the hook is called again.
 const answerLasts = 20 * time.Minute
 
-// Answer is the last answer of the customize hook about a parent. The zero value is no answer. It
-// is not safe for concurrent use.
+// Answer is the last answer of the customize hook for a parent. The zero value has no rules and is not valid.
+// It is not safe for concurrent use.
 type Answer struct {
 	about   version
 	given   time.Time
 	written []pipeline.RelatedRule
-	// warnings are about what is written, and notShown about rules whose objects no hook is shown, as of
+	// warnings are about the written rules, and notShown about rules whose objects some hooks do not see, according to
 	// the types that the host had last.
 	warnings, notShown []pipeline.Warning
-	// found are the written rules with their types, and rules what they select, as of the types
-	// that the host had last.
+	// found has the written rules with their types, and rules what they select, according to the types that the host
+	// had last.
 	found []typed
 	rules []*rule
-	// reads are the rights to read that the service account needs for the rules.
+	// reads are the rights that reading the selected objects needs.
 	reads []rights.Required
 }
 
-// lasts reports whether the answer can be used for the present parent.
+// lasts reports whether the answer is still valid for the parent.
 func (a *Answer) lasts(parent *object.Object, now time.Time) bool {
 	return !a.given.IsZero() && now.Sub(a.given) < answerLasts && a.about == versionOf(parent)
 }
 
-// Warnings returns the warnings about the answer. Nil has none.
+// Warnings returns the warnings about the answer; none for nil.
 func (a *Answer) Warnings() []pipeline.Warning {
 	switch {
 	case a == nil:
@@ -67,16 +67,15 @@ func (a *Answer) WarningsHash() uint64 {
 	return digest.Sum64()
 }
 
-// version identifies what an answer may depend on: the spec, the labels and the annotations of a
-// parent.
+// version identifies the parts of a parent that an answer may depend on: the spec, the labels and the annotations.
 type version struct {
 	uid        types.UID
 	generation int64
 	hash       uint64
 }
 
-// versionOf returns the version of a parent. If the parent has no generation, which would show
-// changes of its spec, the version is that of its whole content.
+// versionOf returns the version of a parent. If the parent has no generation to show changes of its spec, the version
+// covers its whole content.
 func versionOf(parent *object.Object) version {
 	v := version{uid: parent.UID, generation: parent.Generation, hash: parent.Hash}
 	if parent.Generation > 0 {
@@ -88,8 +87,7 @@ func versionOf(parent *object.Object) version {
 	return v
 }
 
-// addToHash adds each key and value, followed by a byte that no text has, and another such byte
-// after the last.
+// addToHash adds each key and value, followed by a byte that no text contains, and another such byte after the last.
 func addToHash(digest *xxhash.Digest, texts map[string]string) {
 	for _, key := range slices.Sorted(maps.Keys(texts)) {
 		for _, text := range []string{key, texts[key]} {

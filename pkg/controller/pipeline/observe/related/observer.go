@@ -24,47 +24,47 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
-// AskFunc calls the customize hook about the parent of a snapshot. The warnings are about its answer.
+// AskFunc calls the customize hook for the parent of a snapshot. The warnings are about its answer.
 type AskFunc func(ctx context.Context, snapshot *pipeline.Snapshot) ([]pipeline.RelatedRule, []pipeline.Warning, error)
 
-// Config is what an Observer works with.
+// Config configures an Observer.
 type Config struct {
 	Informers *cache.Informers
 	// Resolve returns the types that rules name.
 	Resolve ResolveFunc
 	Ask     AskFunc
-	// Confinement is why the rules of namespaced parents are kept within their namespaces, and how to
-	// change that; empty if they are not.
+	// Confinement says why the rules of namespaced parents select only in the parents' namespaces, and how to
+	// change that; empty if they are not confined.
 	Confinement string
-	// NotShown is which hooks are shown nothing outside of the namespace of a namespaced parent, and how to
-	// change that; empty if none are.
+	// NotShown says which hooks do not see objects outside of the namespace of a namespaced parent, and how to
+	// change that; empty if all hooks do.
 	NotShown string
-	// Namespaces are those that related objects may be in.
+	// Namespaces are the namespaces that related objects may be in.
 	Namespaces object.Namespaces
 	// Changed enqueues parents.
 	Changed func(parents ...object.Key)
-	// Require requires rights of the service account of the controller; nil if it has none. It calls
-	// changed when they may have changed.
+	// Require requires rights of the controller's service account, and calls changed when they may have changed. It is
+	// nil if the controller has no service account.
 	Require func(required []rights.Required, changed func()) *permissions.Requirement
-	// Permit returns an error unless the user of the preview may be shown what the rules of an answer select, given the rights
-	// to read it. It is called before anything is selected. Nil permits everything.
+	// Permit returns an error unless the user of a preview has the rights to read what the rules of an answer select. It
+	// is called before anything is selected. Nil permits everything.
 	Permit func(ctx context.Context, reads []rights.Required) error
-	// Types are the only ones that the hook may ask for; none is any.
+	// Types are the only types that the hook may ask for; if there are none, it may ask for any.
 	Types []v1alpha1.ResourceRule
 }
 
 // Observer observes the related objects of the parents of one controller.
 type Observer struct {
 	Config
-	// patience is how long the first list of a type may take before it is an error.
+	// patience is how long the first list of a type may take before Observe returns an error about it.
 	patience time.Duration
 
 	mu       sync.RWMutex
 	sources  map[object.Type]*source
 	byAnswer map[*Answer][]*rule
-	// missing has the answers with a rule whose type the host does not have.
+	// missing has the answers with a rule for a type that the host does not have.
 	missing map[*Answer]missingType
-	// permissions are there if Require is.
+	// permissions has entries only if Require is set.
 	permissions map[*Answer]permission
 	refusals    refusals
 }
@@ -83,30 +83,28 @@ func New(config Config) *Observer {
 	}
 }
 
-// NotListedError means that a related type has not been listed yet. The parent is enqueued when
-// it has.
+// NotListedError means that a related type has not been listed yet. The parent is enqueued once it has been listed.
 type NotListedError struct {
-	// After is how long to wait for that at most.
+	// After is the maximum time to wait for that.
 	After time.Duration
 }
 
 func (w *NotListedError) Error() string { return "the related objects have not been listed yet" }
 
-// Observe adds the related objects of its parent to the snapshot. It asks the hook if the answer is
-// no longer valid. If the hook fails, or a rule of its answer cannot be met, the hook is asked
-// again the next time. The error is a *NotListedError if nothing is wrong and the objects have not
-// been listed yet. It is a *permissions.Error if the service account of the controller may not read
-// them. The answer stays valid then.
+// Observe adds the related objects of its parent to the snapshot. It calls the hook if the answer is no longer
+// valid. If the hook fails, or a rule of its answer is not possible, the next Observe calls the hook again. The
+// error is a *NotListedError if the objects have not been listed yet, and a *permissions.Error if the
+// controller's service account may not read them. In both cases the answer stays valid.
 //
-// Events of the objects that the answer asks for enqueue the parent until Forget is called with the
-// answer. A parent may have several answers, about several versions of it.
+// Events of the objects that the rules select enqueue the parent until Forget is called with the answer. A parent may
+// have several answers, for several versions of it.
 func (o *Observer) Observe(ctx context.Context, answer *Answer, snapshot *pipeline.Snapshot) error {
 	err := o.bringUpToDate(ctx, answer, snapshot)
 	o.note(answer, object.KeyOf(snapshot.Parent), err)
 	if err != nil {
 		if _, passing := errors.AsType[*discovery.Error](err); !passing {
 			*answer = Answer{}
-			o.refusals.note(answer, nil) // there is nothing to show
+			o.refusals.note(answer, nil) // there are no rules left to refuse
 		}
 		return err
 	}
@@ -119,8 +117,8 @@ func (o *Observer) Observe(ctx context.Context, answer *Answer, snapshot *pipeli
 	return o.show(snapshot, answer.rules)
 }
 
-// bringUpToDate updates the rules of the answer to the present parent and the present types of the
-// host. While neither changes, the rules stay the same.
+// bringUpToDate updates the rules of the answer for the current parent and the current types of the host. While
+// neither changes, the rules stay the same.
 func (o *Observer) bringUpToDate(ctx context.Context, answer *Answer, snapshot *pipeline.Snapshot) error {
 	if !answer.lasts(snapshot.Parent, time.Now()) {
 		written, warnings, err := o.Ask(ctx, snapshot)
@@ -191,8 +189,8 @@ func notListed(view *cache.View) error {
 	return fmt.Errorf("related %s cannot be observed: %w", view.Type, why)
 }
 
-// groups returns the objects that the rules select: one group for each type, in the order of the
-// rules, with each object once.
+// groups returns the objects that the rules select: one group for each type, in the order of the rules, with each
+// object once.
 func (o *Observer) groups(rules []*rule) []pipeline.Related {
 	var groups []pipeline.Related
 	for _, r := range rules {
@@ -216,14 +214,13 @@ func byName(a, b *object.Object) int {
 
 // selected returns the objects that a rule selects.
 func (o *Observer) selected(r *rule) []*object.Object {
-	labelsOf := o.labelsOf(r.in)
+	labelsOf := o.labelsOf(r.namespaceType)
 	return slices.DeleteFunc(o.candidates(r), func(candidate *object.Object) bool {
 		return !r.selects(candidate, labelsOf)
 	})
 }
 
-// candidates returns a superset of the objects that a rule selects. It is as small as the indices
-// of the cache allow.
+// candidates returns a superset of the objects that a rule selects, as small as the indexes of the cache allow.
 func (o *Observer) candidates(r *rule) []*object.Object {
 	view := o.sources[r.of].view
 	switch {
@@ -237,7 +234,7 @@ func (o *Observer) candidates(r *rule) []*object.Object {
 		return found
 	case r.namespaces != nil:
 		var found []*object.Object
-		for _, namespace := range o.sources[r.in].view.List() {
+		for _, namespace := range o.sources[r.namespaceType].view.List() {
 			if r.namespaces.Matches(labels.Set(namespace.Labels)) {
 				found = append(found, view.In(namespace.Name)...)
 			}

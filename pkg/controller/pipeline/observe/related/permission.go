@@ -18,18 +18,18 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
-// maxRights is how many rights the rules of one answer may need: to list and to watch as many types in
-// namespaces as a spec may have. The cluster is asked for each of them again and again.
+// maxRights is the maximum number of rights that the rules of one answer may need: as many as a spec can need to list
+// and watch its types in its namespaces. The cluster is asked for each of them again and again.
 const maxRights = 2048
 
-// permission is what is required to show what rules select.
+// permission has the rights that are required to show the objects that rules select.
 type permission struct {
 	rules       []*rule
 	requirement *permissions.Requirement
 }
 
-// permit returns an error if what the answer's rules select may not be shown. The parent is enqueued
-// when that may have changed.
+// permit returns an error if the objects that the answer's rules select may not be shown. The parent is enqueued when
+// that may have changed.
 func (o *Observer) permit(ctx context.Context, answer *Answer) error {
 	if o.Permit != nil {
 		if err := o.Permit(ctx, answer.reads); err != nil {
@@ -44,7 +44,7 @@ func (o *Observer) permit(ctx context.Context, answer *Answer) error {
 	return err
 }
 
-// requirement returns what the answer's rules require. While they stay the same, it does, too.
+// requirement returns the rights that the answer's rules require. It stays the same while the rules do.
 func (o *Observer) requirement(answer *Answer) *permissions.Requirement {
 	o.mu.RLock()
 	before := o.permissions[answer]
@@ -61,7 +61,7 @@ func (o *Observer) requirement(answer *Answer) *permissions.Requirement {
 	return after.requirement
 }
 
-// setPermission replaces the permission of an answer; one without rules removes it.
+// setPermission replaces the permission of an answer, or removes it if the new one has no rules.
 func (o *Observer) setPermission(answer *Answer, after permission) {
 	o.mu.Lock()
 	before := o.permissions[answer]
@@ -73,8 +73,8 @@ func (o *Observer) setPermission(answer *Answer, after permission) {
 	before.requirement.Close()
 }
 
-// reads returns the rights to read what the rules select, each once. The error says that they are too
-// many. Without Require and Permit, none are needed.
+// reads returns the rights to read the objects that the rules select, each once. It returns an error if there are too
+// many. Without Require and Permit, no rights are needed.
 func (o *Observer) reads(rules []*rule) (required []rights.Required, err error) {
 	if o.Require == nil && o.Permit == nil {
 		return nil, nil
@@ -92,7 +92,7 @@ func (o *Observer) reads(rules []*rule) (required []rights.Required, err error) 
 	for _, r := range rules {
 		add(r.of, r.within, what)
 		if r.namespaces != nil {
-			add(r.in, nil, "a namespaceSelector in "+what)
+			add(r.namespaceType, nil, "a namespaceSelector in "+what)
 		}
 		if len(required) > maxRights {
 			return nil, fmt.Errorf("customize hook: the answer needs more than %d rights to read: "+
@@ -102,31 +102,31 @@ func (o *Observer) reads(rules []*rule) (required []rights.Required, err error) 
 	return required, nil
 }
 
-// Refusal returns why related objects of parents may not be shown; nil if all may.
+// Refusal returns the reason why related objects may not be shown; nil if all may be shown.
 func (o *Observer) Refusal() *permissions.Error { return o.refusals.joined() }
 
-// forgetPermission drops what was noted about an answer.
+// forgetPermission drops the permission and the refusal of an answer.
 func (o *Observer) forgetPermission(answer *Answer) {
 	o.setPermission(answer, permission{})
 	o.refusals.note(answer, nil)
 }
 
-// refusalOf returns the error as a refusal; nil if it is none.
+// refusalOf returns the error as a refusal; nil if it is another error.
 func refusalOf(err error) *permissions.Error {
 	refusal, _ := errors.AsType[*permissions.Error](err)
 	return refusal
 }
 
-// refusals are why the objects that answers ask for may not be shown. Its methods may be called
-// concurrently. The zero value has none.
+// refusals has the reasons why objects that answers ask for may not be shown. It is safe for concurrent use. The zero
+// value is empty.
 type refusals struct {
 	mu       sync.Mutex
 	byAnswer map[*Answer]*permissions.Error
-	// all is one error for all; nil if there are none, or if it has to be made.
+	// all is one error for all refusals; nil if there are none, or if joined has to make it.
 	all *permissions.Error
 }
 
-// note notes the result of a check. The same refusal again changes nothing.
+// note records the result of a check. The same refusal again changes nothing.
 func (r *refusals) note(answer *Answer, err error) {
 	refusal := refusalOf(err)
 	r.mu.Lock()

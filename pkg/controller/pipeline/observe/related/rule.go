@@ -20,8 +20,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// rule is a rule of a hook's answer with its type, narrowed to what the hook may see. It selects an
-// object that meets all conditions.
+// rule is a rule of a hook's answer with its type, narrowed to what the hook may see. It selects the objects
+// that meet all of its conditions.
 type rule struct {
 	parent object.Key
 	of     object.Type
@@ -29,17 +29,16 @@ type rule struct {
 	within []string
 	// names are the names that the object may have; none allows all.
 	names []string
-	// labels selects objects by their labels, and namespaces by the labels of their namespace. Nil
-	// selects all.
+	// labels selects objects by their labels, and namespaces by the labels of their namespace. Nil selects all.
 	labels, namespaces labels.Selector
-	// in is the type of namespaces, if the rule selects by their labels.
-	in object.Type
+	// namespaceType is the type of namespaces if the rule selects by their labels.
+	namespaceType object.Type
 }
 
 // typed is a rule as the hook wrote it, with its type and the type of namespaces.
 type typed struct {
 	pipeline.RelatedRule
-	of, in object.Type
+	of, namespaceType object.Type
 }
 
 // ResolveFunc returns a type of the host. See discovery.Discovery.
@@ -57,22 +56,22 @@ func (resolve ResolveFunc) find(ctx context.Context, written []pipeline.RelatedR
 		if rule.NamespaceSelector == nil {
 			continue
 		}
-		if found[i].in, err = resolve(ctx, "v1", "namespaces"); err != nil {
+		if found[i].namespaceType, err = resolve(ctx, "v1", "namespaces"); err != nil {
 			return nil, ruleError(i, rule, err)
 		}
 	}
 	return found, nil
 }
 
-func sameTypes(a, b typed) bool { return a.of == b.of && a.in == b.in }
+func sameTypes(a, b typed) bool { return a.of == b.of && a.namespaceType == b.namespaceType }
 
 func ruleError(index int, rule pipeline.RelatedRule, err error) error {
 	return fmt.Errorf("customize hook: relatedResources[%d] (%s in %s): %w", index, rule.Resource, rule.APIVersion, err)
 }
 
-// narrow returns the rules that a hook wrote about a parent in the form in which they select. With a
-// confinement, rules about namespaced objects select only in the namespace of a namespaced parent. Rules of
-// a controller that is limited to namespaces select only in these.
+// narrow returns the rules that a hook wrote for a parent, narrowed to what the hook may see. With a
+// confinement, rules for namespaced objects select only in the namespace of a namespaced parent. Rules of a
+// controller that is limited to namespaces select only in these.
 func (c *Config) narrow(parent *object.Object, written []typed) ([]*rule, error) {
 	confinement := c.Confinement
 	if parent.Namespace == "" {
@@ -95,13 +94,13 @@ func (c *Config) narrow(parent *object.Object, written []typed) ([]*rule, error)
 func (t typed) narrow(parent *object.Object, confinement string) (*rule, error) {
 	narrowed := &rule{
 		parent: object.KeyOf(parent), of: t.of, names: t.Names,
-		labels: t.LabelSelector, namespaces: t.NamespaceSelector, in: t.in,
+		labels: t.LabelSelector, namespaces: t.NamespaceSelector, namespaceType: t.namespaceType,
 	}
 	if !t.of.Namespaced {
 		if t.NamespaceSelector != nil {
 			return nil, fmt.Errorf("namespaceSelector is for namespaced types, and %s is cluster-scoped", t.of)
 		}
-		return narrowed, nil // such objects are in no namespace
+		return narrowed, nil // cluster-scoped objects need no confinement
 	}
 	if t.Namespace != "" {
 		narrowed.within = []string{t.Namespace}
@@ -113,13 +112,14 @@ func (t typed) narrow(parent *object.Object, confinement string) (*rule, error) 
 		return nil, errors.New("namespaceSelector selects among namespaces: " + confinement)
 	}
 	if t.Namespace != "" && t.Namespace != parent.Namespace {
-		return nil, fmt.Errorf("namespace %q is not the parent's, which is %q: %s", t.Namespace, parent.Namespace, confinement)
+		return nil, fmt.Errorf("namespace %q is not the parent's, which is %q: %s",
+			t.Namespace, parent.Namespace, confinement)
 	}
 	narrowed.within = []string{parent.Namespace}
 	return narrowed, nil
 }
 
-// limitTo narrows the rule to namespaces. The error says why it asks for objects that are in none of them.
+// limitTo narrows the rule to namespaces. It returns an error if the rule selects only objects outside of them.
 func (r *rule) limitTo(namespaces object.Namespaces) error {
 	switch {
 	case namespaces.All():
@@ -130,7 +130,8 @@ func (r *rule) limitTo(namespaces object.Namespaces) error {
 		r.within = namespaces.Names()
 		return nil
 	case !namespaces.Has(r.within[0]):
-		return fmt.Errorf("namespace %q is not one of spec.namespaces, which limits the controller to %s", r.within[0], strings.Join(namespaces.Names(), ", "))
+		return fmt.Errorf("namespace %q is not one of spec.namespaces, which limits the controller to %s",
+			r.within[0], strings.Join(namespaces.Names(), ", "))
 	}
 	return nil
 }
@@ -138,13 +139,12 @@ func (r *rule) limitTo(namespaces object.Namespaces) error {
 // needs returns the types that the rule needs a view of.
 func (r *rule) needs() []object.Type {
 	if r.namespaces != nil {
-		return []object.Type{r.of, r.in}
+		return []object.Type{r.of, r.namespaceType}
 	}
 	return []object.Type{r.of}
 }
 
-// selects reports whether the rule, which is about the object's type, selects the object. LabelsOf
-// returns the labels of a namespace.
+// selects reports whether the rule selects an object of its type. LabelsOf returns the labels of a namespace.
 func (r *rule) selects(o *object.Object, labelsOf func(namespace string) labels.Set) bool {
 	return (len(r.within) == 0 || slices.Contains(r.within, o.Namespace)) &&
 		(len(r.names) == 0 || slices.Contains(r.names, o.Name)) &&
@@ -152,13 +152,12 @@ func (r *rule) selects(o *object.Object, labelsOf func(namespace string) labels.
 		(r.namespaces == nil || r.namespaces.Matches(labelsOf(o.Namespace)))
 }
 
-// typesLast is how long a type that was found is not looked up again. Discovery keeps nothing about
-// types whose definitions have just changed. When the process starts these are all types, and the
-// syncs of a thousand parents would send as many requests to the host.
+// typesLast is how long a resolved type is not looked up again. Discovery does not cache types whose
+// definitions have just changed. When the process starts, these are all types, and the syncs of a thousand
+// parents would send a thousand requests to the host.
 const typesLast = time.Second
 
-// cacheTypes returns a function that resolves types like resolve, and returns a type that it has
-// found without another lookup for the time of typesLast.
+// cacheTypes returns a function that resolves types like resolve, and caches each of them for typesLast.
 func cacheTypes(resolve ResolveFunc) ResolveFunc {
 	type name struct{ apiVersion, resource string }
 	type found struct {
@@ -187,31 +186,33 @@ func cacheTypes(resolve ResolveFunc) ResolveFunc {
 	}
 }
 
-// restriction are the types that a customize hook may ask for; none is any. A type is allowed in
-// each of its versions: they show the same objects.
+// restriction has the types that a customize hook may ask for; an empty one allows any type. It allows all
+// versions of a type, because they show the same objects.
 type restriction []v1alpha1.ResourceRule
 
 // check returns an error if a rule asks for another type.
 func (r restriction) check(written []pipeline.RelatedRule) error {
 	for i, rule := range written {
-		if len(r) > 0 && !slices.ContainsFunc(r, func(listed v1alpha1.ResourceRule) bool { return sameResource(listed, rule) }) {
-			return ruleError(i, rule, fmt.Errorf("the controller limits what its customize hook may ask for; add {apiVersion: %s, resource: %s} to spec.relatedResources, or have the hook not ask for it",
+		isAllowed := func(allowed v1alpha1.ResourceRule) bool { return sameResource(allowed, rule) }
+		if len(r) > 0 && !slices.ContainsFunc(r, isAllowed) {
+			return ruleError(i, rule, fmt.Errorf("the controller limits what its customize hook may ask for; "+
+				"add {apiVersion: %s, resource: %s} to spec.relatedResources, or have the hook not ask for it",
 				rule.APIVersion, rule.Resource))
 		}
 	}
 	return nil
 }
 
-func sameResource(listed v1alpha1.ResourceRule, asked pipeline.RelatedRule) bool {
-	if listed.APIVersion == asked.APIVersion {
-		return listed.Resource == asked.Resource
+func sameResource(allowed v1alpha1.ResourceRule, rule pipeline.RelatedRule) bool {
+	if allowed.APIVersion == rule.APIVersion {
+		return allowed.Resource == rule.Resource
 	}
-	a, errA := schema.ParseGroupVersion(listed.APIVersion)
-	b, errB := schema.ParseGroupVersion(asked.APIVersion)
-	return errA == nil && errB == nil && a.Group == b.Group && listed.Resource == asked.Resource
+	a, errA := schema.ParseGroupVersion(allowed.APIVersion)
+	b, errB := schema.ParseGroupVersion(rule.APIVersion)
+	return errA == nil && errB == nil && a.Group == b.Group && allowed.Resource == rule.Resource
 }
 
-// notShown returns a warning about each rule that can select nothing that all hooks are shown. Such a rule
+// notShown returns a warning about each rule that selects only objects that some hooks do not see. Such a rule
 // is not an error: Metacontroller accepts it and sends an empty group.
 func (c *Config) notShown(parent *object.Object, rules []typed) (warnings []pipeline.Warning) {
 	if c.NotShown == "" || parent.Namespace == "" {

@@ -47,7 +47,7 @@ func (o *Observer) change(answer *Answer, rules []*rule) (idle []*source, err er
 func (o *Observer) Forget(answer *Answer) {
 	o.note(answer, object.Key{}, nil)
 	o.forgetPermission(answer)
-	// Only opening sources can fail, and without rules there is none to open.
+	// Only opening a source can fail, and without rules there is no source to open.
 	_ = o.follow(answer, nil)
 }
 
@@ -92,13 +92,13 @@ func (o *Observer) replace(answer *Answer, rules []*rule) {
 	for _, r := range o.byAnswer[answer] {
 		o.sources[r.of].rules.remove(r)
 		if r.namespaces != nil {
-			o.sources[r.in].byLabels.Delete(r)
+			o.sources[r.namespaceType].byLabels.Delete(r)
 		}
 	}
 	for _, r := range rules {
 		o.sources[r.of].rules.add(r)
 		if r.namespaces != nil {
-			o.sources[r.in].byLabels.Insert(r)
+			o.sources[r.namespaceType].byLabels.Insert(r)
 		}
 	}
 	o.byAnswer[answer] = rules
@@ -140,13 +140,13 @@ func (o *Observer) filled(of object.Type) {
 	}
 }
 
-// source is the view of one related type. It is open as long as a rule needs it.
+// source is the view of one related type. It is open while a rule needs it.
 type source struct {
 	view         *cache.View
 	registration *cache.Registration
 	since        time.Time
-	// rules are the rules about objects of the type. If it is the type of namespaces, byLabels are
-	// the rules that select objects by the labels of their namespaces.
+	// rules are the rules for objects of the type. If it is the type of namespaces, byLabels are the rules that select
+	// objects by the labels of their namespaces.
 	rules    index
 	byLabels sets.Set[*rule]
 
@@ -154,8 +154,8 @@ type source struct {
 	waiting sync.WaitGroup
 }
 
-// open opens a source for a view. It calls changed for each event. It calls filled once when the
-// view has synced, but not if the view has synced before.
+// open opens a source for a view. The source calls changed for each event, and filled once the view has synced,
+// unless the view has synced before.
 func open(view *cache.View, changed cache.Handler, filled func()) (*source, error) {
 	registration, err := view.AddChangeHandler(changed)
 	if err != nil {
@@ -177,7 +177,7 @@ func open(view *cache.View, changed cache.Handler, filled func()) (*source, erro
 	return s, nil
 }
 
-// close ends the calls of changed and filled, and waits for those in progress.
+// close stops the calls of changed and filled, and waits for those in progress.
 func (s *source) close() {
 	close(s.stop)
 	s.waiting.Wait()

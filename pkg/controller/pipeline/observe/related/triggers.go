@@ -19,17 +19,17 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
-// changed enqueues the parents that an event of an object concerns. It uses the rules of the last
-// answers: no hook is called for an event.
+// changed enqueues the parents that an event of an object concerns. It uses the rules of the last answers: an
+// event does not call a hook.
 func (o *Observer) changed(of object.Type, before, after *object.Object) {
 	if parents := o.concerned(of, before, after); len(parents) > 0 {
 		o.Changed(parents...)
 	}
 }
 
-// concerned returns the parents with a rule that selects the object as it was or as it is. If the
-// object is a namespace, it also returns those with a rule that selects objects by the labels of
-// their namespaces and selects in this namespace only before or only after the event.
+// concerned returns the parents with a rule that selects the object before or after the event. If the object is
+// a namespace, it also returns the parents with a rule that, by the labels of namespaces, selects the objects
+// in this one only before or only after the event.
 func (o *Observer) concerned(of object.Type, before, after *object.Object) []object.Key {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
@@ -43,7 +43,7 @@ func (o *Observer) concerned(of object.Type, before, after *object.Object) []obj
 			continue
 		}
 		for r := range source.rules.at(state) {
-			if !parents.Has(r.parent) && r.selects(state, o.labelsOf(r.in)) {
+			if !parents.Has(r.parent) && r.selects(state, o.labelsOf(r.namespaceType)) {
 				parents.Insert(r.parent)
 			}
 		}
@@ -56,16 +56,16 @@ func (o *Observer) concerned(of object.Type, before, after *object.Object) []obj
 	return parents.UnsortedList()
 }
 
-// selectsIn reports whether a rule that selects by the labels of namespaces may select objects in
-// this one. It is false for nil.
+// selectsIn reports whether a rule that selects by the labels of namespaces may select objects in this one. It
+// returns false for nil.
 func (r *rule) selectsIn(namespace *object.Object) bool {
 	return namespace != nil && r.namespaces.Matches(labels.Set(namespace.Labels))
 }
 
-// labelsOf returns a function that returns the labels of a namespace. The type of namespaces is in.
-func (o *Observer) labelsOf(in object.Type) func(string) labels.Set {
+// labelsOf returns a function that returns the labels of a namespace.
+func (o *Observer) labelsOf(namespaceType object.Type) func(string) labels.Set {
 	return func(name string) labels.Set {
-		if source := o.sources[in]; source != nil {
+		if source := o.sources[namespaceType]; source != nil {
 			if namespace := source.view.Get(types.NamespacedName{Name: name}); namespace != nil {
 				return namespace.Labels
 			}
@@ -74,8 +74,7 @@ func (o *Observer) labelsOf(in object.Type) func(string) labels.Set {
 	}
 }
 
-// index finds the rules about a type that may select an object, without looking at rules that name
-// other objects.
+// index finds the rules for a type that may select an object, without a look at rules that name other objects.
 type index map[indexKey]sets.Set[*rule]
 
 // indexKey is a namespace and a name that a rule selects. An empty field means any.
@@ -136,14 +135,13 @@ func (x index) at(o *object.Object) iter.Seq[*rule] {
 	}
 }
 
-// missingType is a type that a rule for a parent names and that the host does not have.
+// missingType is a type that a rule names and the host does not have.
 type missingType struct {
 	parent object.Key
 	discovery.UnknownTypeError
 }
 
-// note notes whether a rule of an answer names a type that the host does not have, given the error
-// of its observation.
+// note records whether a rule of an answer names a type that the host does not have. The error is that of Observe.
 func (o *Observer) note(answer *Answer, parent object.Key, err error) {
 	unknown, missing := errors.AsType[*discovery.UnknownTypeError](err)
 	o.mu.RLock()
@@ -173,7 +171,7 @@ func (o *Observer) MissesTypeOf(group string) bool {
 	return false
 }
 
-// Recheck enqueues the parents whose missing types the host has now.
+// Recheck enqueues the parents whose rules name types that were missing and that the host has now.
 func (o *Observer) Recheck(ctx context.Context) {
 	o.mu.RLock()
 	missing := slices.Collect(maps.Values(o.missing))
