@@ -17,40 +17,42 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/tracing"
 )
 
-// Actor writes to the host what plans say.
+// Actor carries out plans in the host.
 type Actor struct {
 	// Writer bounds the writes of the whole process.
 	Writer *host.Writer
-	// Parallel is the maximal number of writes of one sync at the same time.
+	// Parallel is the maximum number of concurrent writes of one sync.
 	Parallel int
 }
 
-// For returns an actor whose writes count as those of a controller, which has a share of the bound. All
-// its requests are made as the account.
+// For returns an actor whose writes count toward the controller's share of the bound. All of its requests are made as
+// the account.
 func (a *Actor) For(controller string, account host.Account) *Actor {
 	return &Actor{Writer: a.Writer.For(controller).As(account), Parallel: a.Parallel}
 }
 
-// DryRun returns an actor that asks the host to do everything but store the results.
+// DryRun returns an actor that makes all requests as dry runs.
 func (a *Actor) DryRun() *Actor { return &Actor{Writer: a.Writer.DryRun(), Parallel: a.Parallel} }
 
-// Act takes the steps of a plan that write, and returns the outcome of each. If a step fails, the
-// others are still taken, with two exceptions: after a failed write of the parent no step is
-// taken, and after any failure the finalizer stays on the parent, so that the controller can try
-// again before the parent goes.
+// Act takes the steps of a plan that write, and returns the outcome of each. If a step fails, Act still takes the
+// others, with two exceptions: after a failed write of the parent it takes no further step, and after any failure the
+// finalizer stays on the parent, so that the controller can try again before the parent is deleted.
 func (a *Actor) Act(ctx context.Context, snapshot *pipeline.Snapshot, plan *pipeline.Plan) []pipeline.Outcome {
 	var outcomes []pipeline.Outcome
 	for _, phase := range phasesOf(plan) {
 		for _, steps := range inWaves(stepsOf(plan, phase)) {
-			outcomes = append(outcomes, a.execute(ctx, snapshot, afterPrerequisites(outcomes, steps), lastOfParent(outcomes))...)
+			steps = afterPrerequisites(outcomes, steps)
+			outcomes = append(outcomes, a.execute(ctx, snapshot, steps, lastOfParent(outcomes))...)
 		}
 	}
 	return outcomes
 }
 
-// execute takes steps in parallel. Writes of the parent start from the form of it that an earlier
-// write has made; nil if there was none.
-func (a *Actor) execute(ctx context.Context, snapshot *pipeline.Snapshot, steps []pipeline.Step, parent *object.Object) []pipeline.Outcome {
+// execute takes steps in parallel. Writes of the parent start from the given form of the parent, which an
+// earlier write has returned; nil if there was none.
+func (a *Actor) execute(
+	ctx context.Context, snapshot *pipeline.Snapshot, steps []pipeline.Step, parent *object.Object,
+) []pipeline.Outcome {
 	if len(steps) == 0 {
 		return nil
 	}
@@ -69,8 +71,10 @@ func (a *Actor) execute(ctx context.Context, snapshot *pipeline.Snapshot, steps 
 	return outcomes
 }
 
-// executeStep takes one step. A panic becomes its error.
-func (a *Actor) executeStep(ctx context.Context, step pipeline.Step, parent *object.Object, mayAdopt func() error) (outcome pipeline.Outcome) {
+// executeStep takes one step. A panic becomes the error of the outcome.
+func (a *Actor) executeStep(
+	ctx context.Context, step pipeline.Step, parent *object.Object, mayAdopt func() error,
+) (outcome pipeline.Outcome) {
 	logger := klog.FromContext(ctx)
 	ctx, span := tracing.Start(ctx, "write")
 	defer func() { traceOutcome(span, &outcome) }()
@@ -81,7 +85,8 @@ func (a *Actor) executeStep(ctx context.Context, step pipeline.Step, parent *obj
 		}
 	}()
 	ctx, warnings := host.CollectWarnings(ctx)
-	logger.V(4).Info("Taking step", "op", step.Op, "kind", step.Type.Kind, "object", klog.KRef(step.Namespace, step.Name), "why", step.Why)
+	logger.V(4).Info("Taking step", "op", step.Op, "kind", step.Type.Kind,
+		"object", klog.KRef(step.Namespace, step.Name), "why", step.Why)
 	outcome = pipeline.Outcome{Step: step}
 	if step.Op == pipeline.Adopt {
 		if outcome.Err = mayAdopt(); outcome.Err != nil {
@@ -118,13 +123,14 @@ func (a *Actor) executeStep(ctx context.Context, step pipeline.Step, parent *obj
 func traceOutcome(span tracing.Span, outcome *pipeline.Outcome) {
 	defer span.End()
 	if span.IsRecorded() {
-		span.Set(tracing.Operation.String(string(outcome.Op)), tracing.Kind.String(outcome.Type.Kind), tracing.Namespace.String(outcome.Namespace),
-			tracing.Name.String(outcome.Name), tracing.Why.String(outcome.Why), tracing.Conflict.Bool(outcome.Conflict || outcome.NameConflict))
+		span.Set(tracing.Operation.String(string(outcome.Op)), tracing.Kind.String(outcome.Type.Kind),
+			tracing.Namespace.String(outcome.Namespace), tracing.Name.String(outcome.Name),
+			tracing.Why.String(outcome.Why), tracing.Conflict.Bool(outcome.Conflict || outcome.NameConflict))
 		span.Fail(outcome.Err)
 	}
 }
 
-// write sends the requests of a step. The result is nil if nothing was stored.
+// write sends the requests of a step. The result is nil if the host stored nothing.
 func (a *Actor) write(ctx context.Context, step pipeline.Step) (*object.Object, error) {
 	name := step.Key().NamespacedName
 	switch step.Op {
@@ -145,12 +151,12 @@ func (a *Actor) write(ctx context.Context, step pipeline.Step) (*object.Object, 
 	case pipeline.Status:
 		return a.Writer.UpdateStatus(ctx, step.Type, name, step.Body)
 	default:
-		return nil, fmt.Errorf("there is no way to %s", step.Op)
+		return nil, fmt.Errorf("unknown operation %q", step.Op)
 	}
 }
 
-// MayAdopt returns an error unless the parent still exists and is not being deleted. It asks the
-// host itself: a cache could be behind, and the host deletes a child whose owner is gone.
+// MayAdopt returns an error unless the parent still exists and is not being deleted. It asks the host itself,
+// because a cache may be stale and the host deletes a child whose owner is gone.
 func (a *Actor) MayAdopt(ctx context.Context, snapshot *pipeline.Snapshot) error {
 	parent := snapshot.Parent
 	live, err := a.Writer.Get(ctx, snapshot.ParentType, parent.Key())
@@ -158,7 +164,7 @@ func (a *Actor) MayAdopt(ctx context.Context, snapshot *pipeline.Snapshot) error
 	case err != nil:
 		return fmt.Errorf("can't adopt children of %s: %w", parent, withMissingRule(err))
 	case live.UID != parent.UID:
-		return fmt.Errorf("can't adopt children of %s: it was replaced by another of that name", parent)
+		return fmt.Errorf("can't adopt children of %s: it was replaced by another object of that name", parent)
 	case live.DeletionTimestamp != nil:
 		return fmt.Errorf("can't adopt children of %s: it is being deleted", parent)
 	}

@@ -287,7 +287,7 @@ func TestNothingIsAdoptedForAParentThatIsNoMore(t *testing.T) {
 		want string
 	}{
 		"it is gone":                   {404, failure(404, metav1.StatusReasonNotFound, "no such Web"), "can't adopt children of Web default/shop: no such Web"},
-		"it was replaced":              {200, strings.Replace(liveParent, "parent-uid", "other", 1), "can't adopt children of Web default/shop: it was replaced by another of that name"},
+		"it was replaced":              {200, strings.Replace(liveParent, "parent-uid", "other", 1), "can't adopt children of Web default/shop: it was replaced by another object of that name"},
 		"it is being deleted":          {200, strings.Replace(liveParent, `"name"`, `"deletionTimestamp":"2026-03-04T05:06:07Z","name"`, 1), "can't adopt children of Web default/shop: it is being deleted"},
 		"the cluster does not tell it": {503, failure(503, metav1.StatusReasonServiceUnavailable, "try later"), "can't adopt children of Web default/shop: try later"},
 	}

@@ -21,10 +21,10 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// recreate deletes a child that a later sync creates again in another form, unless the host rejects that
-// form. Whether it is due is in the plan of dynamic apply. Under server-side apply only the host knows
-// whether the child would change, so a dry run asks it first. A child that would not change, or of which
-// the host can try nothing, is kept and returned. A higher generation alone is not a change.
+// recreate deletes a child that a later sync creates again in another form, unless the host rejects that form. With
+// dynamic apply, the plan has decided that the child differs. With server-side apply, only the host knows whether the
+// child would change, so recreate asks it with a dry run. It keeps and returns a child that would not change, or for
+// which the host supports no dry run. A higher generation alone is not a change.
 func (a *Actor) recreate(ctx context.Context, step pipeline.Step) (*object.Object, error) {
 	if step.Successor != nil {
 		return nil, a.replace(ctx, step)
@@ -32,11 +32,11 @@ func (a *Actor) recreate(ctx context.Context, step pipeline.Step) (*object.Objec
 	tried, err := a.Writer.TryApply(ctx, step.Type, step.Key().NamespacedName, step.Body)
 	switch {
 	case isNoDryRun(err) && step.Rolls:
-		// A rollout takes a child that is kept for one that is up to date.
+		// A rollout considers a kept child up to date.
 		return nil, fmt.Errorf("it was left alone, since only a dry run could show whether it differs: %w "+
 			"(set sideEffects of the webhook to None or NoneOnDryRun, or updateStrategy.apply to DynamicApply)", err)
 	case isNoDryRun(err):
-		klog.FromContext(ctx).Error(err, "Failed to try whether a child would change, it is left alone",
+		klog.FromContext(ctx).Error(err, "Failed to find out by a dry run whether a child would change, it is left alone",
 			"kind", step.Type.Kind, "object", klog.KRef(step.Namespace, step.Name))
 		return step.Observed, nil
 	case apierrors.IsInvalid(err) && !isReplaced(err):
@@ -52,9 +52,9 @@ func (a *Actor) recreate(ctx context.Context, step pipeline.Step) (*object.Objec
 	return nil, a.replace(ctx, step)
 }
 
-// replace deletes a child that a later sync creates from the Body, unless the host rejects that. A dry run
-// shows it: the host validates a new object, and asks admission, before it checks that the name is free. If
-// the host cannot try it, the child is deleted.
+// replace deletes a child that a later sync creates from the Body, unless the host rejects that object. A dry
+// run shows it: the host validates a new object, and calls admission, before it checks that the name is free.
+// If the host does not support the dry run, the child is deleted.
 func (a *Actor) replace(ctx context.Context, step pipeline.Step) error {
 	_, err := a.Writer.TryCreate(ctx, step.Type, step.Namespace, step.Body)
 	switch {
@@ -65,18 +65,16 @@ func (a *Actor) replace(ctx context.Context, step pipeline.Step) error {
 	}
 }
 
-// noDryRun is what API servers say of a webhook of admission that may have side effects: they call it in no
-// dry run. A webhook that denies a request is quoted in other words.
+// noDryRun is the message of an API server about an admission webhook that may have side effects, and so is not
+// called in dry runs. The messages of webhooks that deny a request differ.
 var noDryRun = regexp.MustCompile(`^admission webhook "[^"]*" does not support dry run$`)
 
-// isNoDryRun reports whether the host did not try a write because it cannot. It does not say then whether
-// the write itself would succeed.
+// isNoDryRun reports whether the host does not support a dry run of a write. The write itself may succeed or fail.
 func isNoDryRun(err error) bool {
 	return apierrors.IsBadRequest(err) && noDryRun.MatchString(err.Error())
 }
 
-// isAsObserved reports whether a dry run began with the child that was observed. Otherwise the cache is
-// behind.
+// isAsObserved reports whether a dry run started from the observed form of the child. Otherwise the cache is stale.
 func isAsObserved(step pipeline.Step, tried *object.Object) bool {
 	return tried.ResourceVersion == step.Observed.ResourceVersion
 }
@@ -89,13 +87,13 @@ func (a *Actor) delete(ctx context.Context, step pipeline.Step) error {
 	return a.Writer.Delete(ctx, step.Type, step.Key().NamespacedName, step.Observed.UID)
 }
 
-// changeOwners decides about a child whose content would stay as it is, by the fields that we would
-// own after the dry run:
-//   - If they are those that we own, the child is kept.
-//   - If another owner keeps a field that the hook has dropped, applying would never remove it. So the
-//     child is deleted.
-//   - Otherwise the body is applied. What we own then is what the hook wants, so a field that the hook
-//     drops later can be told from one that it never wanted.
+// changeOwners decides about a child whose content would not change, by the fields that we would own after the
+// dry run:
+//   - If we own the same fields already, it keeps the child.
+//   - If another owner keeps a field that the hook has dropped, applying would never remove that field, so it
+//     deletes the child.
+//   - Otherwise it applies the body. Then we own exactly what the hook wants, so that a field that the hook drops
+//     later differs from one that it never wanted.
 func (a *Actor) changeOwners(ctx context.Context, step pipeline.Step, tried *object.Object) (*object.Object, error) {
 	change, err := managedfields.ChangeOf(step.Observed.Applied, tried.Applied)
 	if err != nil {
@@ -105,7 +103,7 @@ func (a *Actor) changeOwners(ctx context.Context, step pipeline.Step, tried *obj
 		return step.Observed, nil
 	}
 	if !isAsObserved(step, tried) {
-		// The change may hide that the hook drops a field, and applying it would hide that for good.
+		// The change may hide that the hook has dropped a field, and applying it would hide that forever.
 		return nil, notAsObserved(step)
 	}
 	if change.Drops() {
@@ -128,18 +126,19 @@ func (a *Actor) changeOwners(ctx context.Context, step pipeline.Step, tried *obj
 	return a.Writer.Apply(ctx, step.Type, step.Key().NamespacedName, body)
 }
 
-// inVersion returns a body that the host refuses for any other version of the object than that one:
-// applied to another one, it might change the content.
+// inVersion returns a body that the host refuses for any other resource version of the object, because it might
+// change the content of another version.
 func inVersion(body []byte, version string) ([]byte, error) {
-	metadata, err := object.WithMember(object.Lookup(body, "metadata"), "resourceVersion", strconv.AppendQuote(nil, version))
+	quoted := strconv.AppendQuote(nil, version)
+	metadata, err := object.WithMember(object.Lookup(body, "metadata"), "resourceVersion", quoted)
 	if err != nil {
 		return nil, err
 	}
 	return object.WithMember(body, "metadata", metadata)
 }
 
-// insteadOfRecreate returns what a step has come to that was to recreate a child and left it in the
-// form of result.
+// insteadOfRecreate returns what a step has done that was planned to recreate a child but has kept it. The
+// result is the child as it is now.
 func insteadOfRecreate(step pipeline.Step, result *object.Object) (op pipeline.Op, why string) {
 	if result == step.Observed {
 		return pipeline.Keep, "applying it would change nothing"
@@ -147,17 +146,19 @@ func insteadOfRecreate(step pipeline.Step, result *object.Object) (op pipeline.O
 	return pipeline.Apply, "applying it changed only who owns its fields"
 }
 
-// isNameConflict reports whether a child was not created because an object of its name exists. An
-// Apply that creates a child conflicts with any existing object.
+// isNameConflict reports whether a child was not created because an object with its name exists. An Apply that
+// creates a child conflicts with any existing object.
 func isNameConflict(step pipeline.Step, err error) bool {
 	return step.Creates() && (apierrors.IsAlreadyExists(err) || step.Op == pipeline.Apply && apierrors.IsConflict(err))
 }
 
-// resolveNameConflict asks the host which object has the name of a child that was not created. It
-// turns the name conflict into a conflict, which the next sync resolves, in two cases: the object
-// is the parent's own child, which the cache does not show yet, since the answer to an earlier
-// creation got lost; or the name is free again.
-func (a *Actor) resolveNameConflict(ctx context.Context, snapshot *pipeline.Snapshot, outcome pipeline.Outcome) pipeline.Outcome {
+// resolveNameConflict asks the host which object has the name of a child that was not created. It turns the
+// name conflict into a conflict, which the next sync resolves, in two cases: the object is the parent's own
+// child, and the cache does not show it yet because the response to an earlier creation was lost; or the name
+// is free again.
+func (a *Actor) resolveNameConflict(
+	ctx context.Context, snapshot *pipeline.Snapshot, outcome pipeline.Outcome,
+) pipeline.Outcome {
 	if !outcome.NameConflict {
 		return outcome
 	}
@@ -171,15 +172,15 @@ func (a *Actor) resolveNameConflict(ctx context.Context, snapshot *pipeline.Snap
 	return outcome
 }
 
-// isOfSameHostedController reports whether a child of the parent belongs to the controller that is
-// syncing it, and not to another one with the same parent. Attachments carry the name of their
-// DecoratorController; the children of composites carry none.
+// isOfSameHostedController reports whether a child of the parent belongs to the controller that syncs it, and not to
+// another controller with the same parent. Attachments have the name of their DecoratorController in an annotation;
+// children of composites have no such annotation.
 func isOfSameHostedController(snapshot *pipeline.Snapshot, child *object.Object) bool {
 	return child.Annotations[object.DecoratorAnnotation] == snapshot.GeneratedAnnotations[object.DecoratorAnnotation]
 }
 
-// moveEngine moves a child from one apply engine to the other. One request changes who owns the
-// fields and the annotation with what was last applied, and nothing else.
+// moveEngine moves a child from one apply engine to the other. One request changes the ownership of fields and the
+// annotation with what was last applied, and nothing else.
 func (a *Actor) moveEngine(ctx context.Context, step pipeline.Step) (*object.Object, error) {
 	live, err := a.liveMetadata(ctx, step)
 	if err != nil {
@@ -200,8 +201,8 @@ func (a *Actor) moveEngine(ctx context.Context, step pipeline.Step) (*object.Obj
 	return a.Writer.PatchJSON(ctx, step.Type, step.Key().NamespacedName, body)
 }
 
-// liveMetadata reads the metadata of the observed object from the host, with its managedFields. The
-// error is a conflict if the object was replaced.
+// liveMetadata reads the metadata of the observed object, with its managedFields, from the host. The error is a
+// conflict if the object was replaced.
 func (a *Actor) liveMetadata(ctx context.Context, step pipeline.Step) (*metav1.ObjectMeta, error) {
 	live, err := a.Writer.Metadata(ctx, step.Type, step.Key().NamespacedName)
 	if err == nil && live.UID != step.Observed.UID {
@@ -210,8 +211,8 @@ func (a *Actor) liveMetadata(ctx context.Context, step pipeline.Step) (*metav1.O
 	return live, err
 }
 
-// operation is one operation of a JSON patch. Replacing the resource version by the one that was
-// read makes the host refuse the patch if the object has changed since.
+// operation is one operation of a JSON patch. An operation that replaces the resource version by the one that
+// was read makes the host refuse the patch if the object has changed since.
 type operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
@@ -250,7 +251,7 @@ func moveToDynamicApply(a *Actor, live *metav1.ObjectMeta, lastApplied []byte) (
 	return append(operations, operation{"add", lastAppliedPath, string(lastApplied)}), nil
 }
 
-// replaceManagedFields returns the operation that replaces who owns which field.
+// replaceManagedFields returns the operation that replaces the managed fields.
 func replaceManagedFields(entries []metav1.ManagedFieldsEntry) []operation {
 	if len(entries) == 0 {
 		return nil

@@ -20,22 +20,23 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
-// isConflict reports whether a write failed because the object is no longer the one that was
-// observed.
+// isConflict reports whether a write failed because the object is gone, was replaced or has changed since it
+// was observed.
 func isConflict(step pipeline.Step, err error) bool {
 	return !step.Creates() && (apierrors.IsNotFound(err) || apierrors.IsConflict(err) || isReplaced(err))
 }
 
-// isReplaced reports whether a request was refused because it names another UID than that of the
-// existing object.
+// isReplaced reports whether the host refused a request because the existing object has another UID.
 func isReplaced(err error) bool {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	return ok && apierrors.IsInvalid(status) && status.ErrStatus.Details != nil &&
-		slices.ContainsFunc(status.ErrStatus.Details.Causes, func(cause metav1.StatusCause) bool { return cause.Field == "metadata.uid" })
+		slices.ContainsFunc(status.ErrStatus.Details.Causes, func(cause metav1.StatusCause) bool {
+			return cause.Field == "metadata.uid"
+		})
 }
 
-// describeError adds to an error which write failed. What the host says stays whole, and one hint of ours
-// may follow it in brackets.
+// describeError adds to an error which write failed. It keeps the host's message, and may add one hint in
+// parentheses.
 func describeError(step pipeline.Step, err error) error {
 	err = withMissingRule(inStableOrder(err))
 	switch {
@@ -53,15 +54,15 @@ func describeError(step pipeline.Step, err error) error {
 	return fmt.Errorf("can't %s %s: %w", step.Op, step.Key(), err)
 }
 
-// lacksRight is the message of an API server about a user who lacks a right. It is a constant of
-// apimachinery. Admission also forbids, in other words: no right would change that.
+// lacksRight matches the message of an API server about a user who lacks a right. The message is a constant of
+// apimachinery. Admission also forbids requests, with other messages; a right would not change that.
 var lacksRight = regexp.MustCompile(`^\S+ (?:"[^"]*" )?is forbidden: User "[^"]*" ` +
 	`cannot (\S+) resource "([^"/]+)/?([^"]*)" in API group "([^"]*)"(?: in the namespace "([^"]*)")?`)
 
-// MissingRightError is the error of a request that was refused for want of a right. Once the right is
-// given, the request succeeds, and no event announces it.
+// MissingRightError is the error of a request that was refused for lack of a right. Once the right is granted,
+// the request succeeds, and no event announces that.
 type MissingRightError struct {
-	// Missing is the right. Err says as whom the request was made.
+	// Missing is the right. Err names the user who made the request.
 	Missing rights.Right
 	Err     error
 }
@@ -72,11 +73,11 @@ func (e *MissingRightError) Error() string {
 
 func (e *MissingRightError) Unwrap() error { return e.Err }
 
-// LacksRight reports whether a request was refused for want of a right, and not by admission.
-func LacksRight(err error) bool { return rightIn(err) != nil }
+// LacksRight reports whether a request was refused for lack of a right, and not by admission.
+func LacksRight(err error) bool { return matchMissingRight(err) != nil }
 
-// rightIn returns the parts of the message of an error about a missing right; nil for every other error.
-func rightIn(err error) []string {
+// matchMissingRight returns the parts of the message of an error about a missing right; nil for every other error.
+func matchMissingRight(err error) []string {
 	refused, ok := errors.AsType[*apierrors.StatusError](err)
 	if !ok || !apierrors.IsForbidden(err) {
 		return nil
@@ -84,10 +85,10 @@ func rightIn(err error) []string {
 	return lacksRight.FindStringSubmatch(refused.ErrStatus.Message)
 }
 
-// withMissingRule returns the error of a request that was refused for want of a right as a
-// *MissingRightError, and every other one as it is.
+// withMissingRule returns the error of a request that was refused for lack of a right as a *MissingRightError,
+// and every other error unchanged.
 func withMissingRule(err error) error {
-	parts := rightIn(err)
+	parts := matchMissingRight(err)
 	if parts == nil {
 		return err
 	}
@@ -97,7 +98,7 @@ func withMissingRule(err error) error {
 }
 
 // isFreedByDeletion reports whether the host rejected the dry run of a child's replacement only because the
-// child itself still has what the replacement needs: its share of a quota, or the node ports of a Service.
+// child itself still uses what the replacement needs: its share of a quota, or the node ports of a Service.
 func isFreedByDeletion(step pipeline.Step, err error) bool {
 	switch {
 	case apierrors.IsForbidden(err):
@@ -108,12 +109,12 @@ func isFreedByDeletion(step pipeline.Step, err error) bool {
 	return false
 }
 
-// exceeded is what ResourceQuota says of a request. It lists the resources of which there is not enough.
+// exceeded matches the message of ResourceQuota about a request. The message lists the exceeded resources.
 var exceeded = regexp.MustCompile(`exceeded quota: \S+, requested: (\S+), used: (\S+), limited: (\S+)$`)
 
-// isFullWithChild reports whether a quota denied a new object that is probably no larger than the one that it
-// replaces: nothing is used beyond the limits, so there is room for the new one when the other is gone. One that
-// needs more than all that is used is larger than the other.
+// isFullWithChild reports whether a quota denied a new object that is probably not larger than the one that it
+// replaces: usage does not exceed the limits, so there is room for the new object once the other is gone. An
+// object that needs more than all current usage is larger.
 func isFullWithChild(message string) bool {
 	match := exceeded.FindStringSubmatch(message)
 	if match == nil {
@@ -124,15 +125,15 @@ func isFullWithChild(message string) bool {
 		return false
 	}
 	for i := range used {
-		if !ascend(requested[i], used[i], limited[i]) {
+		if !areAscending(requested[i], used[i], limited[i]) {
 			return false
 		}
 	}
 	return true
 }
 
-// ascend reports whether the amounts, each with the name of the same resource, are in ascending order.
-func ascend(amounts ...string) bool {
+// areAscending reports whether the amounts, each with the name of the same resource, are in ascending order.
+func areAscending(amounts ...string) bool {
 	var last resource.Quantity
 	first, _, _ := strings.Cut(amounts[0], "=")
 	for _, text := range amounts {
@@ -146,11 +147,11 @@ func ascend(amounts ...string) bool {
 	return true
 }
 
-// allocated is what the host says of a node port that a Service has.
+// allocated matches the host's message about a node port that is in use.
 var allocated = regexp.MustCompile(`Invalid value: (\d+): provided port is already allocated`)
 
-// hasNodePorts reports whether a new Service was rejected for nothing but node ports that the observed one
-// has. The host allocates ports after it has found the rest valid.
+// hasNodePorts reports whether a new Service was rejected only because of node ports that the observed one has.
+// The host allocates ports after it has validated everything else.
 func hasNodePorts(observed *object.Object, message string) bool {
 	matches := allocated.FindAllStringSubmatch(message, -1)
 	for _, match := range matches {

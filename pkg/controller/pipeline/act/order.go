@@ -14,8 +14,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// childPhases are the phases of the steps about children. The steps of one phase are taken in
-// parallel. A phase ends before the next one begins.
+// childPhases are the phases of the steps for children. The steps of one phase are taken in parallel. A phase
+// ends before the next one begins.
 var childPhases = [...][]pipeline.Op{
 	{pipeline.Adopt, pipeline.Release},
 	{pipeline.Delete, pipeline.Recreate},
@@ -24,11 +24,11 @@ var childPhases = [...][]pipeline.Op{
 
 // phasesOf returns all phases of a plan in order.
 func phasesOf(plan *pipeline.Plan) [][]pipeline.Op {
-	status, metadata, finalizer := []pipeline.Op{pipeline.Status}, []pipeline.Op{pipeline.Metadata}, []pipeline.Op{pipeline.Finalizer}
+	parent, finalizer := [][]pipeline.Op{{pipeline.Status}, {pipeline.Metadata}}, [][]pipeline.Op{{pipeline.Finalizer}}
 	if plan.ParentFirst {
-		return slices.Concat([][]pipeline.Op{status, metadata}, childPhases[:], [][]pipeline.Op{finalizer})
+		return slices.Concat(parent, childPhases[:], finalizer)
 	}
-	return slices.Concat(childPhases[:], [][]pipeline.Op{status, metadata, finalizer})
+	return slices.Concat(childPhases[:], parent, finalizer)
 }
 
 // stepsOf returns the steps of a phase.
@@ -49,8 +49,8 @@ func InOrder(plan *pipeline.Plan) (steps []pipeline.Step) {
 	return steps
 }
 
-// inWaves divides the steps of a phase into those that are taken first, and the others: an object cannot
-// be created before its Namespace, or before its CustomResourceDefinition.
+// inWaves divides the steps of a phase into those that are taken first and the others: an object cannot be
+// created before its Namespace or its CustomResourceDefinition.
 func inWaves(steps []pipeline.Step) [][]pipeline.Step {
 	if !slices.ContainsFunc(steps, createsPlace) {
 		return [][]pipeline.Step{steps}
@@ -66,7 +66,7 @@ func inWaves(steps []pipeline.Step) [][]pipeline.Step {
 	return [][]pipeline.Step{first, others}
 }
 
-// createsPlace reports whether a step creates what other objects need to be created.
+// createsPlace reports whether a step creates an object that must exist before others can be created.
 func createsPlace(step pipeline.Step) bool {
 	switch step.Type.GroupKind() {
 	case schema.GroupKind{Kind: "Namespace"},
@@ -76,7 +76,7 @@ func createsPlace(step pipeline.Step) bool {
 	return false
 }
 
-// afterPrerequisites returns the steps that may be taken after the outcomes of earlier phases.
+// afterPrerequisites returns the steps that may still be taken, given the outcomes of earlier phases.
 func afterPrerequisites(outcomes []pipeline.Outcome, steps []pipeline.Step) []pipeline.Step {
 	for _, outcome := range outcomes {
 		switch failed := outcome.Err != nil || outcome.Conflict; {
@@ -89,8 +89,8 @@ func afterPrerequisites(outcomes []pipeline.Outcome, steps []pipeline.Step) []pi
 	return steps
 }
 
-// stableError is an error of the host that lists its reasons in the same order each time. The same error
-// in another order would be another event.
+// stableError is an error of the host whose causes are sorted. The same error with its causes in another order would
+// make another event.
 type stableError struct {
 	text string
 	err  error
@@ -100,8 +100,8 @@ func (e *stableError) Error() string { return e.text }
 
 func (e *stableError) Unwrap() error { return e.err }
 
-// inStableOrder returns an error with the reasons sorted that the host lists in it. It finds them in the
-// causes of an invalid object, and in the lines in which a schema refuses an object.
+// inStableOrder returns an error with its causes sorted. The host lists causes when an object is invalid, and
+// in separate lines when a schema refuses an object.
 func inStableOrder(err error) error {
 	if err == nil {
 		return nil
@@ -113,7 +113,7 @@ func inStableOrder(err error) error {
 	return &stableError{text: text, err: err}
 }
 
-// sortCauses sorts the causes of an error where its text lists them as the host does.
+// sortCauses sorts the causes of an error in its text, if the text lists them in the host's form.
 func sortCauses(text string, err error) string {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	if !ok || status.ErrStatus.Details == nil || len(status.ErrStatus.Details.Causes) < 2 {

@@ -12,11 +12,11 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// maxAttempts is the maximum number of times that a write of the parent is tried while others write
-// the parent, too. Metacontroller tries as often.
+// maxAttempts is the maximum number of attempts to write the parent while others write it, too. Metacontroller
+// makes as many.
 const maxAttempts = 4
 
-// lastOfParent returns the parent as the last of the outcomes leaves it; nil if none is about it.
+// lastOfParent returns the parent after the last of the outcomes; nil if no outcome is about the parent.
 func lastOfParent(outcomes []pipeline.Outcome) (parent *object.Object) {
 	for i := range outcomes {
 		if outcomes[i].Op.OnParent() {
@@ -26,10 +26,10 @@ func lastOfParent(outcomes []pipeline.Outcome) (parent *object.Object) {
 	return parent
 }
 
-// writeParent takes a step that writes the parent. It starts from the form of the parent that an
-// earlier write of this sync has made, if there is one. If others have written the parent since, it
-// starts again from what is there now. The step becomes the one that was taken last. The result is
-// nil if nothing had to be written. The error is that of the last attempt.
+// writeParent takes a step that writes the parent. It starts from the form of the parent that an earlier write
+// of this sync has returned, if there is one. If others have written the parent since, it starts again from the
+// current form. It updates the step to what was written last. The result is nil if nothing had to be written.
+// The error is that of the last attempt.
 func (a *Actor) writeParent(ctx context.Context, step *pipeline.Step, parent *object.Object) (*object.Object, error) {
 	if parent != nil {
 		if err := rebase(step, parent); err != nil {
@@ -57,9 +57,9 @@ func (a *Actor) writeParent(ctx context.Context, step *pipeline.Step, parent *ob
 	}
 }
 
-// mayWriteOn reports whether what was decided about the parent also holds for a later form of it: it
-// is the same object, in the generation that the hook was asked about unless no hook was. If its type
-// has no generations, its content must be the same, and whether it is being deleted.
+// mayWriteOn reports whether a decision about the parent is still valid for its live form: it is the same
+// object, and it has the generation that the hook has seen, unless the step does not depend on a hook. It is
+// being deleted only if it was before. If its type has no generations, its content must be the same, too.
 func mayWriteOn(step *pipeline.Step, live *object.Object) bool {
 	observed := step.Observed
 	switch {
@@ -68,11 +68,12 @@ func mayWriteOn(step *pipeline.Step, live *object.Object) bool {
 	case step.AnyGeneration:
 		return true
 	}
-	return live.Generation == observed.Generation && (live.DeletionTimestamp == nil) == (observed.DeletionTimestamp == nil) &&
+	return live.Generation == observed.Generation &&
+		(live.DeletionTimestamp == nil) == (observed.DeletionTimestamp == nil) &&
 		(live.Generation != 0 || live.ContentHash() == observed.ContentHash())
 }
 
-// rebase makes the step one on another form of the parent.
+// rebase changes the step to start from another form of the parent.
 func rebase(step *pipeline.Step, parent *object.Object) (err error) {
 	step.Observed = parent
 	step.Body, err = step.Rebase(parent)
