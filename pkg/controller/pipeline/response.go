@@ -13,36 +13,32 @@ import (
 
 // Response is the answer of a sync or finalize hook.
 type Response struct {
-	// Status is the JSON object that the parent's status has to be; nil if the answer has
-	// none or null.
+	// Status is the JSON object that the parent's status must become; nil if the answer has none, or null.
 	Status []byte
-	// Labels and Annotations are the parent's labels and annotations that change, with
-	// their new values; nil removes one. Only the hooks of decorators answer them.
+	// Labels and Annotations are the parent's labels and annotations that change, with their new values; nil
+	// removes one. Only the answers of decorators' hooks have them.
 	Labels, Annotations map[string]*string
 	// Children are the desired children in the order of the answer.
 	Children []*object.Object
-	// SaysChildren is true if the answer has the field of children at all.
+	// SaysChildren is true if the answer has the field that lists children.
 	SaysChildren bool
 	// ResyncAfter is the time after which one more sync is due; zero if none is.
 	ResyncAfter time.Duration
-	// Finalized is true if a finalize hook has nothing left to do. SaysFinalized is true if the
-	// answer has the field at all.
+	// Finalized is true if a finalize hook has nothing left to do. SaysFinalized is true if the answer has that field.
 	Finalized, SaysFinalized bool
-	// Events are what the hook wants to be told about the parent, or about a child of it.
+	// Events are the events that the hook wants to have about the parent or a child.
 	Events []HookEvent
-	// Strict is true if a child that is listed twice makes the answer an error. Otherwise
-	// the last one counts.
+	// Strict is true if a child that is listed twice makes the answer an error. Otherwise the last entry counts.
 	Strict bool
 	// Warnings are about the answer itself.
 	Warnings []Warning
 	// Hash is the hash of the answer's bytes.
 	Hash uint64
-	// IsNoOp is true if the answer is the NoOp of the snapshot. Then only Hash and the
-	// fields that NoOp has are filled in.
+	// IsNoOp is true if the answer is the NoOp of the snapshot. Then only Hash and the fields that NoOp has are set.
 	IsNoOp bool
 }
 
-// HookEvent is an event that a hook answers.
+// HookEvent is an event in the answer of a hook.
 type HookEvent struct {
 	// Warning is true if the type of the event is Warning, and not Normal.
 	Warning bool
@@ -61,13 +57,13 @@ type HookEventChild struct {
 type NoOp struct {
 	// Answer is the hash of the answer.
 	Answer uint64
-	// ResyncAfter is that of the answer.
+	// ResyncAfter is the one of the answer.
 	ResyncAfter time.Duration
 }
 
-// RelatedRule is one rule of a customize hook's answer: which objects the parent's other
-// hooks are shown. Names excludes selectors, and Namespace excludes NamespaceSelector. A
-// rule with only a type selects all objects of the type.
+// RelatedRule is one rule of a customize hook's answer: it selects objects that the parent's other hooks see.
+// Names excludes selectors, and Namespace excludes NamespaceSelector. A rule with only a type selects all
+// objects of the type.
 type RelatedRule struct {
 	// APIVersion and Resource name the type of the objects. The host may not have it.
 	APIVersion, Resource string

@@ -14,18 +14,18 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// Change is a field that has another value.
+// Change is a field whose value changes.
 type Change struct {
-	// Path is the field, such as "spec.containers[name=web].image"; empty for the whole of a new object.
+	// Path is the field, such as "spec.containers[name=web].image"; empty for a whole new object.
 	Path string
-	// From is the value before, and To the one after; nil if there is none.
+	// From is the value before the change, To the value after it; nil if there is none.
 	From, To any
 }
 
-// Conceal returns the content of an object as it may be shown. Equal values must stay equal.
+// Conceal returns the content of an object without confidential values. Equal values must stay equal.
 type Conceal func(content map[string]any) map[string]any
 
-// OfStep returns what a step changes, as far as its plan tells. A step that changes no more than who owns which
+// OfStep returns the changes that a step makes, as far as the plan knows. A step that changes only the ownership of
 // fields has none.
 func OfStep(step *pipeline.Step, conceal Conceal) ([]Change, error) {
 	body := step.Body
@@ -41,7 +41,7 @@ func OfStep(step *pipeline.Step, conceal Conceal) ([]Change, error) {
 	}
 	wanted, err := decode(body)
 	if err != nil {
-		return nil, fmt.Errorf("what is wanted of %s: %w", step.Key(), err)
+		return nil, fmt.Errorf("body of the step for %s: %w", step.Key(), err)
 	}
 	if step.Observed == nil {
 		return created(conceal(wanted)), nil
@@ -71,7 +71,7 @@ func OfObject(before, after map[string]any, conceal Conceal) []Change {
 	return between(conceal(before), conceal(after))
 }
 
-// OfResult returns what a step changes by what the host has made of it.
+// OfResult returns the changes that a step has made, given the object as the host has stored it.
 func OfResult(step *pipeline.Step, result *object.Object, conceal Conceal) ([]Change, error) {
 	after, err := result.Decode()
 	if err != nil {
@@ -100,7 +100,7 @@ func created(content map[string]any) []Change {
 	return []Change{{To: withoutRecord(withoutVersion(content))}}
 }
 
-// between returns the changes of an object. The record of what was last applied is left out, unless nothing else
+// between returns the changes of an object. It leaves out the record of what was last applied unless nothing else
 // changes.
 func between(before, after map[string]any) []Change {
 	before, after = withoutVersion(before), withoutVersion(after)
@@ -110,9 +110,9 @@ func between(before, after map[string]any) []Change {
 	return difference(before, after)
 }
 
-// applied returns an object as it is after a configuration was applied to it: what was applied before
-// and no longer is goes, and the rest is merged. Others may own a field that goes, and lists are the
-// host's to merge: the host alone knows.
+// applied returns an estimate of an object after a configuration is applied to it: it removes what was applied
+// before and is not applied any more, and merges the configuration. Only the host knows whether others own a
+// removed field, and how lists are merged.
 func applied(observed *object.Object, have, configuration map[string]any) (map[string]any, error) {
 	before, err := managedfields.Extract(observed.Applied, have)
 	if err != nil {
@@ -121,7 +121,7 @@ func applied(observed *object.Object, have, configuration map[string]any) (map[s
 	return merge(have, before, configuration).(map[string]any), nil
 }
 
-// merge returns have with what is wanted in it, and without what was applied before and is not wanted.
+// merge returns have with the wanted fields, and without what was applied before and is not wanted any more.
 func merge(have, before, wanted any) any {
 	merged, isObject := have.(map[string]any)
 	fields, wantsObject := wanted.(map[string]any)

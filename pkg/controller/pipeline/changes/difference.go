@@ -36,8 +36,8 @@ func compare(to []Change, path string, before, after any) []Change {
 	return append(to, Change{Path: path, From: before, To: after})
 }
 
-// compareLists compares lists item by item, if it is known which item has become which: they have names, or
-// there are as many as before.
+// compareLists compares lists item by item if the items correspond to one another: they have names, or their
+// number is the same.
 func compareLists(to []Change, path string, before, after []any) []Change {
 	first, names, isNamed := named(before)
 	second, namesAfter, areNamed := named(after)
@@ -56,8 +56,8 @@ func compareLists(to []Change, path string, before, after []any) []Change {
 	return append(to, Change{Path: path, From: before, To: after})
 }
 
-// named returns the items of a list by their names, and the names in order. It is not ok unless all
-// items are objects with names of their own.
+// named returns the items of a list by their names, and the names in order. It is ok if all items are objects with
+// unique names.
 func named(list any) (items map[string]map[string]any, names []string, ok bool) {
 	all, isList := list.([]any)
 	if !isList {
@@ -84,7 +84,7 @@ func item(items map[string]map[string]any, name string) any {
 	return nil
 }
 
-// inSameOrder reports whether the names that are in both lists have the same order there.
+// inSameOrder reports whether the names that are in both lists have the same order.
 func inSameOrder(a, b []string) bool {
 	both := func(names, others []string) []string {
 		return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(others, name) })

@@ -1,8 +1,8 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package changes says what a step of a plan changes, field by field. Only previews ask for it.
+// Package changes says which fields a step of a plan changes. Only previews use it.
 //
-// A Step comes in, or what the host has made of it; out come Changes, in the order of the fields. The package is
-// pure.
+// A Step comes in, with the result of a dry run if there is one. Changes go out, in the order of the fields. The
+// package is pure.
 package changes

@@ -154,7 +154,7 @@ func TestEvents(t *testing.T) {
 				deleted.DeletionTimestamp = &metav1.Time{}
 				e.FinalizerRemoved(&deleted, "x/y", pipeline.OutsideNamespaces)
 			},
-			"default Web shop: Warning NotFinalized: Removed the finalizer x/y although the finalize hook has not answered that it is done: the parent is in none of the controller's namespaces",
+			"default Web shop: Warning NotFinalized: Removed the finalizer x/y although the finalize hook has not answered that it is done: the parent is not in any of the controller's namespaces",
 		},
 		"a finalize hook that does not finish": {
 			func(e *Events) { e.FinalizeWaiting(parent(t, "shop"), errors.New("100% waits")) },

@@ -14,11 +14,11 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// Churn is that the syncs of a parent create children of a kind and delete others of it again and again,
-// although nothing else changes: the hook names them otherwise with each answer. No object is written twice
-// then. So the children of a kind are one target, too.
+// Churn: the syncs of a parent create and delete children of a kind again and again although nothing else
+// changes, because the hook gives them other names in each answer. No object is written twice then. So all
+// children of a kind are a target, too.
 
-// churnTarget returns the target that all children of a kind of a parent are together.
+// churnTarget returns the target that stands for all children of a kind of a parent.
 func churnTarget(parent *object.Object, kind schema.GroupKind) target {
 	return target{
 		Key: object.Key{GroupKind: kind, NamespacedName: parent.Key()}, as: pipeline.Op("children of " + parent.Kind),
@@ -34,9 +34,8 @@ func (g *Guard) isChurn(step *pipeline.Step) bool {
 	return step.Creates() && (history == nil || !history.completesRecreate(step))
 }
 
-// postponeChurn takes the creations and deletions of a kind out of a plan that it is too early for. The
-// existing children stay meanwhile. It returns when they are due, zero if there are none, and the loops to
-// report.
+// postponeChurn removes the creations and deletions of a kind that must wait from a plan. The existing children stay
+// meanwhile. It returns the time when they are due, zero if there are none, and the loops to report.
 func (g *Guard) postponeChurn(plan *pipeline.Plan, state *state, now time.Time) (
 	next time.Time, report []pipeline.WriteLoop,
 ) {
@@ -72,8 +71,8 @@ func (g *Guard) postponeChurn(plan *pipeline.Plan, state *state, now time.Time) 
 	return next, report
 }
 
-// churnOf returns a step that stands for the creations and deletions of a kind in a plan; nil if the plan
-// creates none, or none was or will be deleted.
+// churnOf returns a step that stands for the creations and deletions of a kind in a plan; nil if the plan does
+// not create any, or if none was or will be deleted.
 func (g *Guard) churnOf(plan *pipeline.Plan, history *history, of object.Type) *pipeline.Step {
 	var first *pipeline.Step
 	deletes, names := history.deleted, uint64(0)
@@ -95,7 +94,7 @@ func (g *Guard) churnOf(plan *pipeline.Plan, history *history, of object.Type) *
 	return &pipeline.Step{Op: pipeline.Create, Type: of, Namespace: first.Namespace, Name: first.Name, Desired: names}
 }
 
-// wroteChurn adds what a sync has created and deleted to the histories of churn.
+// wroteChurn adds the creations and deletions of a sync to the histories of churn.
 func (g *Guard) wroteChurn(outcomes []pipeline.Outcome, state *state, now time.Time) {
 	for _, group := range state.snapshot.Children {
 		kind := group.Type.GroupKind()

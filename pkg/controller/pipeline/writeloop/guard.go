@@ -14,9 +14,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// Guard finds and slows down the write loops of one hosted controller. It keeps the history of an
-// object as long as the object might be in a write loop: about a minute after its last write. It is
-// safe for concurrent use.
+// Guard detects and slows down the write loops of one hosted controller. It keeps the history of an object while the
+// object might be in a write loop: about a minute after its last write. It is safe for concurrent use.
 type Guard struct {
 	mu        sync.Mutex
 	histories map[target]*history
@@ -24,16 +23,16 @@ type Guard struct {
 	deletions deletions
 }
 
-// target is what a write changes: a child, or one part of a parent. The same object may be both
-// a parent and a child, if a controller has parents and children of the same type.
+// target is what a write changes: a child, or one part of a parent. The same object may be both a parent and a
+// child, if a controller has parents and children of the same type.
 type target struct {
 	object.Key
-	// as is the Op that writes the parent, or adopts, releases or deletes the child; empty for writes of
-	// its content. See also churnTarget.
+	// as is the Op that writes the parent, or adopts, releases or deletes the child; empty for writes of the child's
+	// content. See also churnTarget.
 	as pipeline.Op
 }
 
-// New returns a guard that has seen no write.
+// New returns a guard without histories.
 func New() *Guard { return &Guard{histories: map[target]*history{}, looping: loopIndex{}} }
 
 func targetOf(step *pipeline.Step) target {
@@ -49,15 +48,17 @@ func targetOf(step *pipeline.Step) target {
 	return at
 }
 
-// Postpone takes the writes out of a plan that it is too early for. The time now is when the
-// sync began. The step of a child becomes a Keep, and a step of the parent is removed.
+// Postpone removes the writes that must wait from a plan. The time now is when the sync began. The step of a
+// child becomes a Keep, and a step of the parent is removed.
 //
-// It returns when the first of these writes is due, zero if there are none. Until then the
-// finalizer stays on the parent too, unless the parent is being deleted.
+// It returns the time when the first of these writes is due; zero if there are none. Until then the finalizer
+// stays on the parent, too, unless the parent is being deleted.
 //
-// It also returns the loops to report: loops that were not reported before, or not for some time.
-// The step of a reported loop may stay in the plan, if its time has just come.
-func (g *Guard) Postpone(snapshot *pipeline.Snapshot, plan *pipeline.Plan, now time.Time) (next time.Time, report []pipeline.WriteLoop) {
+// It also returns the loops to report: those that were not reported before, or not for some time. The step of a
+// reported loop stays in the plan if it is due.
+func (g *Guard) Postpone(
+	snapshot *pipeline.Snapshot, plan *pipeline.Plan, now time.Time,
+) (next time.Time, report []pipeline.WriteLoop) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.histories) == 0 {
@@ -97,7 +98,7 @@ func (g *Guard) Postpone(snapshot *pipeline.Snapshot, plan *pipeline.Plan, now t
 	return next, report
 }
 
-// postponed returns what becomes of a step of a child that it is too early for.
+// postponed returns the step that replaces a step of a child that must wait.
 func postponed(step pipeline.Step) pipeline.Step {
 	step.Op, step.Body, step.Why = pipeline.Keep, nil, "it is written too often: "+step.Why
 	return step
@@ -111,10 +112,11 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// PostponeStep is Postpone for a step that is taken before the rest of its sync is planned: the
-// one that puts the finalizer on the parent. It returns until when the step must wait, zero if
-// it may be taken, and the loops to report.
-func (g *Guard) PostponeStep(snapshot *pipeline.Snapshot, step *pipeline.Step, now time.Time) (until time.Time, report []pipeline.WriteLoop) {
+// PostponeStep is Postpone for the step that is taken before the plan is made: the one that adds the finalizer to the
+// parent. It returns the time until which the step must wait, zero if it need not wait, and the loops to report.
+func (g *Guard) PostponeStep(
+	snapshot *pipeline.Snapshot, step *pipeline.Step, now time.Time,
+) (until time.Time, report []pipeline.WriteLoop) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	history := g.historyOf(snapshot, targetOf(step))
@@ -128,8 +130,9 @@ func (g *Guard) PostponeStep(snapshot *pipeline.Snapshot, step *pipeline.Step, n
 	return until, report
 }
 
-// historyOf returns the history of a target, nil if there is none. It drops the history if the target was last written for a
-// former parent of the same name: that the new parent needs the same write is no sign of a write loop.
+// historyOf returns the history of a target; nil if there is none. It drops the history if the target was last
+// written for an earlier parent of the same name, because the same write for the new parent is not a sign of a
+// write loop.
 func (g *Guard) historyOf(snapshot *pipeline.Snapshot, at target) *history {
 	of := g.histories[at]
 	if of != nil && of.isOfFormer(snapshot.Parent) {
@@ -139,8 +142,10 @@ func (g *Guard) historyOf(snapshot *pipeline.Snapshot, at target) *history {
 	return of
 }
 
-// attempt is attempt of the history of the step, and notes the loop that the step is in by now.
-func (g *Guard) attempt(history *history, step *pipeline.Step, state *state, now time.Time) (early bool, report []pipeline.WriteLoop) {
+// attempt calls attempt of the step's history, and indexes the loop of the step if there is one.
+func (g *Guard) attempt(
+	history *history, step *pipeline.Step, state *state, now time.Time,
+) (early bool, report []pipeline.WriteLoop) {
 	early, report = history.attempt(step, state, now)
 	if history.loop != nil {
 		g.looping.add(history.loop.Parent, targetOf(step))
@@ -148,15 +153,15 @@ func (g *Guard) attempt(history *history, step *pipeline.Step, state *state, now
 	return early, report
 }
 
-// markUpToDate notes that a target is as the hook wants it.
+// markUpToDate records that a target is as the hook wants it.
 func (g *Guard) markUpToDate(at target) {
 	if history := g.histories[at]; history != nil {
 		history.wantedSince = time.Time{}
 	}
 }
 
-// markAbsent notes of the loops of the parent which targets the plan does not have: the hook does not want
-// them any more.
+// markAbsent records for the loops of the parent which targets the plan does not have, because the hook does
+// not want them any more.
 func (g *Guard) markAbsent(plan *pipeline.Plan, state *state, now time.Time) {
 	parent := object.KeyOf(state.snapshot.Parent)
 	if len(g.looping[parent]) == 0 {
@@ -173,10 +178,10 @@ func (g *Guard) markAbsent(plan *pipeline.Plan, state *state, now time.Time) {
 	}
 }
 
-// parentOps are the ways the parent is written.
+// parentOps are the ops that write the parent.
 var parentOps = slices.DeleteFunc(pipeline.Ops(), func(op pipeline.Op) bool { return !op.OnParent() })
 
-// Wrote adds what a sync has written to the histories. The time now is after the writes.
+// Wrote adds the writes of a sync to the histories. The time now is after the writes.
 func (g *Guard) Wrote(snapshot *pipeline.Snapshot, outcomes []pipeline.Outcome, now time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -206,7 +211,7 @@ func (g *Guard) Wrote(snapshot *pipeline.Snapshot, outcomes []pipeline.Outcome, 
 	}
 }
 
-// changed reports whether a step has changed its object in a way that counts.
+// changed reports whether a step has changed its object in a way that may be part of a write loop.
 func changed(outcome *pipeline.Outcome) bool {
 	if outcome.Err != nil || outcome.Conflict {
 		return false
@@ -217,7 +222,7 @@ func changed(outcome *pipeline.Outcome) bool {
 	return outcome.Op.FormsWriteLoops() && outcome.StoredAnew()
 }
 
-// Forgive drops what is known of the loops of a parent, because a user wants it synced.
+// Forgive drops the loops of a parent, because a user has requested a sync.
 func (g *Guard) Forgive(parent object.Key) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -227,8 +232,7 @@ func (g *Guard) Forgive(parent object.Key) {
 	delete(g.looping, parent)
 }
 
-// Fork returns a guard that decides about the steps of a plan as this one does, and that leaves nothing in
-// it.
+// Fork returns a copy of the guard that makes the same decisions about the steps of a plan.
 func (g *Guard) Fork(snapshot *pipeline.Snapshot, plan *pipeline.Plan) *Guard {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -248,11 +252,10 @@ func (g *Guard) Fork(snapshot *pipeline.Snapshot, plan *pipeline.Plan) *Guard {
 	return fork
 }
 
-// maxHistories bounds how many histories of creations are kept for more than a minute.
+// maxHistories is the number of histories above which those of creations are kept for only a minute.
 const maxHistories = 10_000
 
-// Loops returns the write loops that are slowed down, and drops the histories of objects that
-// are no longer written.
+// Loops returns the write loops that are slowed down, and drops the histories of objects that are no longer written.
 func (g *Guard) Loops(now time.Time) []pipeline.WriteLoop {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -267,7 +270,7 @@ func (g *Guard) Loops(now time.Time) []pipeline.WriteLoop {
 		}
 	}
 	for parent := range g.looping {
-		g.historiesOf(parent) // drops what is no loop any more
+		g.historiesOf(parent) // drops targets that are not in loops any more
 	}
 	g.deletions.forget(now)
 	if dropped && len(g.histories) == 0 {
@@ -288,16 +291,17 @@ func (g *Guard) LoopsOf(parent object.Key, now time.Time) (loops []pipeline.Writ
 	return loops
 }
 
-// RecheckAfter returns when the hook is asked again whether a loop of a parent is over that otherwise ends
-// after so long: within seconds, but later if that is far off or if many parents are in loops.
+// RecheckAfter returns the time after which to call the hook again, to see whether a loop of a parent has ended
+// that is otherwise over after the given time. It is some seconds, and more if that time is long or many
+// parents are in loops.
 func (g *Guard) RecheckAfter(over time.Duration) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return min(over, max(3*time.Second, over/20, time.Duration(len(g.looping))*500*time.Millisecond))
 }
 
-// LoopsEnd returns when all write loops of a parent will be over if nothing more is written; zero if
-// it is in none.
+// LoopsEnd returns the time when all write loops of a parent are over if nothing more is written; zero if it
+// has none.
 func (g *Guard) LoopsEnd(parent object.Key) (end time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -314,7 +318,7 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// historiesOf returns the histories of the loops of a parent. The guard must be locked.
+// historiesOf returns the histories of the loops of a parent. The caller must hold the lock.
 func (g *Guard) historiesOf(parent object.Key) (found []*history) {
 	for at := range g.looping[parent] {
 		history := g.histories[at]
@@ -327,8 +331,8 @@ func (g *Guard) historiesOf(parent object.Key) (found []*history) {
 	return found
 }
 
-// loopIndex has the targets that are in loops, by the parents of the loops. A target stays until it is
-// looked up and is in no loop of the parent any more.
+// loopIndex has the targets that are in loops, by the parents of the loops. A target stays until a lookup finds
+// that it is not in a loop of the parent any more.
 type loopIndex map[object.Key]sets.Set[target]
 
 func (i loopIndex) add(parent object.Key, at target) {

@@ -18,31 +18,30 @@ import (
 
 // Writes of an object are a loop if there are too many of them in a row.
 const (
-	// maxUndone is how many times in a row the same desired object may be written, each time
-	// because the object differs from it again within calm after the last write.
+	// maxUndone is how many times in a row the same desired object may be written, each time because the object differs
+	// from it again within calm after the last write.
 	maxUndone = 5
 	calm      = time.Minute
-	// maxChanging is how many times in a row an object may be written although the state that
-	// the answer is made from stays the same, each time because the object differs again within
-	// soon after the last write. A longer pause takes one off the count.
+	// maxChanging is how many times in a row an object may be written although the state that the hook sees stays the
+	// same, each time because the object differs again within soon after the last write. A longer pause decrements the
+	// count.
 	maxChanging = 20
 	soon        = 500 * time.Millisecond
-	// A child that vanishes may do so after minutes: when something cleans up, or when it expires. An
-	// expiring one counts as a loop after maxExpired creations.
+	// A child may vanish after minutes, when something cleans up or when the child expires. An expiring child
+	// counts as a loop after maxExpired creations.
 	vanishing  = 10 * time.Minute
 	expiring   = 24 * time.Hour
 	maxExpired = 2
 )
 
-// settling is for how long the hook has to want the same, once it wants something else than what was
-// written again and again.
+// settling is how long the hook must keep wanting the same, once it does not want any more what was written again and
+// again.
 const settling = time.Second
 
-// absent stands for what the hook wants of a child that it does not list.
+// absent is the desired hash of a child that the hook does not list.
 const absent = ^uint64(0)
 
-// The next write of a loop is firstDelay after the last one. The delay doubles with each write
-// up to maxDelay.
+// The next write of a loop is firstDelay after the last one. The delay doubles with each write, up to maxDelay.
 const (
 	firstDelay = time.Second
 	maxDelay   = 5 * time.Minute
@@ -50,32 +49,32 @@ const (
 
 // history is what is known of the writes of one target.
 type history struct {
-	// parent and parentUID are of the parent that the target was last written for.
+	// parent and parentUID identify the parent for which the target was last written.
 	parent    object.Key
 	parentUID types.UID
-	// last is the time of the last write, op its Op, desired the hash of what the hook wanted,
-	// and state the hash of the state that this was made from.
+	// last is the time of the last write, op its Op, desired the hash of what the hook wanted, and state the hash of the
+	// state that the hook had seen.
 	last           time.Time
 	op             pipeline.Op
 	desired, state uint64
 	// path is the field that made the write necessary.
 	path string
-	// wantedSince is since when the target has to be written again, zero if it is up to date.
+	// wantedSince is the time since which the target has to be written again; zero if it is up to date.
 	wantedSince time.Time
 	// undone and changing count the writes in a row, as maxUndone and maxChanging define them.
 	undone, changing int
-	// loop is the loop that the target is in, nil if it is in none. Few targets ever are.
+	// loop is the loop that the target is in; nil if there is none. Few targets ever are in one.
 	loop *loop
-	// isChurn is true of the creation of children under ever new names. Then deleted is true if one was
-	// deleted since the last creation.
+	// isChurn is true if the target stands for all children of a kind. Then deleted is true if one was deleted since the
+	// last creation.
 	isChurn, deleted bool
-	// asked is what the hook wanted of the target when that was last looked at since the last write, and
-	// askedState what it was shown then. turned is true if it wanted something else although it was shown
-	// the same: either its answers are random, or the hook was changed.
-	asked, askedState uint64
-	askedAt           time.Time
-	turned            bool
-	// pause is how long the target of the last creation was there.
+	// seen is what the hook has wanted of the target since the time seenAt, which is after the last write, and seenState
+	// the state that the hook saw then. turned is true if the hook has changed its mind although the state was the same:
+	// either its answers are random, or the hook itself was changed.
+	seen, seenState uint64
+	seenAt          time.Time
+	turned          bool
+	// pause is how long the target existed after its last creation.
 	pause time.Duration
 	// keep is how long the history is kept.
 	keep time.Duration
@@ -84,15 +83,15 @@ type history struct {
 // loop is a write loop that is slowed down, by this guard or by the other side.
 type loop struct {
 	pipeline.WriteLoop
-	// until is when the latest step may be taken, and reported when the loop was last reported.
+	// until is the time when the latest step may be taken, reported the time of the last report.
 	until, reported time.Time
-	// rivals are the other controllers that were found to take part.
+	// rivals are the names of the other controllers that take part, as far as they are known.
 	rivals []string
 	// settled is true if the hook does not want any more what was written again and again.
 	settled bool
 }
 
-// isOfFormer reports whether the target was last written for a former parent of the same name.
+// isOfFormer reports whether the target was last written for an earlier parent of the same name.
 func (h *history) isOfFormer(parent *object.Object) bool {
 	return h.parent == object.KeyOf(parent) && h.parentUID != parent.UID
 }
@@ -107,10 +106,10 @@ func (h *history) clone() *history {
 	return &clone
 }
 
-// attempt notes that a plan has the step, and reports whether it is too early to take it. It
-// also returns the loop of the step, if the loop has to be reported now. A step that may be taken
-// can be in a loop too: if two sides undo each other's writes, the side that was slowed down
-// first sets the pace, and the steps of the other side are never too early.
+// attempt records that a plan has the step, and reports whether it is too early to take it. It also returns the
+// loop of the step if the loop has to be reported now. A step that may be taken can be in a loop, too: if two
+// sides undo each other's writes, the side that was slowed down first sets the pace, and the steps of the other
+// side are never too early.
 func (h *history) attempt(step *pipeline.Step, state *state, now time.Time) (early bool, report []pipeline.WriteLoop) {
 	isSettled := h.loop != nil && h.settle(step.Desired, state.full(), now)
 	if !step.Op.FormsWriteLoops() {
@@ -161,7 +160,7 @@ func (h *history) attempt(step *pipeline.Step, state *state, now time.Time) (ear
 	return early, report
 }
 
-// counts returns what undone and changing become when the step is taken.
+// counts returns the values that undone and changing get when the step is taken.
 func (h *history) counts(step *pipeline.Step, state *state) (undone, changing int) {
 	undone, changing = 1, 1
 	pause := h.wantedSince.Sub(h.last)
@@ -172,7 +171,7 @@ func (h *history) counts(step *pipeline.Step, state *state) (undone, changing in
 	case h.state != state.hashFor(step) || pause >= calm:
 	case pause < soon:
 		changing += h.changing
-	default: // a busy machine may be slow now and then
+	default: // a busy machine may be slow at times
 		changing = max(h.changing-1, 1)
 	}
 	return undone, changing
@@ -184,7 +183,7 @@ func (h *history) completesRecreate(step *pipeline.Step) bool {
 	return h.op == pipeline.Recreate && step.Creates()
 }
 
-// wrote adds a step that was taken.
+// wrote records a step that was taken.
 func (h *history) wrote(step *pipeline.Step, state *state, now time.Time) {
 	if !h.completesRecreate(step) {
 		h.undone, h.changing = h.counts(step, state)
@@ -192,7 +191,7 @@ func (h *history) wrote(step *pipeline.Step, state *state, now time.Time) {
 			h.loop = nil
 		}
 	}
-	h.askedAt, h.turned = time.Time{}, false
+	h.seenAt, h.turned = time.Time{}, false
 	h.keep = calm
 	if step.Creates() {
 		h.keep = window(step)
@@ -201,23 +200,23 @@ func (h *history) wrote(step *pipeline.Step, state *state, now time.Time) {
 	h.path, h.parent, h.parentUID = step.Path, object.KeyOf(state.snapshot.Parent), state.snapshot.Parent.UID
 }
 
-// settle notes what the hook wants of the target of a loop, and reports whether the loop is over, because
-// that is something else than what was written again and again, and stays.
+// settle records what the hook wants of the target of a loop. It reports whether the loop is over because the
+// hook keeps wanting something else than what was written again and again.
 func (h *history) settle(desired, full uint64, now time.Time) bool {
 	switch {
-	case h.askedAt.IsZero():
-		h.asked, h.askedState, h.askedAt = desired, full, now
-	case h.asked == desired:
+	case h.seenAt.IsZero():
+		h.seen, h.seenState, h.seenAt = desired, full, now
+	case h.seen == desired:
 		other := h.turned || !h.loop.AnswerChanges && desired != h.desired
-		h.loop.settled = h.loop.settled || other && now.Sub(h.askedAt) >= settling
+		h.loop.settled = h.loop.settled || other && now.Sub(h.seenAt) >= settling
 	default:
-		h.turned = h.askedState == full
-		h.asked, h.askedState, h.askedAt = desired, full, now
+		h.turned = h.seenState == full
+		h.seen, h.seenState, h.seenAt = desired, full, now
 	}
 	return h.loop.settled
 }
 
-// window returns the longest pause after which the same write counts as undone.
+// window returns the maximum pause after which a repeated write counts as undone.
 func window(step *pipeline.Step) time.Duration {
 	switch {
 	case !step.Creates():
@@ -228,7 +227,7 @@ func window(step *pipeline.Step) time.Duration {
 	return vanishing
 }
 
-// mostUndone returns how many times in a row the same may be written.
+// mostUndone returns how many times in a row the same desired object may be written.
 func mostUndone(step *pipeline.Step) int {
 	if step.Creates() && expires(step) {
 		return maxExpired
@@ -241,19 +240,18 @@ func expires(step *pipeline.Step) bool {
 	return object.Lookup(object.Lookup(step.Body, "spec"), "ttlSecondsAfterFinished") != nil
 }
 
-// delay returns how long after the last write the next one is due, when there were that many
-// writes too many.
+// delay returns the time from the last write to the next one if that many writes exceed the limit.
 func delay(excess int) time.Duration {
 	const doublings = 9 // from firstDelay to more than maxDelay
 	return min(firstDelay<<min(excess-1, doublings), maxDelay)
 }
 
-// isReportDue reports whether the loop was never reported, or not for some time.
+// isReportDue reports whether the loop was not reported yet, or not for some time.
 func (l *loop) isReportDue(now time.Time) bool {
 	return l.reported.IsZero() || now.Sub(l.reported) >= pipeline.EventRepeatInterval
 }
 
-// isOver reports whether the target has not needed a write for long enough.
+// isOver reports whether the history is no longer needed because the target has not needed a write for long enough.
 func (h *history) isOver(now time.Time) bool {
 	if h.loop == nil {
 		return now.Sub(h.last) > max(h.keep, calm)
@@ -261,7 +259,7 @@ func (h *history) isOver(now time.Time) bool {
 	return now.After(h.end())
 }
 
-// end returns when the loop is over if nothing more is written.
+// end returns the time when the loop is over if nothing more is written.
 func (h *history) end() time.Time {
 	if h.loop.settled {
 		return h.last.Add(settling)
@@ -269,24 +267,23 @@ func (h *history) end() time.Time {
 	return latest(h.last, h.loop.until).Add(max(calm, 2*h.pause))
 }
 
-// state is the state of the host that a hook makes its answer from. While it stays the same,
-// there is no reason for another answer.
+// state is the state of the host that a hook sees. While it stays the same, the hook has no reason to change
+// its answer.
 type state struct {
 	snapshot *pipeline.Snapshot
-	// others is the hash of the objects other than the parent, once it is computed.
+	// others is the hash of the objects other than the parent, once computed is true.
 	others   uint64
 	computed bool
 }
 
-// hashFor returns the hash of the state that the desired object of a step is made from.
+// hashFor returns the hash of the state that determines the desired object of a step.
 //
-// For a child this is the parent without its status. It does not include the children: writing
-// children changes them and, through controllers of the host, their status. If that counted, a
-// loop would hide itself.
+// For a child, this is the parent without its status. It does not include the children: writing children changes them
+// and, through controllers of the host, their status, so a loop would hide itself.
 //
-// For the parent's status and a target's labels and annotations it includes the children and
-// the related objects, because they often describe these and may change as often as they do. It
-// leaves out what the step itself writes.
+// For the parent's status, and for a target's labels and annotations, it includes the children and the related
+// objects, because these fields often describe them and may change as often as they do. It leaves out what the
+// step itself writes.
 func (s *state) hashFor(step *pipeline.Step) uint64 {
 	switch step.Op {
 	case pipeline.Status:
@@ -298,7 +295,7 @@ func (s *state) hashFor(step *pipeline.Step) uint64 {
 	}
 }
 
-// full returns the hash of all that a hook is shown, but for the status of the parent.
+// full returns the hash of everything that a hook sees except the status of the parent.
 func (s *state) full() uint64 { return s.withOthers(s.snapshot.Parent.Hash) }
 
 // withOthers adds the hash of the objects other than the parent to that of the parent.
@@ -313,7 +310,7 @@ func (s *state) withOthers(parent uint64) uint64 {
 func hashOthers(snapshot *pipeline.Snapshot) (sum uint64) {
 	add := func(objects []*object.Object) {
 		for _, object := range objects {
-			// The sum does not depend on the order, which caches do not keep.
+			// The sum does not depend on the order, because caches do not keep it.
 			sum += xxhash.Sum64String(string(object.UID) + object.ResourceVersion)
 		}
 	}
@@ -326,10 +323,10 @@ func hashOthers(snapshot *pipeline.Snapshot) (sum uint64) {
 	return sum
 }
 
-// alternating returns the two values of the field that a step sets, as JSON: the one that the object has
-// and the one that the hook wants. Both are empty if one of them is no number and no boolean, and for
-// Secrets. Texts may be confidential in any kind, and the status of a cluster-scoped controller is read by
-// people who may not read the object.
+// alternating returns the two values of the field that a step sets, as JSON: the one that the object has and
+// the one that the hook wants. Both are empty for Secrets, and if one of them is neither a number nor a
+// boolean. Strings may be confidential in objects of any kind, and people who may not read the object may read
+// the status of a cluster-scoped controller.
 func alternating(step *pipeline.Step) (has, wants string) {
 	if step.Path == "" || step.Observed == nil || step.Type.Kind == "Secret" {
 		return "", ""
@@ -341,7 +338,7 @@ func alternating(step *pipeline.Step) (has, wants string) {
 	return has, wants
 }
 
-// shownAt returns the number or boolean at a path as a plan names it; empty if there is none.
+// shownAt returns the number or boolean at a path in the form of plans; empty if there is none.
 func shownAt(raw []byte, path string) string {
 	value := jsontext.Value(valueAt(raw, path))
 	switch value.Kind() {
@@ -351,8 +348,8 @@ func shownAt(raw []byte, path string) string {
 	return ""
 }
 
-// valueAt returns the value at a path such as spec.items[0].a or metadata.labels[a]; nil if there is none.
-// A name may have dots in it.
+// valueAt returns the value at a path such as spec.items[0].a or metadata.labels[a]; nil if there is none. A name may
+// contain dots.
 func valueAt(raw []byte, path string) []byte {
 	if raw == nil || path == "" {
 		return raw

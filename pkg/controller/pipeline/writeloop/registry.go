@@ -14,8 +14,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// Registry has the guards of all hosted controllers that run in this process. It finds out which
-// of them undo each other's writes. A nil Registry has none.
+// Registry has the guards of all hosted controllers that run in this process, and finds out which of them undo each
+// other's writes. A nil Registry is empty.
 type Registry struct {
 	mu     sync.Mutex
 	byName map[*Guard]string
@@ -39,8 +39,8 @@ func (r *Registry) Add(guard *Guard, name string) (remove func()) {
 	}
 }
 
-// Rivals returns the names of the other controllers that take part in a loop of a guard: they
-// write the same part of the object again and again, or delete it. The names are sorted.
+// Rivals returns the names of the other controllers that take part in a loop of a guard: they write the same
+// part of the object again and again, or delete the object. The names are sorted.
 func (r *Registry) Rivals(of *Guard, loop pipeline.WriteLoop) []string {
 	if r == nil || loop.AnswerChanges || loop.Op == pipeline.Delete {
 		return nil
@@ -59,9 +59,8 @@ func (r *Registry) Rivals(of *Guard, loop pipeline.WriteLoop) []string {
 	return rivals
 }
 
-// knownRivals returns the controllers that were found to take part in a loop before. While this
-// side pauses for more than a minute, the other side seldom writes, so its guard has no history.
-// It takes part in the loop all the same.
+// knownRivals returns the controllers that took part in a loop before. While this side pauses for more than a
+// minute, the other side rarely writes, so its guard has no history, although it still takes part in the loop.
 func (g *Guard) knownRivals(loop pipeline.WriteLoop) []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -79,7 +78,7 @@ func (g *Guard) setRivals(loop pipeline.WriteLoop, rivals []string) {
 	}
 }
 
-// findLoop returns a loop of this guard, nil if it is over. The guard must be locked.
+// findLoop returns a loop of this guard; nil if it is over. The caller must hold the lock.
 func (g *Guard) findLoop(of pipeline.WriteLoop) *loop {
 	for _, as := range writtenAs {
 		history := g.histories[target{Key: of.Object, as: as}]
@@ -93,12 +92,13 @@ func (g *Guard) findLoop(of pipeline.WriteLoop) *loop {
 // writtenAs are the values of target.as for writes of content.
 var writtenAs = append([]pipeline.Op{""}, parentOps...)
 
-// minRivalWrites is how many writes in a row make a controller a rival. It is less than maxUndone,
-// because the loop may be noticed on the other side first.
+// minRivalWrites is how many writes in a row make a controller a rival. It is less than maxUndone, because the
+// other side may detect the loop first.
 const minRivalWrites = 3
 
-// isRivalIn reports whether this controller too writes the part of the object again and again
-// that a loop of another controller is about, or deletes the object again and again if it is gone there.
+// isRivalIn reports whether this controller takes part in a loop of another controller: it, too, writes that
+// part of the object again and again or, if the other controller finds the object missing, deletes it again and
+// again.
 func (g *Guard) isRivalIn(loop pipeline.WriteLoop) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -107,15 +107,16 @@ func (g *Guard) isRivalIn(loop pipeline.WriteLoop) bool {
 	}
 	for _, as := range writtenAs {
 		history := g.histories[target{Key: loop.Object, as: as}]
-		if history != nil && max(history.undone, history.changing) >= minRivalWrites && part(history.path) == part(loop.Path) {
+		if history != nil && max(history.undone, history.changing) >= minRivalWrites &&
+			part(history.path) == part(loop.Path) {
 			return true
 		}
 	}
 	return false
 }
 
-// part returns the part of an object that a field is in: its labels, its annotations, its status,
-// its spec. If the sides differ in several fields, each may name another one.
+// part returns the part of an object that a field is in, such as labels, annotations, status or spec. If the
+// sides differ in several fields, each may name another field.
 func part(path string) string {
 	first, rest, _ := strings.Cut(path, ".")
 	if first == "metadata" {
@@ -130,7 +131,7 @@ func part(path string) string {
 	return first
 }
 
-// deletions are the children that a controller has deleted because it does not want them. Another
+// deletions are the children that a controller has deleted because its hook does not list them. Another
 // controller may create them again and again.
 type deletions map[object.Key]deletion
 
@@ -151,7 +152,7 @@ func (d *deletions) add(child object.Key, now time.Time) {
 	(*d)[child] = deletion{before.times + 1, now}
 }
 
-// forget drops the children that were deleted long ago.
+// forget drops the children whose deletion is long ago.
 func (d *deletions) forget(now time.Time) {
 	maps.DeleteFunc(*d, func(_ object.Key, last deletion) bool { return last.isOver(now) })
 	if len(*d) == 0 {
