@@ -1,8 +1,8 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package managedfields reads and rewrites what the host records in metadata.managedFields: who owns
-// which fields of an object.
+// Package managedfields reads and rewrites metadata.managedFields, in which the host records who owns which
+// fields of an object.
 //
 // Entries of managedFields, or sets of fields in their form fieldsV1, come in. Parts of objects
 // and new entries go out. The package is pure: it does no I/O. It needs no schema, since the

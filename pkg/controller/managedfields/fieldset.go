@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// Extract returns the part of an object that a set of fields names: what their owner has applied, if
-// no one has changed it since. The fields are in the form fieldsV1 of managedFields. Without any, the
-// result is empty. It shares values with content.
+// Extract returns the part of an object that a set of fields names: what their owner has applied, if nobody has
+// changed it since. The fields are in the form of fieldsV1. If there are none, the result is empty. It shares
+// values with content.
 func Extract(fields []byte, content map[string]any) (map[string]any, error) {
 	set, err := decode(fields)
 	if err != nil {
@@ -25,8 +25,8 @@ func Extract(fields []byte, content map[string]any) (map[string]any, error) {
 
 var ownerReferences = fieldpath.MakePathOrDie("metadata", "ownerReferences")
 
-// Overlap reports whether two sets of fields, in the form fieldsV1, have fields in common. It ignores
-// the owners of an object, which are claimed apart from its content. It returns false for sets that
+// Overlap reports whether two sets of fields, in the form of fieldsV1, have fields in common. It ignores the
+// owners of an object, because they are claimed separately from its content. It returns false for sets that
 // cannot be read.
 func Overlap(a, b []byte) bool {
 	x, err := decode(a)
@@ -85,8 +85,8 @@ func extract(set *fieldpath.Set, from any) any {
 	}
 }
 
-// extractElement returns the part of a field or list item that the set names. That is all of it if
-// the set names the element itself and nothing below it.
+// extractElement returns the part of a field or list item that the set names: all of it if the set names the
+// element itself and nothing below it.
 func extractElement(set *fieldpath.Set, element fieldpath.PathElement, from any) (part any, owned bool) {
 	below, some := set.Children.Get(element)
 	if some {
@@ -95,7 +95,7 @@ func extractElement(set *fieldpath.Set, element fieldpath.PathElement, from any)
 	return from, set.Members.Has(element)
 }
 
-// elements returns the fields or list items that a set names at its top.
+// elements returns the fields or list items at the top level of a set.
 func elements(set *fieldpath.Set) []fieldpath.PathElement {
 	var elements []fieldpath.PathElement
 	for element := range set.Members.All() {
@@ -109,13 +109,13 @@ func elements(set *fieldpath.Set) []fieldpath.PathElement {
 	return elements
 }
 
-// comparison is how the keys of a list item are compared.
+// comparison is the way to compare the keys of a list item.
 type comparison bool
 
 const (
 	// exactly: the item has all keys.
 	exactly comparison = false
-	// orDefaulted: the item may lack keys, which the host has filled in.
+	// orDefaulted: the item may lack keys that the host has defaulted.
 	orDefaulted comparison = true
 )
 
@@ -140,21 +140,21 @@ func identifies(element fieldpath.PathElement, item any, keys comparison) bool {
 		}
 		return true
 	default:
-		return false // an index says nothing about which item it was
+		return false // an index does not identify an item
 	}
 }
 
-// Change is what an apply changes about the fields that its manager owns.
+// Change is the change of the fields that a manager owns by an apply.
 type Change struct {
-	// Differs is true if the manager owns other fields afterwards.
+	// Differs is true if the manager owns other fields after the apply.
 	Differs bool
-	// dropped are the fields that it owned and that it no longer applies. A field with fields
-	// below it is not among them: it stays for those of others, and says nothing.
+	// dropped are the fields that the manager owned and no longer applies. It has only leaves: a field with fields below
+	// it may stay for those of others.
 	dropped *fieldpath.Set
 }
 
-// ChangeOf compares the fields that a manager owns before and after an apply, in the form fieldsV1.
-// Nil stands for none.
+// ChangeOf compares the fields that a manager owns before and after an apply, in the form of fieldsV1. Nil means no
+// fields.
 func ChangeOf(before, after []byte) (Change, error) {
 	had, err := decode(before)
 	if err != nil {
@@ -170,9 +170,9 @@ func ChangeOf(before, after []byte) (Change, error) {
 // Drops reports whether the manager no longer applies a field that it owned.
 func (c Change) Drops() bool { return !c.dropped.Empty() }
 
-// KeptByOthers reports whether another owner keeps a field in the object that the manager no longer
-// applies. The entries are those of the object. A field without another owner is removed by the
-// apply, or the host fills it in again.
+// KeptByOthers reports whether another owner keeps a field in the object that the manager no longer applies.
+// The entries are those of the object. An apply removes a field without another owner, unless the host defaults
+// it again.
 func (c Change) KeptByOthers(manager string, entries []metav1.ManagedFieldsEntry) (bool, error) {
 	for _, entry := range entries {
 		if owns(entry, manager, metav1.ManagedFieldsOperationApply) {

@@ -17,11 +17,13 @@ type Managers struct {
 	Update, Apply string
 }
 
-// ToApply moves fields from plain writes to server-side apply: the fields that were last applied,
-// and the fields that both own. Server-side apply removes a field that is no longer applied only if
-// it has no other owner. Plain writes keep the fields that the host and its admission filled in, so
-// that these are not removed. The result shares entries with the argument.
-func (m Managers) ToApply(entries []metav1.ManagedFieldsEntry, lastApplied map[string]any) ([]metav1.ManagedFieldsEntry, error) {
+// ToApply moves fields from plain writes to server-side apply: the fields that were last applied, and the
+// fields that both own. Server-side apply removes a field that is no longer applied only if it has no other
+// owner. Plain writes keep the fields that the host and its admission have set, so that these are not removed.
+// The result shares entries with the argument.
+func (m Managers) ToApply(
+	entries []metav1.ManagedFieldsEntry, lastApplied map[string]any,
+) ([]metav1.ManagedFieldsEntry, error) {
 	before, err := m.applied(entries)
 	if err != nil {
 		return nil, err
@@ -37,8 +39,8 @@ func (m Managers) ToApply(entries []metav1.ManagedFieldsEntry, lastApplied map[s
 			return nil, err
 		}
 		applied := within(all, lastApplied).Union(all.Intersection(before))
-		if rest := all.Difference(applied); !rest.Empty() {
-			if entry, err = withFields(entry, rest); err != nil {
+		if others := all.Difference(applied); !others.Empty() {
+			if entry, err = withFields(entry, others); err != nil {
 				return nil, err
 			}
 			kept = append(kept, entry)
@@ -64,7 +66,7 @@ func (m Managers) applied(entries []metav1.ManagedFieldsEntry) (*fieldpath.Set, 
 	return &fieldpath.Set{}, nil
 }
 
-// ToUpdate moves what server-side apply owns to plain writes. The result shares entries with the
+// ToUpdate moves the fields that server-side apply owns to plain writes. The result shares entries with the
 // argument.
 func (m Managers) ToUpdate(entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, error) {
 	var kept, moved []metav1.ManagedFieldsEntry
@@ -106,8 +108,8 @@ func add(entries, added []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntr
 	return entries, nil
 }
 
-// sameOwner reports whether two entries have one owner. Plain writes in another version have another
-// owner; server-side apply in another version does not.
+// sameOwner reports whether two entries have the same owner. Plain writes in another version have another owner;
+// server-side apply in another version does not.
 func sameOwner(a, b metav1.ManagedFieldsEntry) bool {
 	return owns(b, a.Manager, a.Operation) &&
 		(a.Operation == metav1.ManagedFieldsOperationApply || a.APIVersion == b.APIVersion)
@@ -131,10 +133,10 @@ func withFields(entry metav1.ManagedFieldsEntry, fields *fieldpath.Set) (metav1.
 }
 
 // within returns the fields of a set that a value has.
-func within(set *fieldpath.Set, in any) *fieldpath.Set {
+func within(set *fieldpath.Set, content any) *fieldpath.Set {
 	result := &fieldpath.Set{}
 	for _, element := range elements(set) {
-		for _, value := range named(element, in) {
+		for _, value := range named(element, content) {
 			part := &fieldpath.Set{}
 			if set.Members.Has(element) {
 				part.Members.Insert(element)
@@ -150,22 +152,22 @@ func within(set *fieldpath.Set, in any) *fieldpath.Set {
 	return result
 }
 
-// named returns the values in a value that an element of a set may name. There is more than one if
-// list items lack a key that the host has filled in.
-func named(element fieldpath.PathElement, in any) []any {
-	switch in := in.(type) {
+// named returns the values in an object or a list that an element of a set may name. There is more than one if
+// list items lack a key that the host has defaulted.
+func named(element fieldpath.PathElement, content any) []any {
+	switch content := content.(type) {
 	case map[string]any:
 		if element.FieldName == nil {
 			return nil
 		}
-		if value, there := in[*element.FieldName]; there {
+		if value, there := content[*element.FieldName]; there {
 			return []any{value}
 		}
 	case []any:
-		if found := items(element, in, exactly); found != nil {
+		if found := items(element, content, exactly); found != nil {
 			return found
 		}
-		return items(element, in, orDefaulted)
+		return items(element, content, orDefaulted)
 	}
 	return nil
 }

@@ -4,8 +4,8 @@
 // Package object keeps an object of the host cluster as the JSON it arrived in, compressed if it is
 // large.
 //
-// JSON comes in, an Object goes out: the bytes, and beside them only what decisions need, which is
-// the parsed metadata and a hash of the content. Requests to hooks are put together from the bytes,
+// JSON comes in, an Object goes out: the bytes, and besides them only what decisions need, the
+// parsed metadata and a hash of the content. Requests to hooks are assembled from the bytes,
 // and nothing is decoded without need. The package is pure: it does no I/O. An Object is immutable.
 //
 // Parse and a Reader make objects; a Reader shares equal parts among them. Lookup, Members, Elements

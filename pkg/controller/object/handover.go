@@ -19,23 +19,24 @@ import (
 // users' clusters.
 const GeneratedLabel = "controller-uid"
 
-// Claimant wants an object as a child that is not one: a parent, with that by which its controller finds children.
+// Claimant is a parent that wants to have an object as a child, with what its controller finds children by.
 type Claimant struct {
 	Parent *Object
-	// Selector selects the children of the parent. That of a DecoratorController selects everything.
+	// Selector selects the children of the parent. For a DecoratorController, it selects everything.
 	Selector labels.Selector
 	// Decorator is the name of the DecoratorController; empty for a CompositeController.
 	Decorator string
 }
 
-// Handover is what has to change of an object so that it becomes a child.
+// Handover has the changes that make an object a child.
 type Handover struct {
-	// Labels are set.
+	// Labels are the labels to set.
 	Labels map[string]string
-	// Annotates is true if DecoratorAnnotation becomes Decorator; an empty one removes it.
+	// Annotates is true if DecoratorAnnotation must become Decorator; an empty Decorator removes the annotation.
 	Annotates bool
 	Decorator string
-	// Owns is true if the parent has to be made its controller. That of a CompositeController adopts it by itself.
+	// Owns is true if the parent must be made the controller of the object. The parent of a CompositeController
+	// adopts the object by itself.
 	Owns bool
 }
 
@@ -46,15 +47,16 @@ func (c Claimant) Has(of *Object) bool {
 	return isOwn && c.Selector.Matches(labels.Set(of.Labels))
 }
 
-// IsMarked reports whether something in an object says that a controller made it.
+// IsMarked reports whether an object has any sign that a controller made it.
 func IsMarked(of *Object) bool {
 	_, isLabelled := of.Labels[GeneratedLabel]
 	_, isAttachment := of.Annotations[DecoratorAnnotation]
-	return isLabelled || isAttachment || of.HasLastApplied() || of.Applied != nil || metav1.GetControllerOfNoCopy(of) != nil
+	return isLabelled || isAttachment || of.HasLastApplied() || of.Applied != nil ||
+		metav1.GetControllerOfNoCopy(of) != nil
 }
 
-// Handover returns what has to change of an object so that it becomes a child. It returns nil if another object
-// controls it, if it is being deleted, or if no change of labels and annotations can make it one.
+// Handover returns the changes that make an object a child. It returns nil if another object controls it, if it
+// is being deleted, or if no change of labels and annotations can make it a child.
 func (c Claimant) Handover(of *Object) *Handover {
 	owner := metav1.GetControllerOfNoCopy(of)
 	if of.DeletionTimestamp != nil || owner != nil && owner.UID != c.Parent.UID {
@@ -77,7 +79,7 @@ func (c Claimant) Handover(of *Object) *Handover {
 	return change
 }
 
-// Whose says whom an object belongs to as far as it says so itself, such as "of StatefulSet db".
+// Whose returns the owner that an object itself names, such as "of StatefulSet db".
 func (c Claimant) Whose(of *Object) string {
 	owner, decorator := metav1.GetControllerOfNoCopy(of), of.Annotations[DecoratorAnnotation]
 	var said string
@@ -103,8 +105,8 @@ func (c Claimant) Whose(of *Object) string {
 	return said
 }
 
-// Commands returns the commands of kubectl that make the change of the objects of a namespace, which are in the form
-// TYPE/NAME. There are none if the owner has to change: no command of kubectl does that.
+// Commands returns the kubectl commands that make the changes to objects in a namespace, which are in the form
+// TYPE/NAME. It returns none if the owner has to change, because kubectl has no command for that.
 func (h *Handover) Commands(namespace string, objects ...string) (commands []string) {
 	if h.Owns {
 		return nil
@@ -130,5 +132,5 @@ func (h *Handover) Commands(namespace string, objects ...string) (commands []str
 	return commands
 }
 
-// Argument returns an object in the form in which kubectl takes it: TYPE/NAME.
+// Argument returns the kubectl argument for an object: TYPE/NAME.
 func Argument(of schema.GroupResource, name string) string { return of.String() + "/" + name }

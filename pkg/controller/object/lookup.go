@@ -9,11 +9,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Lookup returns the raw JSON at the path, or nil if a part of the path is not there.
+// Lookup returns the raw JSON at the path, or nil if a part of the path is missing.
 func (o *Object) Lookup(path ...string) []byte { return Lookup(o.JSON(), path...) }
 
-// Lookup returns the raw JSON at the path below raw, or nil if a part of the path is not there or raw
-// is no JSON object. The last one of repeated names counts.
+// Lookup returns the raw JSON at the path below raw, or nil if a part of the path is missing or raw is not a
+// JSON object. The last one of repeated names counts.
 func Lookup(raw []byte, path ...string) []byte {
 	for _, name := range path {
 		raw = lookupMember(raw, name)
@@ -55,7 +55,7 @@ func Elements(raw []byte, visit func(index int, element []byte) error) error {
 }
 
 // Members calls visit with the name and the raw JSON of each member of a JSON object, in order. A
-// name may come twice.
+// name may occur more than once.
 func Members(raw []byte, visit func(name string, value []byte) error) error {
 	s := newScanner(raw)
 	err := s.members("", func(m member) error {
@@ -103,11 +103,15 @@ func appendMember(result []byte, name string, value []byte) ([]byte, error) {
 	return append(result, value...), err
 }
 
-// Walk reads a JSON value from the top down. T is what the caller knows of a value; top is that of raw.
-// Walk calls member for each member of an object, and element once for each list: they return what is
-// known of the member's value or of the list's elements, and whether Walk reads them too. path returns
-// where the member is, such as "spec.containers[0].image". The name is valid during the call.
-func Walk[T any](raw []byte, top T, member func(of T, name []byte, path func() string) (value T, read bool), element func(of T) (value T, read bool)) error {
+// Walk reads a JSON value from the top down. T is what the caller knows about a value; top is what it knows
+// about raw. Walk calls member for each member of an object, and element once for each list: they return what
+// is known about the member's value or the list's elements, and whether Walk reads them, too. path returns the
+// path of the member, such as "spec.containers[0].image". The name is valid only during the call.
+func Walk[T any](
+	raw []byte, top T,
+	member func(of T, name []byte, path func() string) (value T, read bool),
+	element func(of T) (value T, read bool),
+) error {
 	w := walker[T]{scanner: newScanner(raw), member: member, element: element}
 	w.path = w.scanner.path
 	return w.value(top)
@@ -140,7 +144,7 @@ func (w *walker[T]) value(of T) error {
 	}
 }
 
-// path returns where the name or value is that was read last.
+// path returns the path of the name or value that was read last.
 func (s *scanner) path() string {
 	var path strings.Builder
 	level := 0

@@ -11,19 +11,19 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/managedfields"
 )
 
-// FieldManager owns the fields of what is written to the host other than by server-side apply.
-// Metacontroller writes under the same name.
+// FieldManager is the field manager of all writes except those of server-side apply. Metacontroller uses the
+// same name.
 const FieldManager = "metacontroller"
 
-// ownersReader reads who owns which fields of an object. It keeps its memory for the next object.
+// ownersReader reads who owns which fields of an object. It reuses its memory for the next object.
 type ownersReader struct {
 	scanner      scanner
 	entry        managedFieldsEntry
 	ours, others []byte
 }
 
-// read returns the value of Object.Owners, out of managedFields. It is valid until the next call, and
-// empty if managedFields are not as Kubernetes writes them.
+// read returns the value of Object.Owners from managedFields. The value is valid until the next call, and empty if
+// managedFields are not in the form of Kubernetes.
 func (r *ownersReader) read(managedFields []byte) []byte {
 	const startOfOurs, startOfOthers = `{"ours":[`, `],"others":[`
 	r.ours = append(slices.Grow(r.ours[:0], len(managedFields)), startOfOurs...)
@@ -32,7 +32,8 @@ func (r *ownersReader) read(managedFields []byte) []byte {
 	isOurs := false
 	r.scanner.reset(managedFields)
 	err := eachEntry(&r.scanner, &r.entry, func() {
-		if string(r.entry.manager) == quotedFieldManager && string(r.entry.operation) == `"Update"` && !r.entry.ofSubresource {
+		if string(r.entry.manager) == quotedFieldManager && string(r.entry.operation) == `"Update"` &&
+			!r.entry.ofSubresource {
 			isOurs = true
 			r.ours = appendSet(r.ours, len(startOfOurs), r.entry.content)
 		} else {
@@ -68,9 +69,9 @@ func appendSet(list []byte, start int, members [][]byte) []byte {
 	return append(list, '}')
 }
 
-// appliedFields returns the fields that manager owns by server-side apply, in the form of
-// managedFields; nil if it owns none, or if managedFields are not as Kubernetes writes them. Shared is
-// true if updates of FieldManager own some of them too.
+// appliedFields returns the fields that manager owns by server-side apply, in the form of managedFields; nil if
+// it owns none, or if managedFields are not in the form of Kubernetes. Shared is true if updates of
+// FieldManager own some of them, too.
 func appliedFields(manager string, managedFields []byte) (applied []byte, shared bool) {
 	name := strconv.Quote(manager)
 	if !bytes.Contains(managedFields, []byte(name)) || !bytes.Contains(managedFields, []byte(`"Apply"`)) {

@@ -14,8 +14,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// LastAppliedAnnotation holds, on a child of dynamic apply, the JSON of what the hook wanted when the
-// child was last written.
+// LastAppliedAnnotation has, on a child of dynamic apply, the JSON of what the hook wanted when the child was
+// last written.
 const LastAppliedAnnotation = "metacontroller.k8s.io/last-applied-configuration"
 
 // DecoratorAnnotation names, on an attachment, the DecoratorController that it belongs to. It is
@@ -33,27 +33,25 @@ type Object struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
 
-	// json is the object without metadata.managedFields. If it is compressed, size is its
-	// length in bytes without compression; else 0.
+	// json is the object without metadata.managedFields. If it is compressed, size is its uncompressed length in bytes;
+	// otherwise 0.
 	json []byte
 	size int32
 	// hasLastApplied is true if the object has a LastAppliedAnnotation.
 	hasLastApplied bool
 
-	// Owners are the fields outside metadata and status by who has set or changed them last, as
-	// a JSON object: ours are those of the updates of FieldManager, others those of everybody
-	// else. Both are lists of sets in the form fieldsV1 of managedFields. A field in neither has
-	// no owner. Owners is empty, which means that nothing is known, unless the object has a
-	// LastAppliedAnnotation and FieldManager has written it.
+	// Owners has the fields outside metadata and status by who has set or changed them last, as a JSON object:
+	// ours are those of the updates of FieldManager, others those of everybody else. Both are lists of sets in the
+	// form of fieldsV1. A field in neither has no owner. Owners is empty, which means that nothing is known,
+	// unless the object has a LastAppliedAnnotation and FieldManager has written it.
 	Owners string
 
-	// Applied are the fields that the process owns by server-side apply, in the form
-	// fieldsV1 of managedFields; nil if there are none. No more is kept of managedFields
-	// than Applied and Owners.
+	// Applied has the fields that the process owns by server-side apply, in the form of fieldsV1; nil if there are none.
+	// Nothing is kept of managedFields except Applied and Owners.
 	Applied []byte
 
-	// Shared is true if updates of FieldManager own some of Applied too. The host would not
-	// remove those when they are no longer applied.
+	// Shared is true if updates of FieldManager own some of Applied, too. The host does not remove those when they
+	// are no longer applied.
 	Shared bool
 
 	// Hash identifies the content: two objects with equal Hash differ at most in status and
@@ -66,7 +64,7 @@ var (
 	_ metav1.Object  = (*Object)(nil)
 )
 
-// DeepCopyObject returns the object itself, since it is immutable.
+// DeepCopyObject returns the object itself, because it is immutable.
 func (o *Object) DeepCopyObject() runtime.Object { return o }
 
 // MarshalJSON returns what JSON returns.
@@ -99,7 +97,7 @@ func (o *Object) Annotation(name string) (value string, there bool) {
 	return value, there
 }
 
-// HasLastApplied reports whether the object has LastAppliedAnnotation, even if that says nothing.
+// HasLastApplied reports whether the object has LastAppliedAnnotation, even if it is empty.
 func (o *Object) HasLastApplied() bool { return o.hasLastApplied }
 
 // repeatsObject reports whether an annotation of that name repeats a whole object.
@@ -115,13 +113,12 @@ func (o *Object) String() string {
 	return o.Kind + " " + o.Namespace + "/" + o.Name
 }
 
-// Canonical returns the JSON form that is stored in annotations and hashed in revisions: keys sorted
-// bytewise, no white space, HTML characters escaped.
+// Canonical returns the JSON form for annotations and for the hashes of revisions: keys sorted bytewise, no
+// white space, HTML characters escaped.
 func Canonical(content map[string]any) ([]byte, error) { return json.Marshal(content) }
 
-// ContentHash returns the hash of the object without its metadata and status. The generation cannot
-// be used instead: some types have none, and that of a Deployment increases when its annotations
-// change.
+// ContentHash returns the hash of the object without its metadata and status. The generation cannot replace it:
+// some types have none, and the generation of a Deployment increases when its annotations change.
 func (o *Object) ContentHash() uint64 {
 	content := o.JSON()
 	for _, written := range []string{"metadata", "status"} {
@@ -132,8 +129,7 @@ func (o *Object) ContentHash() uint64 {
 	return xxhash.Sum64(content)
 }
 
-// IsRemoved reports whether the host removes an object that it stored in this form, because only
-// the finalizer kept it.
+// IsRemoved reports whether the host removes an object in this form because its last finalizer is gone.
 func (o *Object) IsRemoved() bool {
 	grace := o.DeletionGracePeriodSeconds
 	return o.DeletionTimestamp != nil && len(o.Finalizers) == 0 && (grace == nil || *grace == 0)

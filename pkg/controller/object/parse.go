@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Parse reads one object in a single pass over raw. It keeps no part of raw. Errors name the field
-// that is not what Kubernetes says it must be.
+// Parse reads one object in a single pass over raw. It keeps no part of raw. Errors name the field that is not
+// of the type that Kubernetes requires.
 func Parse(raw []byte) (*Object, error) { return (&parser{}).parse(raw, nil) }
 
 // parse reads one object and puts its JSON into the memory of to, which may be that of raw.
@@ -35,8 +35,8 @@ func (p *parser) parse(raw, to []byte) (*Object, error) {
 	return read, nil
 }
 
-// Objects reads the objects of a JSON list in a single pass. A null yields nil. It ends with the
-// first error. Unlike the objects of Parse, these may keep parts of the list.
+// Objects reads the objects of a JSON list in a single pass. A null yields nil. It stops at the first error.
+// Unlike the objects of Parse, these may keep parts of the list.
 func Objects(list []byte) iter.Seq2[*Object, error] {
 	return func(yield func(*Object, error) bool) {
 		p := &parser{}
@@ -93,7 +93,7 @@ func (p *parser) next() (*Object, error) {
 // parser reads objects.
 type parser struct {
 	scanner
-	// out is a pointer: as a part of the parser, an object would keep all of it alive.
+	// out is a pointer, because an object that is a part of the parser would keep the whole parser alive.
 	out  *Object
 	hash xxhash.Digest
 	// managedFields is the raw value of that field.
@@ -207,9 +207,10 @@ func (p *parser) metadataField(name []byte) (hashed bool, err error) {
 	case "deletionGracePeriodSeconds":
 		meta.DeletionGracePeriodSeconds, err = decode[*int64](&p.scanner, "metadata.deletionGracePeriodSeconds")
 	case "ownerReferences":
-		meta.OwnerReferences, err = intern(&p.scanner, p.interned.references, func(s *scanner) ([]metav1.OwnerReference, error) {
+		read := func(s *scanner) ([]metav1.OwnerReference, error) {
 			return decode[[]metav1.OwnerReference](s, "metadata.ownerReferences")
-		})
+		}
+		meta.OwnerReferences, err = intern(&p.scanner, p.interned.references, read)
 	case "finalizers":
 		meta.Finalizers, err = decode[[]string](&p.scanner, "metadata.finalizers")
 	default:

@@ -25,14 +25,14 @@ type Reader struct {
 	scratches sync.Pool // of *[]byte, where objects are compressed
 }
 
-// NewReader returns a reader. Its objects show what applier owns by server-side apply.
+// NewReader returns a reader. The Applied of its objects has what applier owns by server-side apply.
 func NewReader(applier string) *Reader { return &Reader{applier: applier, interned: newInterned()} }
 
 // Parse is like the function Parse, but the objects share their equal parts.
 func (r *Reader) Parse(raw []byte) (*Object, error) { return r.parse(raw, nil) }
 
-// Take is Parse without a copy: raw belongs to the object from then on, and is overwritten if
-// managedFields are cut out. See Keep for an object that lives long.
+// Take is Parse without a copy: raw belongs to the object from then on, and is overwritten if managedFields are
+// cut out. Keep prepares the object for a long life.
 func (r *Reader) Take(raw []byte) (*Object, error) { return r.parse(raw, raw) }
 
 func (r *Reader) parse(raw, to []byte) (*Object, error) {
@@ -49,12 +49,11 @@ func (r *Reader) parse(raw, to []byte) (*Object, error) {
 // compressionThreshold is the size in bytes from which Keep compresses.
 const compressionThreshold = 2 << 10
 
-// Keep prepares an object for a long life: its bytes become its own, and take no more memory than
-// they need. The caller must be the only one who knows the object.
+// Keep prepares an object for a long life: it gets its own bytes, which take no more memory than they need.
+// Nothing else may use the object yet.
 //
-// Keep compresses a large child of dynamic apply. Its JSON holds it twice, as it is and as it was
-// last applied, so compression saves half of it. Other objects are read too often for that: parents
-// several times a sync.
+// Keep compresses a large child of dynamic apply, because its JSON has the content twice, as it is and as it was last
+// applied. Other objects are read too often: parents several times in each sync.
 func (r *Reader) Keep(o *Object) {
 	if o.size > 0 {
 		return
@@ -78,8 +77,8 @@ func (r *Reader) Keep(o *Object) {
 	o.json, o.size = slices.Clone(compressed), int32(len(o.json))
 }
 
-// JSON returns the object without metadata.managedFields. For a compressed object each call
-// decompresses it anew. The caller must not change the result.
+// JSON returns the object without metadata.managedFields. Each call decompresses a compressed object again. The
+// caller must not change the result.
 func (o *Object) JSON() []byte {
 	if o.size == 0 {
 		return o.json
@@ -109,8 +108,7 @@ func (o *Object) Size() int {
 	return int(o.size)
 }
 
-// interned are the values that objects share with objects that were read before. The zero value
-// shares nothing.
+// interned has the values that objects share with objects that were read before. The zero value shares nothing.
 type interned struct {
 	names      *internCache[string]
 	labels     *internCache[map[string]string]
@@ -118,8 +116,8 @@ type interned struct {
 	owners     *internCache[string]
 }
 
-// maxInterned is the size in bytes up to which the JSON of a value is likely to come again. Children
-// of one kind have the same owners of fields, which take more bytes than other values.
+// maxInterned is the size in bytes up to which the JSON of a value is likely to occur again. Children of one
+// kind have the same owners of fields, which take more bytes than other values.
 const maxInterned, maxInternedOwners = 1 << 10, 4 << 10
 
 func newInterned() interned {
@@ -149,8 +147,7 @@ func intern[T any](s *scanner, cache *internCache[T], read func(*scanner) (T, er
 	return value, err
 }
 
-// internText returns a text as a string. It returns the string from the cache if the same text came
-// before.
+// internText returns a text as a string. It returns the string from the cache if the same text was read before.
 func internText(cache *internCache[string], text []byte) string {
 	if cache == nil {
 		return string(text)
@@ -165,8 +162,8 @@ func internText(cache *internCache[string], text []byte) string {
 	return read
 }
 
-// internCache holds values that were read recently, by the JSON they were read from. Its size is
-// fixed: a new value replaces another one. It is safe for concurrent use.
+// internCache has recently read values by their JSON. Its size is fixed: a new value replaces another one. It
+// is safe for concurrent use.
 type internCache[T any] struct {
 	entries [1024]atomic.Pointer[internEntry[T]]
 	// max is the size in bytes up to which the JSON of a value is kept.
@@ -179,7 +176,7 @@ type internEntry[T any] struct {
 	value T
 }
 
-// get returns the value that was read from some JSON, and whether it is known.
+// get returns the value of some JSON, and whether it is known.
 func (c *internCache[T]) get(raw []byte) (value T, known bool) {
 	if found := c.slot(raw).Load(); found != nil && found.raw == string(raw) {
 		return found.value, true

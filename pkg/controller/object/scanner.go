@@ -33,8 +33,7 @@ func (s *scanner) reset(raw []byte) {
 	s.dec.Reset(&s.input, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
-// member is one name of a JSON object. It may be a part of the input. start is the position of the
-// quoted name.
+// member is one name of a JSON object. It may be a part of the input. start is the position of the quoted name.
 type member struct {
 	name  []byte
 	start int
@@ -179,8 +178,7 @@ func (s *scanner) end() error {
 	return nil
 }
 
-// wrongKind returns the error for a value of another kind than wanted. Broken JSON gives its own
-// error.
+// wrongKind returns the error for a value that is not of the wanted kind. Invalid JSON has its own error.
 func (s *scanner) wrongKind(path, wanted string) error {
 	value, err := s.value()
 	if err != nil {
@@ -189,8 +187,7 @@ func (s *scanner) wrongKind(path, wanted string) error {
 	return &FieldError{path: path, wanted: wanted, found: excerpt(value)}
 }
 
-// FieldError is the error for a field of an object that is not what it must be. The path is empty for
-// the object itself.
+// FieldError is the error for a field of an object that has the wrong type. The path is empty for the object itself.
 type FieldError struct{ path, wanted, found string }
 
 func (e *FieldError) Error() string { return e.Problem() + ", found " + e.found }
@@ -203,7 +200,7 @@ func (e *FieldError) Problem() string {
 	return e.path + ": expected " + e.wanted
 }
 
-// excerpt returns the beginning of a value, enough to recognise it by.
+// excerpt returns the beginning of a value, enough to recognize it.
 func excerpt(value []byte) string {
 	const most = 40
 	return text.Shorten(string(value[:min(len(value), most+1)]), most)

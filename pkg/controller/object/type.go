@@ -14,7 +14,7 @@ type Type struct {
 	schema.GroupVersionResource
 	Kind       string
 	Namespaced bool
-	// StatusSubresource is true if the status is written by a request of its own.
+	// StatusSubresource is true if the type has the status subresource.
 	StatusSubresource bool
 }
 
@@ -53,11 +53,10 @@ func (k Key) Path() string {
 	return k.Namespace + "/" + k.Name
 }
 
-// Namespaces are the namespaces that something is limited to. The zero value has all of them, and the
-// objects that are in none.
+// Namespaces is a limit to some namespaces. The zero value allows all of them, and cluster-scoped objects.
 type Namespaces struct{ names sets.Set[string] }
 
-// NewNamespaces returns Namespaces with these names, all namespaces without names.
+// NewNamespaces returns Namespaces with these names; all namespaces if there are none.
 func NewNamespaces(names []string) Namespaces {
 	if len(names) == 0 {
 		return Namespaces{}

@@ -1,8 +1,8 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package openapi knows what is needed to compare and merge the objects of a type of the host: how its
-// lists are merged, which values are quantities, and which fields the host drops.
+// Package openapi knows how to compare and merge the objects of a type of the host: how lists are merged, which values
+// are quantities, and which fields the host drops.
 //
 // An OpenAPI v3 document that the host publishes comes in, Types go out. The package is pure: it does
 // no I/O.

@@ -19,10 +19,12 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
-// Read reads the types of some kinds from an OpenAPI v3 document of their group and version. A kind
-// that the document does not describe has no entry. goType returns the Go type into which the host
-// decodes a kind; nil if it has none. The Go type alone shows which zero values the host drops.
-func Read(document []byte, goType func(schema.GroupVersionKind) reflect.Type, kinds ...schema.GroupVersionKind) (map[schema.GroupVersionKind]*Type, error) {
+// Read reads the types of some kinds from an OpenAPI v3 document of their group and version. A kind that the
+// document does not describe has no entry. goType returns the Go type into which the host decodes a kind; nil
+// if it has none. Only the Go type shows which zero values the host drops.
+func Read(
+	document []byte, goType func(schema.GroupVersionKind) reflect.Type, kinds ...schema.GroupVersionKind,
+) (map[schema.GroupVersionKind]*Type, error) {
 	r := reader{schemas: map[string][]byte{}, types: map[typeKey]*Type{}}
 	names := map[schema.GroupVersionKind]string{}
 	schemas := object.Lookup(document, "components", "schemas")
@@ -59,8 +61,8 @@ func Read(document []byte, goType func(schema.GroupVersionKind) reflect.Type, ki
 	return types, nil
 }
 
-// reader makes types from the schemas of a document. A schema that is referred to from several places,
-// or from within itself, becomes one type.
+// reader makes types from the schemas of a document. A schema becomes one type even if several schemas, or
+// itself, refer to it.
 type reader struct {
 	schemas map[string][]byte
 	types   map[typeKey]*Type
@@ -93,13 +95,13 @@ const (
 	metadataSuffix = ".apimachinery.pkg.apis.meta.v1.ObjectMeta"
 )
 
-// named returns the type of the schema of that name; nil if there is nothing to know about it.
+// named returns the type of the schema with that name; nil if it describes neither an object nor a list.
 func (r *reader) named(name string, goType reflect.Type) (*Type, error) {
 	if strings.HasSuffix(name, quantitySuffix) {
 		return &Type{quantity: true}, nil
 	}
 	if strings.HasSuffix(name, metadataSuffix) {
-		goType = reflect.TypeFor[metav1.ObjectMeta]() // of custom resources too
+		goType = reflect.TypeFor[metav1.ObjectMeta]() // also for custom resources
 	}
 	key := typeKey{name, goType}
 	if known, ok := r.types[key]; ok {
@@ -120,7 +122,7 @@ func (r *reader) named(name string, goType reflect.Type) (*Type, error) {
 	return made, nil
 }
 
-// typeOf returns the type of a schema; nil if there is nothing to know about it.
+// typeOf returns the type of a schema; nil if it describes neither an object nor a list.
 func (r *reader) typeOf(n *node, goType reflect.Type) (*Type, error) {
 	if n == nil {
 		return nil, nil
@@ -135,8 +137,8 @@ func (r *reader) typeOf(n *node, goType reflect.Type) (*Type, error) {
 	return made, r.fill(made, n, goType)
 }
 
-// ref returns what the schema refers to; empty if nothing. A reference with a description or a default
-// stands alone in an allOf.
+// ref returns the reference of the schema; empty if there is none. A reference with a description or a default
+// is the only item of an allOf.
 func (n *node) ref() string {
 	if n.Ref == "" && len(n.AllOf) == 1 {
 		return n.AllOf[0].Ref
@@ -175,8 +177,8 @@ func (r *reader) fill(t *Type, n *node, goType reflect.Type) (err error) {
 	return r.fillList(t, n)
 }
 
-// fillValues reads what an object may have beside its properties: anything, nothing, or values of one
-// schema.
+// fillValues reads which fields an object may have besides its properties: any, none, or those with values of
+// one schema.
 func (r *reader) fillValues(t *Type, n *node, goType reflect.Type) (err error) {
 	switch raw := bytes.TrimSpace(n.AdditionalProperties); {
 	case len(raw) == 0 || bytes.Equal(raw, []byte("false")):
@@ -195,8 +197,8 @@ func (r *reader) fillValues(t *Type, n *node, goType reflect.Type) (err error) {
 	}
 }
 
-// fillList reads how a list is merged. What the schema says for server-side apply takes precedence over
-// what it says for strategic merge patches.
+// fillList reads how a list is merged. The extensions for server-side apply take precedence over those for
+// strategic merge patches.
 func (r *reader) fillList(t *Type, n *node) error {
 	merges := slices.Contains(strings.Split(n.PatchStrategy, ","), "merge")
 	keys := n.ListMapKeys
@@ -221,7 +223,7 @@ func (r *reader) fillList(t *Type, n *node) error {
 	return nil
 }
 
-// defaults returns the defaults of those fields of an item that are no objects or lists.
+// defaults returns the defaults of those fields of an item that are neither objects nor lists.
 func (r *reader) defaults(items *node) (map[string]any, error) {
 	if ref := items.ref(); ref != "" {
 		items = &node{}
@@ -243,12 +245,12 @@ func (r *reader) defaults(items *node) (map[string]any, error) {
 	return defaults, nil
 }
 
-// The host decodes its built-in types into Go types. In these, a field without a pointer that was sent
-// with its zero value looks like one that was not sent, and the host leaves most such fields out of
-// what it returns. Custom resources stay as they were sent, except for their metadata.
+// The host decodes its built-in types into Go types. In these, a field that is not a pointer looks the same
+// whether its zero value was sent or nothing, and the host omits most such fields when it returns the object.
+// Custom resources stay as they were sent, except for their metadata.
 
-// fieldOf returns the Go type of a struct's field by its name in JSON; nil if there is no such field or
-// the type is no struct.
+// fieldOf returns the Go type of a struct's field by its name in JSON; nil if there is no such field or the
+// type is not a struct.
 func fieldOf(t reflect.Type, name string) reflect.Type {
 	t = dereferenced(t)
 	if t == nil || t.Kind() != reflect.Struct {
@@ -269,8 +271,7 @@ func fieldOf(t reflect.Type, name string) reflect.Type {
 	return nil
 }
 
-// elementOf returns the Go type of the items of a list or the values of a map; nil if the type is
-// neither.
+// elementOf returns the Go type of the items of a slice or the values of a map; nil if the type is neither.
 func elementOf(t reflect.Type) reflect.Type {
 	t = dereferenced(t)
 	if t == nil || t.Kind() != reflect.Slice && t.Kind() != reflect.Map {

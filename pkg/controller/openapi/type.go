@@ -16,7 +16,7 @@ type Type struct {
 
 	// fields are the declared fields of an object.
 	fields map[string]field
-	// open is true if an object may have other fields too.
+	// open is true if an object may have other fields, too.
 	open bool
 	// values is the type of an object's other fields.
 	values *Type
@@ -28,13 +28,13 @@ type Type struct {
 type List string
 
 const (
-	// Unknown lists are merged in a way that the host does not describe.
+	// Unknown lists are those for which the host does not say how they are merged.
 	Unknown List = ""
 	// Atomic lists are replaced as a whole.
 	Atomic List = "atomic"
-	// Set lists hold each value once. Several writers may own a value.
+	// Set lists have each value once. Several writers may own a value.
 	Set List = "set"
-	// Map lists hold objects that are identified by some of their fields.
+	// Map lists have objects that some of their fields identify.
 	Map List = "map"
 )
 
@@ -48,7 +48,7 @@ type Key struct {
 // field is a field of an object.
 type field struct {
 	of *Type
-	// unset is true if the field's zero value means the same as no value.
+	// unset is true if the field's zero value means the same as a missing value.
 	unset bool
 }
 
@@ -79,7 +79,7 @@ func (t *Type) List() List {
 	return t.list
 }
 
-// Keys returns what identifies the items of a Map list.
+// Keys returns the fields that identify the items of a Map list.
 func (t *Type) Keys() []Key {
 	if t == nil {
 		return nil
@@ -91,8 +91,8 @@ func (t *Type) Keys() []Key {
 // is 1.
 func (t *Type) IsQuantity() bool { return t != nil && t.quantity }
 
-// Drops reports whether the host drops a field that is sent with this value: because the type has no
-// such field, or because the value means the same as none.
+// Drops reports whether the host drops a field with this value, because the type has no such field, or because
+// the value means the same as a missing one.
 func (t *Type) Drops(name string, value any) bool {
 	if t == nil || value == nil {
 		return value == nil
@@ -104,7 +104,7 @@ func (t *Type) Drops(name string, value any) bool {
 	return known.unset && known.of.isZero(value)
 }
 
-// isZero reports whether a value is what a Go field without a pointer holds if it is not set.
+// isZero reports whether a value is the zero value of a Go field that is not a pointer.
 func (t *Type) isZero(value any) bool {
 	switch value := value.(type) {
 	case bool:

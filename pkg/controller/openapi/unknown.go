@@ -17,14 +17,13 @@ import (
 type UnknownField struct {
 	// Path leads to the field, such as "spec.template.spec.containers[0].imagee".
 	Path string
-	// Meant is the path of the field that was probably meant; empty if no known one has nearly that
-	// name.
+	// Meant is the path of the field that was probably meant; empty if no known field has a similar name.
 	Meant string
 }
 
-// UnknownFields returns the fields of a JSON value that its type does not have, so that the host drops
-// them. Of a field that is unknown as a whole, it does not return the fields below. Of a field that is
-// unknown in several items of a list, it returns the first. Of very many, it returns the first ones.
+// UnknownFields returns the fields of a JSON value that its type does not have, and that the host therefore
+// drops. It does not return fields below an unknown field. If a field is unknown in several items of a list, it
+// returns only the first one. It returns at most maxUnknown fields.
 func (t *Type) UnknownFields(value []byte) []UnknownField {
 	if t == nil || t.hasAllFields(value) {
 		return nil
@@ -32,12 +31,12 @@ func (t *Type) UnknownFields(value []byte) []UnknownField {
 	return t.searchUnknown(value)
 }
 
-// maxUnknown is how many unknown fields of one value are found. They are kept as long as the value is.
+// maxUnknown is the maximum number of unknown fields of one value. They stay in memory as long as the value.
 const maxUnknown = 20
 
 func (t *Type) searchUnknown(value []byte) (unknown []UnknownField) {
 	found := map[string]bool{}
-	// What was found before the value turns out to be no JSON is right all the same.
+	// If the value turns out not to be valid JSON, what was found before that is still right.
 	_ = object.Walk(value, t, func(of *Type, name []byte, path func() string) (*Type, bool) {
 		if of.lacks(name) {
 			if len(unknown) >= maxUnknown {
@@ -88,35 +87,34 @@ func (t *Type) lacks(name []byte) bool {
 // resourceFields are the fields that every resource has, whether its schema has them or not.
 var resourceFields = [...]string{"apiVersion", "kind", "metadata"}
 
-// isStructured reports whether anything is known of what is below a value.
+// isStructured reports whether anything is known about the fields or items of a value.
 func (t *Type) isStructured() bool {
 	return t != nil && (t.fields != nil || t.values != nil || t.items != nil)
 }
 
-// Meant returns the path of the field that was probably meant by one that the host does not know; empty
-// if there is none. The path is as the host writes it: items of lists are in brackets, by their index or
-// their keys.
+// Meant returns the path of the field that was probably meant by an unknown one; empty if there is none. The
+// path is in the form of the host: items of lists are in brackets, by their index or their keys.
 func (t *Type) Meant(path string) string {
-	at, rest := t, path
+	at, remaining := t, path
 	for at != nil {
-		end := strings.IndexAny(rest, ".[")
+		end := strings.IndexAny(remaining, ".[")
 		switch {
 		case end < 0:
-			return at.meant(path, rest)
+			return at.meant(path, remaining)
 		case end > 0:
-			at = at.Field(rest[:end])
+			at = at.Field(remaining[:end])
 		}
-		if rest[end] == '[' {
-			end += lengthOfBrackets(rest[end:]) - 1
+		if remaining[end] == '[' {
+			end += lengthOfBrackets(remaining[end:]) - 1
 			at = at.Items()
 		}
-		rest = strings.TrimPrefix(rest[end+1:], ".")
+		remaining = strings.TrimPrefix(remaining[end+1:], ".")
 	}
 	return ""
 }
 
-// lengthOfBrackets returns the length of what is in brackets at the beginning of a path, with them. It may
-// have more brackets in quotes.
+// lengthOfBrackets returns the length of the bracketed part at the beginning of a path. It may contain more
+// brackets in quotes.
 func lengthOfBrackets(path string) int {
 	quoted := false
 	for i := range len(path) {
@@ -130,8 +128,7 @@ func lengthOfBrackets(path string) int {
 	return len(path)
 }
 
-// meant returns the path of the field that was probably meant by the unknown one at the path; empty if
-// there is none.
+// meant returns the path of the field that was probably meant by the unknown one at the path; empty if there is none.
 func (t *Type) meant(path, name string) string {
 	if _, known := t.fields[name]; known {
 		return ""
@@ -143,9 +140,9 @@ func (t *Type) meant(path, name string) string {
 	return strings.TrimSuffix(path, name) + known
 }
 
-// hasAllFields reports whether the type has all fields of a JSON value. It may be wrong only with false:
-// that is also returned of JSON that is hard to read. It allocates nothing, since nearly every answer of
-// every hook has only known fields.
+// hasAllFields reports whether the type has all fields of a JSON value. It may return false for JSON that is
+// hard to read, even if the type has all fields. It allocates nothing, because nearly all answers of hooks have
+// only known fields.
 func (t *Type) hasAllFields(value []byte) bool {
 	c := cursor{raw: value}
 	return c.knows(t)
@@ -157,7 +154,7 @@ type cursor struct {
 	at  int
 }
 
-// knows reads the next value and reports whether its type has all its fields.
+// knows reads the next value and reports whether its type has all of its fields.
 func (c *cursor) knows(of *Type) bool {
 	switch next := c.peek(); {
 	case next == '{' && of.isStructured():
@@ -185,8 +182,8 @@ func (c *cursor) knowsMember(of *Type) bool {
 	return c.knows(of.values)
 }
 
-// each reads an object or a list up to its end, and calls read for each member or item. It ends with false
-// when read returns false.
+// each reads an object or a list up to its end, and calls read for each member or item. It returns false as
+// soon as read does.
 func (c *cursor) each(end byte, read func() bool) bool {
 	c.at++
 	if c.peek() == end {
@@ -207,7 +204,7 @@ func (c *cursor) each(end byte, read func() bool) bool {
 	return false
 }
 
-// peek returns the next byte that is no space; 0 at the end.
+// peek returns the next byte that is not white space; 0 at the end.
 func (c *cursor) peek() byte {
 	for ; c.at < len(c.raw); c.at++ {
 		switch next := c.raw[c.at]; next {
@@ -219,7 +216,7 @@ func (c *cursor) peek() byte {
 	return 0
 }
 
-// text reads a text and returns what is between its quotes.
+// text reads a string and returns the text between its quotes.
 func (c *cursor) text() (text []byte, ok bool) {
 	if c.peek() != '"' {
 		return nil, false
@@ -238,7 +235,7 @@ func (c *cursor) text() (text []byte, ok bool) {
 	}
 }
 
-// isEscaped reports whether what follows a text belongs to it: it ends with an odd number of backslashes.
+// isEscaped reports whether the character after a text is escaped: the text ends with an odd number of backslashes.
 func isEscaped(text []byte) (escaped bool) {
 	for i := len(text) - 1; i >= 0 && text[i] == '\\'; i-- {
 		escaped = !escaped

@@ -17,8 +17,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
-// ChildName returns the name by which revisions and messages refer to a child. It is relative
-// to the parent: a child of a cluster-scoped parent has its namespace in it.
+// ChildName returns the name of a child in revisions and messages. It is relative to the parent: it includes the
+// namespace if the parent is cluster-scoped.
 func ChildName(parent *object.Object, child object.Key) string {
 	if parent.Namespace != "" || child.Namespace == "" {
 		return child.Name
@@ -26,8 +26,7 @@ func ChildName(parent *object.Object, child object.Key) string {
 	return child.Namespace + "/" + child.Name
 }
 
-// childKey returns the key of the child that a revision of the parent refers to by a name. It
-// is the inverse of ChildName.
+// childKey returns the key of the child with a name in a revision of the parent. It is the inverse of ChildName.
 func childKey(parent *object.Object, kind schema.GroupKind, name string) object.Key {
 	key := object.Key{GroupKind: kind, NamespacedName: types.NamespacedName{Namespace: parent.Namespace, Name: name}}
 	if namespace, name, found := strings.Cut(name, "/"); found && parent.Namespace == "" {
@@ -49,7 +48,7 @@ func (s *Stored) ChildKeys(parent *object.Object) iter.Seq[object.Key] {
 	}
 }
 
-// Children returns children of the parent in the form in which a revision names them.
+// Children returns children of the parent in the form of revisions.
 func Children(parent *object.Object, children iter.Seq[object.Key]) []v1alpha1.ControllerRevisionChildren {
 	names := map[schema.GroupKind][]string{}
 	for child := range children {
@@ -65,7 +64,7 @@ func Children(parent *object.Object, children iter.Seq[object.Key]) []v1alpha1.C
 	return named
 }
 
-// SameChildren reports whether a and b name the same children, in whatever order.
+// SameChildren reports whether a and b name the same children, in any order.
 func SameChildren(a, b []v1alpha1.ControllerRevisionChildren) bool {
 	return maps.EqualFunc(NamesByKind(a), NamesByKind(b), maps.Equal)
 }

@@ -20,14 +20,12 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
-// fieldPathsAnnotation holds the field paths whose values a revision records, as a JSON list. A
-// path that is in the list and not in the parentPatch had no value in that version of the
-// parent.
+// fieldPathsAnnotation has the field paths whose values a revision records, as a JSON list. A path that is in
+// the list and not in the parentPatch had no value in that version of the parent.
 const fieldPathsAnnotation = "metacontroller.k8s.io/field-paths"
 
-// Patch returns the fields of a parent that the paths lead to, in canonical form: what a
-// revision records. A path that leads nowhere adds nothing. A path that leads through
-// something other than an object is an error.
+// Patch returns what a revision records: the fields of a parent at the paths, in canonical form. A path without
+// a field adds nothing. A path through something other than an object is an error.
 func Patch(parent *object.Object, paths []string) ([]byte, error) {
 	patch := map[string]any{}
 	for _, path := range paths {
@@ -63,11 +61,12 @@ func HashFields(parent *object.Object, paths []string) (uint64, error) {
 	return hash.Sum64(), nil
 }
 
-// parentField returns the field of a parent that a path leads to, nil if there is none.
+// parentField returns the field of a parent at a path; nil if there is none.
 func parentField(parent *object.Object, path string) ([]byte, error) {
 	raw, err := field(parent.JSON(), split(path))
 	if err != nil {
-		return nil, fmt.Errorf("revision of %s: spec.parentResource.revisionHistory.fieldPaths names %q: %w", parent, path, err)
+		return nil, fmt.Errorf("revision of %s: spec.parentResource.revisionHistory.fieldPaths names %q: %w",
+			parent, path, err)
 	}
 	return raw, nil
 }
@@ -82,8 +81,8 @@ func canonicalPatch(revision *v1alpha1.ControllerRevision) ([]byte, error) {
 	return object.Canonical(patch)
 }
 
-// Record puts a patch, which is in canonical form, and the paths that it was made with into a
-// revision. A parentPatch that has the same canonical form stays as it is.
+// Record records a patch, which is in canonical form, and its paths in a revision. A parentPatch that has the same
+// canonical form stays as it is.
 func Record(revision *v1alpha1.ControllerRevision, patch []byte, paths []string) {
 	metav1.SetMetaDataAnnotation(&revision.ObjectMeta, fieldPathsAnnotation, formatPaths(paths))
 	if recorded, err := canonicalPatch(revision); err != nil || !bytes.Equal(recorded, patch) {
@@ -97,12 +96,11 @@ func (s *Stored) Records(patch []byte, paths []string) bool {
 	return err == nil && bytes.Equal(recorded, patch) && s.Annotations[fieldPathsAnnotation] == formatPaths(paths)
 }
 
-// Restore returns the parent as it was at a revision. Fields that the revision does not record have
-// their present values, and so have all fields that are not within the paths of the controller.
+// Restore returns the parent at a revision. Fields that the revision does not record keep their current values,
+// and so do all fields that are not within the paths of the controller.
 //
-// A revision that Metacontroller wrote does not record the paths that it was made with. For such a
-// revision the paths of the controller are used, and a path that is not in its patch keeps its
-// present value, as it does in Metacontroller.
+// A revision that Metacontroller wrote does not record its paths. For such a revision, Restore uses the paths of the
+// controller, and a path that is not in the patch keeps its current value, as it does in Metacontroller.
 func Restore(parent *object.Object, revision *v1alpha1.ControllerRevision, paths []string) (*object.Object, error) {
 	recorded, found := recordedPaths(revision)
 	if !found {
@@ -115,7 +113,8 @@ func Restore(parent *object.Object, revision *v1alpha1.ControllerRevision, paths
 			raw, err = withField(raw, names, value)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s as of ControllerRevision %s: %s: %w", parent, revision.Name, strings.Join(names, "."), err)
+			return nil, fmt.Errorf("%s as of ControllerRevision %s: %s: %w",
+				parent, revision.Name, strings.Join(names, "."), err)
 		}
 	}
 	restored, err := object.Parse(raw)
@@ -125,7 +124,7 @@ func Restore(parent *object.Object, revision *v1alpha1.ControllerRevision, paths
 	return restored, nil
 }
 
-// Recorded returns the paths that a revision was made with: all of spec if it does not record them.
+// Recorded returns the paths of a revision: the whole spec if it does not record them.
 func Recorded(revision *v1alpha1.ControllerRevision) []string {
 	if paths, found := recordedPaths(revision); found {
 		return paths
@@ -133,8 +132,7 @@ func Recorded(revision *v1alpha1.ControllerRevision) []string {
 	return []string{"spec"}
 }
 
-// recordedPaths returns the paths that a revision was made with, and false if it does not
-// record them.
+// recordedPaths returns the paths of a revision, and false if it does not record them.
 func recordedPaths(revision *v1alpha1.ControllerRevision) (paths []string, found bool) {
 	err := json.Unmarshal([]byte(revision.Annotations[fieldPathsAnnotation]), &paths)
 	return paths, err == nil
@@ -145,9 +143,9 @@ func formatPaths(paths []string) string {
 	return string(text)
 }
 
-// confine returns the paths at which fields may be restored: those that both a recorded path and one
-// of the controller lead to, except for what identifies a parent. A revision is an object that users
-// may have written, so the paths in it prove nothing.
+// confine returns the paths of the fields that may be restored: those that are within both a recorded path and
+// a path of the controller, except for fields that identify a parent. Users may have written the revision, so
+// its paths are not trusted.
 func confine(recorded, paths []string) [][]string {
 	var confined [][]string
 	for _, path := range paths {
@@ -165,7 +163,7 @@ func confine(recorded, paths []string) [][]string {
 	return confined
 }
 
-// Outside returns the paths that a revision records and that are not within those of the controller.
+// Outside returns the paths that a revision records and that are not within the paths of the controller.
 func Outside(revision *v1alpha1.ControllerRevision, paths []string) []string {
 	recorded, _ := recordedPaths(revision)
 	var outside []string
@@ -177,13 +175,13 @@ func Outside(revision *v1alpha1.ControllerRevision, paths []string) []string {
 	return outside
 }
 
-// isWithin reports whether a path leads to the field at another one, or to a field in it.
+// isWithin reports whether a path is that of the field around, or of a field in it.
 func isWithin(path, around []string) bool {
 	return len(path) >= len(around) && slices.Equal(path[:len(around)], around)
 }
 
-// contentOf returns the paths of what is content in the field at a path. The type of a parent is none,
-// and of its metadata, only labels and annotations are.
+// contentOf returns the paths of the content in the field at a path. The type of a parent is not content, and of its
+// metadata only labels and annotations are.
 func contentOf(path []string) [][]string {
 	switch {
 	case path[0] == "apiVersion", path[0] == "kind":
@@ -201,8 +199,7 @@ func contentOf(path []string) [][]string {
 // split returns the field names of a dotted path. A field with a dot in its name has no path.
 func split(path string) []string { return strings.Split(path, ".") }
 
-// field returns the raw JSON at a path, nil if there is none. Everything that the path leads
-// through must be an object.
+// field returns the raw JSON at a path; nil if there is none. Everything on the path must be an object.
 func field(raw []byte, path []string) ([]byte, error) {
 	for i, name := range path {
 		switch {
@@ -218,8 +215,8 @@ func field(raw []byte, path []string) ([]byte, error) {
 	return raw, nil
 }
 
-// withField returns raw with the field at a path set, or without the field if value is nil.
-// It decodes nothing but the objects that the path leads through.
+// withField returns raw with the field at a path set, or without the field if value is nil. It decodes only the
+// objects on the path.
 func withField(raw []byte, path []string, value []byte) ([]byte, error) {
 	if len(path) > 1 {
 		below := object.Lookup(raw, path[0])
@@ -242,5 +239,5 @@ func withField(raw []byte, path []string, value []byte) ([]byte, error) {
 }
 
 func notAnObject(path []string) error {
-	return fmt.Errorf("its field %s is no object", strings.Join(path, "."))
+	return fmt.Errorf("its field %s is not an object", strings.Join(path, "."))
 }

@@ -40,11 +40,11 @@ func TestPatchOf(t *testing.T) {
 		},
 		"a path through text": {
 			parent: `spec: {a: text}`, paths: []string{"spec.a.b.c"},
-			err: `revision of Web default/shop: spec.parentResource.revisionHistory.fieldPaths names "spec.a.b.c": its field spec.a is no object`,
+			err: `revision of Web default/shop: spec.parentResource.revisionHistory.fieldPaths names "spec.a.b.c": its field spec.a is not an object`,
 		},
 		"a path through a list": {
 			parent: `spec: [1]`, paths: []string{"spec.0"},
-			err: `revision of Web default/shop: spec.parentResource.revisionHistory.fieldPaths names "spec.0": its field spec is no object`,
+			err: `revision of Web default/shop: spec.parentResource.revisionHistory.fieldPaths names "spec.0": its field spec is not an object`,
 		},
 	}
 	for name, test := range tests {
@@ -88,7 +88,7 @@ func TestRestore(t *testing.T) {
 		},
 		"a path through what is no object any more": {
 			patch: `{"spec":{"d":{"x":1}}}`, paths: []string{"spec.d.x"},
-			err: "Web default/shop as of ControllerRevision then: spec.d.x: its field d is no object",
+			err: "Web default/shop as of ControllerRevision then: spec.d.x: its field d is not an object",
 		},
 	}
 	for name, test := range tests {

@@ -23,8 +23,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// Stored is a ControllerRevision as it is stored. It must not be changed. Its parentPatch is
-// parsed once, however many syncs need it.
+// Stored is a stored ControllerRevision. It must not be changed. Its parentPatch is parsed only once.
 type Stored struct {
 	*v1alpha1.ControllerRevision
 	patch func() ([]byte, error)
@@ -48,19 +47,17 @@ type Write struct {
 	// Revision is the revision to create, the new content of the one to update, or the one
 	// to delete.
 	Revision *v1alpha1.ControllerRevision
-	// Adopts is true if the stored revision has no controller, or names it in another version.
-	// Before the first such write of
-	// a sync, the caller must ask the host whether the parent still exists and is not being
-	// deleted.
+	// Adopts is true if the stored revision has no controller, or names it in another version. Before the first
+	// such write of a sync, the caller must ask the host whether the parent still exists and is not being deleted.
 	Adopts bool
 }
 
-// maxPrefix is how many characters of a revision's name are made from the parent's type. A
-// name may have 253 characters, and its hash has 40.
+// maxPrefix is the maximum number of characters of a revision's name that come from the parent's type. A name
+// may have 253 characters, and its hash has 40.
 const maxPrefix = 212
 
-// Name returns the name of the revision that records patch, which is in canonical form, for
-// the parent with that UID. Because of its hash no revision of another parent has that name.
+// Name returns the name of the revision that records patch, which is in canonical form, for the parent with that UID.
+// Because of the hash in it, revisions of other parents have other names.
 func Name(parent object.Type, uid types.UID, patch []byte) string {
 	group := parent.Group
 	if group == "" {
@@ -81,9 +78,9 @@ const (
 
 // Labels returns the labels of a new revision of the snapshot's parent.
 //
-// They are the generated labels by which the parent finds its children or, if there are none,
-// those of its Pod template. Metacontroller does the same. Unlike Metacontroller, Labels changes
-// labels that do not match the parent's selector until they match.
+// They are the generated labels of the parent's children or, if there are none, the labels of the parent's Pod
+// template, as in Metacontroller. Unlike Metacontroller, Labels changes the labels so that the parent's
+// selector matches them.
 func Labels(snapshot *pipeline.Snapshot) map[string]string {
 	set := maps.Clone(snapshot.GeneratedLabels)
 	if set == nil {
@@ -95,8 +92,7 @@ func Labels(snapshot *pipeline.Snapshot) map[string]string {
 	return set
 }
 
-// templateLabels returns the labels of the parent's Pod template, except values that are not valid
-// labels.
+// templateLabels returns the valid labels of the parent's Pod template.
 func templateLabels(snapshot *pipeline.Snapshot) map[string]string {
 	set := map[string]string{}
 	raw := snapshot.Parent.Lookup("spec", "template", "metadata", "labels")
@@ -109,7 +105,7 @@ func templateLabels(snapshot *pipeline.Snapshot) map[string]string {
 	return set
 }
 
-// satisfy changes as few labels as needed for the selector to match them.
+// satisfy changes as few labels as possible so that the selector matches them.
 func satisfy(set map[string]string, selector labels.Selector) {
 	requirements, _ := selector.Requirements()
 	for _, requirement := range requirements {
@@ -127,20 +123,19 @@ func satisfy(set map[string]string, selector labels.Selector) {
 	}
 }
 
-// OwnedBy returns the revisions of the snapshot's parent, the newest first. They are those
-// that the parent controls, and the orphans that it may adopt. A parent that is being deleted may
-// adopt nothing, and orphans that can only be its own count as its revisions all the same: the
-// host's garbage collector has orphaned them because the user asked for it. They must be left as
-// they are.
+// OwnedBy returns the revisions of the snapshot's parent, the newest first: those that the parent controls, and
+// the orphans that it may adopt. A parent that is being deleted may not adopt anything. Orphans that can only
+// be its own still count as its revisions: the host's garbage collector has orphaned them because the user has
+// asked for it. They must not be changed.
 //
-// A revision that the parent controls is never released because the selector does not match
-// its labels. Metacontroller releases it, and then it can neither use it nor create it again,
-// because the name is in use.
+// A revision that the parent controls is not released even if the selector does not match its labels. Metacontroller
+// releases it, and then can neither use it nor create it again, because the name is in use.
 func OwnedBy(snapshot *pipeline.Snapshot, stored []*Stored) []*Stored {
 	var owned []*Stored
 	for _, revision := range stored {
 		controller := metav1.GetControllerOfNoCopy(revision)
-		if controller != nil && controller.UID == snapshot.Parent.UID || controller == nil && isOwnOrphan(snapshot, revision) {
+		isControlled := controller != nil && controller.UID == snapshot.Parent.UID
+		if isControlled || controller == nil && isOwnOrphan(snapshot, revision) {
 			owned = append(owned, revision)
 		}
 	}
@@ -150,8 +145,8 @@ func OwnedBy(snapshot *pipeline.Snapshot, stored []*Stored) []*Stored {
 	return owned
 }
 
-// isOwnOrphan reports whether an orphan is a revision of the parent: the orphan has the labels of
-// its revisions, or a name that only a revision of this parent can have.
+// isOwnOrphan reports whether an orphan is a revision of the parent: it has the labels of the parent's
+// revisions, or a name that only a revision of this parent can have.
 func isOwnOrphan(snapshot *pipeline.Snapshot, orphan *Stored) bool {
 	if snapshot.Parent.DeletionTimestamp != nil {
 		return hasNameOf(snapshot, orphan)
@@ -165,8 +160,7 @@ func hasNameOf(snapshot *pipeline.Snapshot, orphan *Stored) bool {
 	return err == nil && orphan.Name == Name(snapshot.ParentType, snapshot.Parent.UID, patch)
 }
 
-// hasLabels reports whether a revision names the parent's type in its labels and is matched by
-// the parent's selector.
+// hasLabels reports whether the labels of a revision name the parent's type and match the parent's selector.
 func hasLabels(snapshot *pipeline.Snapshot, revision *Stored) bool {
 	group, found := revision.Labels[apiGroupLabel]
 	return found && group == snapshot.ParentType.Group &&

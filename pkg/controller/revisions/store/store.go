@@ -21,26 +21,25 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/informers/externalversions"
 )
 
-// Store reads the revisions of all parents from an informer, and writes them. It has to be run.
+// Store reads the revisions of all parents from an informer, and writes them. Run must be called.
 type Store struct {
 	client    versioned.Interface
 	informers externalversions.SharedInformerFactory
 	cache     cache.SharedIndexInformer
 
-	// stored are the revisions by UID, as the event handler last saw them, so that each is
-	// parsed once. A sync that runs before the event handler makes a Stored of its own.
+	// stored has the revisions by UID, as the event handler last saw them, so that each is parsed once. A sync that runs
+	// before the event handler makes its own Stored.
 	mu     sync.RWMutex
 	stored map[types.UID]*revisions.Stored
 }
 
-// The indices of the informer.
+// The indexes of the informer.
 const (
 	byController = "controller"
 	orphans      = "orphans"
 )
 
-// New returns a store for the API of the client and the informers. The store runs the informers;
-// nothing else may run them.
+// New returns a store for the API of the client and the informers. The store runs the informers; nothing else may.
 func New(client versioned.Interface, informers externalversions.SharedInformerFactory) (*Store, error) {
 	s := &Store{
 		client: client, informers: informers, cache: informers.Metacontroller().V1alpha1().ControllerRevisions().Informer(),
@@ -118,8 +117,8 @@ func (s *Store) WaitForSync(ctx context.Context) bool {
 	return cache.WaitFor(ctx, "ControllerRevisions", s.cache.HasSyncedChecker())
 }
 
-// For returns the revisions in the namespace that may belong to the parent with that UID: those
-// that it controls, and the orphans.
+// For returns the revisions in the namespace that may belong to the parent with that UID: those that it
+// controls, and the orphans.
 func (s *Store) For(parent types.UID, namespace string) ([]*revisions.Stored, error) {
 	var found []*revisions.Stored
 	for _, at := range []struct{ index, value string }{{byController, string(parent)}, {orphans, namespace}} {
@@ -136,8 +135,8 @@ func (s *Store) For(parent types.UID, namespace string) ([]*revisions.Stored, er
 	return found, nil
 }
 
-// Write makes one change and adds it to writes, until the informer shows it. It fails and changes
-// nothing if the revision is no longer as it was read.
+// Write makes one change and adds it to writes, where it stays until the informer shows it. It fails and
+// changes nothing if the revision has changed since it was read.
 func (s *Store) Write(ctx context.Context, writes *OwnWrites, write revisions.Write) error {
 	stored, err := s.send(ctx, write, nil)
 	if err == nil {
@@ -146,14 +145,16 @@ func (s *Store) Write(ctx context.Context, writes *OwnWrites, write revisions.Wr
 	return err
 }
 
-// DryRun is Write that stores nothing.
+// DryRun makes one change as a dry run.
 func (s *Store) DryRun(ctx context.Context, write revisions.Write) error {
 	_, err := s.send(ctx, write, []string{metav1.DryRunAll})
 	return err
 }
 
-// send makes one change, and returns the revision as it is stored or, of a deletion, as it was.
-func (s *Store) send(ctx context.Context, write revisions.Write, dryRun []string) (stored *v1alpha1.ControllerRevision, err error) {
+// send makes one change. It returns the stored revision or, after a deletion, the deleted one.
+func (s *Store) send(
+	ctx context.Context, write revisions.Write, dryRun []string,
+) (stored *v1alpha1.ControllerRevision, err error) {
 	revision := write.Revision
 	client := s.client.MetacontrollerV1alpha1().ControllerRevisions(revision.Namespace)
 	stored = revision
@@ -173,12 +174,12 @@ func (s *Store) send(ctx context.Context, write revisions.Write, dryRun []string
 	return stored, nil
 }
 
-// OwnWrites are the writes of one parent's syncs that the informer may not show yet. The zero
-// value has none. It is not safe for concurrent use.
+// OwnWrites are the writes of one parent's syncs that the informer may not show yet. The zero value is empty.
+// It is not safe for concurrent use.
 type OwnWrites struct{ writes []ownWrite }
 
-// ownWrite is how a write is recognized in the informer. It does not keep the revision, which is
-// as large as what it records of its parent, because the parent's next sync may be far away.
+// ownWrite has what recognizes a write in the informer. It does not keep the revision, which may be as large as the
+// parent, because the parent's next sync may be far away.
 type ownWrite struct {
 	name cache.ObjectName
 	// version is the resource version that was written; empty for a deletion.
@@ -187,7 +188,7 @@ type ownWrite struct {
 	deleted types.UID
 }
 
-// add adds a write. The revision is as the API has stored it or, of a deletion, as it was.
+// add adds a write. The revision is the stored one or, after a deletion, the deleted one.
 func (w *OwnWrites) add(op pipeline.Op, revision *v1alpha1.ControllerRevision) {
 	write := ownWrite{name: cache.MetaObjectToName(revision)}
 	if op == pipeline.Delete {
@@ -210,13 +211,14 @@ func (s *Store) DropSeen(writes *OwnWrites) bool {
 // shows reports whether the informer shows the write or a later one.
 func (s *Store) shows(write ownWrite) bool {
 	if write.deleted == "" {
-		order, err := resourceversion.CompareResourceVersion(s.cache.GetIndexer().LastStoreSyncResourceVersion(), write.version)
+		latest := s.cache.GetIndexer().LastStoreSyncResourceVersion()
+		order, err := resourceversion.CompareResourceVersion(latest, write.version)
 		return err != nil || order >= 0
 	}
 	object, there, err := s.cache.GetIndexer().GetByKey(write.name.String())
 	if err != nil || !there {
 		return true
 	}
-	shown := object.(*v1alpha1.ControllerRevision)
-	return shown.UID != write.deleted || shown.DeletionTimestamp != nil
+	cached := object.(*v1alpha1.ControllerRevision)
+	return cached.UID != write.deleted || cached.DeletionTimestamp != nil
 }
