@@ -337,3 +337,20 @@ func (p *parent) warnOfOwners(of object.Key, desired *object.Object) {
 		}
 	}
 }
+
+// leaveTerminating drops the steps that write the metadata or the status of a parent that is a terminating Namespace,
+// and those that create an object in it: the host refuses such objects, and keeps its own status there. The step
+// that removes the finalizer stays.
+func (p *parent) leaveTerminating(plan *pipeline.Plan) {
+	if p.DeletionTimestamp == nil || p.parentType.GroupKind() != (schema.GroupKind{Kind: "Namespace"}) {
+		return
+	}
+	plan.Steps = slices.DeleteFunc(plan.Steps, func(step pipeline.Step) bool {
+		switch {
+		case step.Op == pipeline.Status, step.Op == pipeline.Metadata && !step.RemovesFinalizer:
+			return true
+		default:
+			return step.Creates() && step.Namespace == p.Name
+		}
+	})
+}

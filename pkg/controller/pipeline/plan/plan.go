@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/cespare/xxhash/v2"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/enumerate"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
@@ -92,23 +91,6 @@ func Decorator(
 // them again.
 func finalizesTarget(snapshot *pipeline.Snapshot, response *pipeline.Response, plan *pipeline.Plan) bool {
 	return isFinalized(snapshot, response) && (snapshot.Parent.DeletionTimestamp != nil || len(plan.Refused) == 0)
-}
-
-// leaveTerminating drops the steps that write the metadata or the status of a parent that is a terminating Namespace,
-// and those that create an object in it: the host refuses such objects, and keeps its own status there. The step
-// that removes the finalizer stays.
-func (p *parent) leaveTerminating(plan *pipeline.Plan) {
-	if p.DeletionTimestamp == nil || p.parentType.GroupKind() != (schema.GroupKind{Kind: "Namespace"}) {
-		return
-	}
-	plan.Steps = slices.DeleteFunc(plan.Steps, func(step pipeline.Step) bool {
-		switch {
-		case step.Op == pipeline.Status, step.Op == pipeline.Metadata && !step.RemovesFinalizer:
-			return true
-		default:
-			return step.Creates() && step.Namespace == p.Name
-		}
-	})
 }
 
 // warnOfDeletedChildren warns of a plan that deletes all children of the parent, unless it finalizes the parent.

@@ -5,9 +5,12 @@ package rollout
 
 import (
 	"cmp"
+	"fmt"
 	"iter"
+	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -116,46 +119,6 @@ func (r *Rollout) observedChildren() map[object.Key]*object.Object {
 	return observed
 }
 
-// keysAt returns the keys of the children that are at the revision with that index.
-func (c *children) keysAt(index int) iter.Seq[object.Key] {
-	return func(yield func(object.Key) bool) {
-		for _, child := range c.inOrder {
-			if child.at == index && !yield(child.Key) {
-				return
-			}
-		}
-	}
-}
-
-// keysBehind returns the keys of the children that are at earlier revisions.
-func (c *children) keysBehind() iter.Seq[object.Key] {
-	return func(yield func(object.Key) bool) {
-		for _, child := range c.inOrder {
-			if child.at != 0 && !yield(child.Key) {
-				return
-			}
-		}
-	}
-}
-
-// keysOf returns the keys of children.
-func keysOf(children []*child) []object.Key {
-	var keys []object.Key
-	for _, child := range children {
-		keys = append(keys, child.Key)
-	}
-	return keys
-}
-
-// isBeforePartition reports whether the partition of its kind keeps the child at its revision.
-func (c *child) isBeforePartition() bool { return c.index < c.kind.Partition }
-
-// isBehind reports whether the child is at an earlier revision than the latest.
-func (c *child) isBehind() bool { return c.at != 0 }
-
-// isInMotion reports whether the child was in motion when the sync began.
-func (c *child) isInMotion() bool { return c.motion != "" }
-
 // assign finds the revision of each child: the one that claims it. A child that no revision claims is at the
 // latest revision, and so is a child that already matches the latest one.
 //
@@ -199,6 +162,146 @@ func (c *children) claims() map[object.Key]int {
 	}
 	return claims
 }
+
+// advance moves as many children to the latest revision as may move now, and returns them. It also returns the
+// condition and, if children in motion keep others from moving, the child that the rollout waits for.
+func (c *children) advance() (condition metav1.Condition, moved []*child, waitsFor *child, err error) {
+	var behind, heldBack []*child
+	for _, child := range c.inOrder {
+		switch {
+		case child.at == 0:
+		case child.isBeforePartition():
+			heldBack = append(heldBack, child)
+		default:
+			behind = append(behind, child)
+		}
+	}
+	switch {
+	case len(behind) == 0 && len(heldBack) == 0:
+		condition, waitsFor, err = c.finish()
+		return condition, nil, waitsFor, err
+	case len(behind) == 0:
+		message := fmt.Sprintf("partition %d holds back %s", heldBack[0].kind.Partition, c.list(heldBack))
+		return updated(rolloutWaiting, message), nil, nil, nil
+	}
+	motion, err := c.countMotion()
+	if err != nil {
+		return metav1.Condition{}, nil, nil, err
+	}
+	for i := motion.next(behind); i >= 0; i = motion.next(behind) {
+		motion.move(behind[i])
+		moved = append(moved, behind[i])
+		behind = slices.Delete(behind, i, i+1)
+	}
+	if len(moved) > 0 {
+		return updated(rolloutProgressing, "updating "+c.list(moved)), moved, nil, nil
+	}
+	waitsFor = motion.waitsFor()
+	return updated(rolloutWaiting, waitsFor.motion), nil, waitsFor, nil
+}
+
+// finish returns the condition when all children are at the latest revision. The rollout is over once they are
+// healthy, too; until then finish also returns the child that the rollout waits for. Once the rollout is over,
+// the health of the children does not change the condition.
+func (c *children) finish() (metav1.Condition, *child, error) {
+	over := updated(onLatestRevision, "latest ControllerRevision: "+c.Revisions[0].Name)
+	if !c.inProgress() {
+		c.cache.completions = nil
+		return over, nil, nil
+	}
+	motion, err := c.countMotion()
+	if err != nil {
+		return metav1.Condition{}, nil, err
+	}
+	waitsFor := motion.waitsFor()
+	if waitsFor == nil {
+		c.cache.completions = nil
+		return over, nil, nil
+	}
+	return updated(rolloutWaiting, waitsFor.motion), waitsFor, nil
+}
+
+// inProgress reports whether a rollout of the parent was in progress when it was last synced.
+func (c *children) inProgress() bool {
+	if status := c.cache.status; status != "" {
+		return status == metav1.ConditionFalse
+	}
+	before := findCondition(c.snapshot.Parent.Lookup("status", "conditions"), ConditionType)
+	return textOf(before, "status") == string(metav1.ConditionFalse)
+}
+
+// compose makes one answer from the answers for all revisions: the answer for the latest revision, with each
+// child as its own revision wants it. It has the earliest resync of all answers and the warnings of all, and is
+// finalized only if all are.
+func (c *children) compose(responses []*pipeline.Response) *pipeline.Response {
+	composed := *responses[0]
+	older := map[object.Key]*child{}
+	for _, child := range c.inOrder {
+		if child.at != 0 {
+			older[child.Key] = child
+		}
+	}
+	composed.Children = nil
+	for _, desired := range responses[0].Children {
+		if key, kind := c.identify(desired); kind != nil && older[key] != nil {
+			desired = older[key].desired[older[key].at]
+		}
+		composed.Children = append(composed.Children, desired)
+	}
+	for _, response := range responses[1:] {
+		if after := response.ResyncAfter; after > 0 && (composed.ResyncAfter <= 0 || after < composed.ResyncAfter) {
+			composed.ResyncAfter = after
+		}
+		composed.Finalized = composed.Finalized && response.Finalized
+		for _, warning := range response.Warnings {
+			if !slices.Contains(composed.Warnings, warning) {
+				composed.Warnings = append(slices.Clip(composed.Warnings), warning)
+			}
+		}
+		composed.SaysFinalized = composed.SaysFinalized && response.SaysFinalized
+	}
+	return &composed
+}
+
+// keysAt returns the keys of the children that are at the revision with that index.
+func (c *children) keysAt(index int) iter.Seq[object.Key] {
+	return func(yield func(object.Key) bool) {
+		for _, child := range c.inOrder {
+			if child.at == index && !yield(child.Key) {
+				return
+			}
+		}
+	}
+}
+
+// keysBehind returns the keys of the children that are at earlier revisions.
+func (c *children) keysBehind() iter.Seq[object.Key] {
+	return func(yield func(object.Key) bool) {
+		for _, child := range c.inOrder {
+			if child.at != 0 && !yield(child.Key) {
+				return
+			}
+		}
+	}
+}
+
+// keysOf returns the keys of children.
+func keysOf(children []*child) []object.Key {
+	var keys []object.Key
+	for _, child := range children {
+		keys = append(keys, child.Key)
+	}
+	return keys
+}
+
+// isBeforePartition reports whether the partition of its kind keeps the child at its revision.
+func (c *child) isBeforePartition() bool { return c.index < c.kind.Partition }
+
+// isBehind reports whether the child is at an earlier revision than the latest.
+func (c *child) isBehind() bool { return c.at != 0 }
+
+// isInMotion reports whether the child was in motion when the sync began.
+func (c *child) isInMotion() bool { return c.motion != "" }
 
 // list returns the names of children for a message.
 func (c *children) list(some []*child) string {

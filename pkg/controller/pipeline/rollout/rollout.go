@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -71,6 +72,60 @@ func Open(
 		cache.shareMemory(latest.stored[0])
 	}
 	return r, r.restore(cache)
+}
+
+// UpToDate reports whether nothing has to be written to make the observed child what desired
+// says.
+type UpToDate func(observed, desired *object.Object) (bool, error)
+
+// Decision is what a sync does for a parent's rollout.
+type Decision struct {
+	// Writes update the stored revisions. They must be made in this order: after each of them, the revision of
+	// every child still names it.
+	Writes []revisions.Write
+	// Response combines the hook's answers for all revisions. Its status has the condition.
+	Response *pipeline.Response
+	// Updated is the condition that shows how far the rollout is.
+	Updated metav1.Condition
+	// Moved are the children that move to the latest revision now, Behind those that stay at an earlier one.
+	Moved, Behind []object.Key
+	// Waits is true if children in motion keep others from moving.
+	Waits bool
+	// Recheck is the time after which a child may count as healthy although nothing changes; zero if there is no
+	// such child.
+	Recheck time.Duration
+	// Advice adds to the message of Updated: it names the field of the controller's spec that makes the rollout
+	// wait, and what is probably wrong with it. It is empty if the rollout waits for something else.
+	Advice string
+}
+
+// Decide decides which revision each child is at. The responses are the hook's answers for the Revisions, in
+// the same order. An error comes from upToDate, or says that the status of the answer cannot have conditions.
+func (r *Rollout) Decide(responses []*pipeline.Response, upToDate UpToDate, now time.Time) (*Decision, error) {
+	if len(responses) != len(r.Revisions) {
+		return nil, fmt.Errorf("there are %d answers for %d revisions of %s",
+			len(responses), len(r.Revisions), r.snapshot.Parent)
+	}
+	c := r.children(responses, upToDate, now)
+	if err := c.assign(); err != nil {
+		return nil, err
+	}
+	condition, moved, waitsFor, err := c.advance()
+	if err != nil {
+		return nil, err
+	}
+	d := &Decision{
+		Moved: keysOf(moved), Behind: slices.Collect(c.keysBehind()),
+		Writes: r.writes(c, condition), Response: c.compose(responses), Updated: condition,
+		Waits: waitsFor != nil, Recheck: c.recheck, Advice: waitsFor.advice(),
+	}
+	d.Updated.LastTransitionTime = r.lastTransition(condition, now)
+	d.Response.Status, err = r.withCondition(d.Response.Status, d.Updated)
+	if d.Response.Status != nil {
+		d.Response.Warnings = slices.Concat(d.Response.Warnings, r.conditionWarnings())
+	}
+	d.Response.Warnings = slices.Concat(d.Response.Warnings, r.ignoredWarnings())
+	return d, err
 }
 
 // add adds a stored revision to the version of the parent that it records. A revision with the name of
