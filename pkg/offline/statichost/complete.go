@@ -6,8 +6,10 @@ package statichost
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,8 +17,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	"k8s.io/kube-openapi/pkg/validation/strfmt"
+	"k8s.io/kube-openapi/pkg/validation/validate"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
 )
 
 // Namespace is where objects are that are given without one.
@@ -28,9 +34,9 @@ const resourceVersion = "1000"
 // created is when all objects were created that do not say it: long ago.
 var created = metav1.NewTime(time.Date(2024, time.January, 1, 0, 0, 0, 0, time.UTC))
 
-// Complete gives an object what a cluster would have given it: a namespace, a UID, which is always the same for the same
-// name, a version, and the defaults of custom resources and of our API. The error says why a cluster would not take the
-// object, or which fields of it the cluster would drop.
+// Complete gives an object what a cluster would have given it: a namespace, a UID, which is always the same for the
+// same name, a version, and the defaults of custom resources and of our API. The error says why a cluster would not
+// take the object, or which fields of it the cluster would drop.
 func (t *Types) Complete(object *unstructured.Unstructured) error {
 	of, err := t.Of(object.GroupVersionKind())
 	if err != nil {
@@ -106,7 +112,8 @@ func completeSecret(object *unstructured.Unstructured) error {
 		return err
 	}
 	for name, value := range plain {
-		if err := unstructured.SetNestedField(object.Object, base64.StdEncoding.EncodeToString([]byte(value)), "data", name); err != nil {
+		if err := unstructured.SetNestedField(object.Object, base64.StdEncoding.EncodeToString([]byte(value)), "data",
+			name); err != nil {
 			return err
 		}
 	}
@@ -168,4 +175,54 @@ func setDefaults(value any, schema map[string]any) {
 			}
 		}
 	}
+}
+
+// validate returns an error if a custom resource is not as its schema says.
+func (t *Type) validate(object *unstructured.Unstructured) error {
+	raw, err := json.Marshal(t.schema)
+	if err != nil {
+		return err
+	}
+	var of spec.Schema
+	if err := json.Unmarshal(raw, &of); err != nil {
+		return fmt.Errorf("read its schema: %w", err)
+	}
+	result := validate.NewSchemaValidator(&of, nil, "", strfmt.Default).Validate(object.Object)
+	return errors.Join(result.Errors...)
+}
+
+// refuseUnknown returns an error if an object has fields that its type has not. A cluster would drop them.
+func (t *Types) refuseUnknown(object *unstructured.Unstructured) error {
+	known, err := t.fieldsOf(object.GroupVersionKind())
+	if err != nil {
+		return err
+	}
+	raw, err := object.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, unknown := range known.UnknownFields(raw) {
+		text := fmt.Sprintf("the type %s of %s has no field %s", object.GetKind(), object.GetAPIVersion(), unknown.Path)
+		if unknown.Meant != "" {
+			text += ", did you mean " + unknown.Meant + "?"
+		}
+		errs = append(errs, errors.New(text))
+	}
+	return errors.Join(errs...)
+}
+
+// fieldsOf returns what is known of the fields of a kind.
+func (t *Types) fieldsOf(kind schema.GroupVersionKind) (*openapi.Type, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if known, isRead := t.fields[kind]; isRead {
+		return known, nil
+	}
+	read, err := openapi.Read(t.document, func(schema.GroupVersionKind) reflect.Type { return nil }, kind)
+	if err != nil {
+		return nil, fmt.Errorf("read the schema of %s: %w", kind.Kind, err)
+	}
+	t.fields[kind] = read[kind]
+	return read[kind], nil
 }

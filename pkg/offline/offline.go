@@ -1,6 +1,8 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package offline answers SyncReviews of objects that are in files, without a cluster. The controllers' own code does
+// it, with a host that never changes (statichost).
 package offline
 
 import (
@@ -22,14 +24,16 @@ import (
 // Reviewer answers SyncReviews. Secrets are shown as they are.
 type Reviewer struct{ reviews *review.Reviews }
 
-// With calls do with a Reviewer of objects, which the types have completed: controllers, parents and whatever else there
-// is. Children are written by this strategy if their rule does not say another. It returns the error of do.
-func With(ctx context.Context, types *statichost.Types, objects []*unstructured.Unstructured, strategy controller.ApplyStrategy, do func(context.Context, *Reviewer) error) error {
+// With calls do with a Reviewer of objects, which the types have completed: controllers, parents and whatever else
+// there is. Children are written by this strategy if their rule does not say another. It returns the error of do.
+func With(ctx context.Context, types *statichost.Types, objects []*unstructured.Unstructured,
+	strategy controller.ApplyStrategy, do func(context.Context, *Reviewer) error) error {
 	host, err := statichost.New(types, objects)
 	if err != nil {
 		return err
 	}
-	config := controller.Config{Host: host.Config(), Loopback: host.Config(), Metrics: prometheus.NewRegistry(), Options: controller.DefaultOptions()}
+	config := controller.Config{Host: host.Config(), Loopback: host.Config(), Metrics: prometheus.NewRegistry(),
+		Options: controller.DefaultOptions()}
 	config.Namespace, config.ApplyStrategy = Namespace, strategy
 	ctx = klog.NewContext(ctx, logr.Discard())
 	return controller.WithReviews(ctx, config, func(ctx context.Context, reviews *review.Reviews) error {
@@ -41,7 +45,8 @@ func With(ctx context.Context, types *statichost.Types, objects []*unstructured.
 const Namespace = "metacontroller"
 
 // Create answers a review.
-func (r *Reviewer) Create(ctx context.Context, review *v1alpha1.SyncReview, _ metav1.CreateOptions) (*v1alpha1.SyncReview, error) {
+func (r *Reviewer) Create(ctx context.Context, review *v1alpha1.SyncReview,
+	_ metav1.CreateOptions) (*v1alpha1.SyncReview, error) {
 	answered := review.DeepCopy()
 	_, err := r.reviews.Answer(ctx, rights.User{Name: "offline", Groups: []string{"system:masters"}}, answered)
 	return answered, err
