@@ -4,11 +4,16 @@
 package hooktest
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/printing"
@@ -74,7 +79,8 @@ func formOf(expected *Expected) form {
 // problems are the fields that are looked at even if nothing is expected of them.
 var problems = []string{"error", "refused", "warnings"}
 
-// inTheFormOf returns the part of the outcome that is comparable with what is expected: the fields that are there, and problems.
+// inTheFormOf returns the part of the outcome that is comparable with what is expected: the fields that are there, and
+// problems.
 func (o *Outcome) inTheFormOf(want map[string]any, as form) map[string]any {
 	got := map[string]any{}
 	for name, wanted := range want {
@@ -208,4 +214,69 @@ func project(wanted, value any, as form) any {
 func asList(value any) []any {
 	list, _ := value.([]any)
 	return list
+}
+
+// first are the fields that come first in an object, in the order in which people write them. The others follow by
+// name.
+var first = []string{
+	"exact", "result", "error", "refused", "apiVersion", "kind", "name", "namespace", "labels", "annotations", "metadata",
+	"spec", "step", "why", "type", "reason", "from", "to",
+	"controller", "parent", "deleted", "status",
+}
+
+// last are those that come last.
+var last = []string{"steps", "changes", "object", "rollout", "events", "warnings", "expect"}
+
+// formatted returns a decoded JSON value as YAML.
+func formatted(value any) ([]byte, error) {
+	var text bytes.Buffer
+	encoder := yaml.NewEncoder(&text)
+	encoder.SetIndent(2)
+	encoder.CompactSeqIndent()
+	if err := encoder.Encode(nodeOf(value)); err != nil {
+		return nil, err
+	}
+	return text.Bytes(), encoder.Close()
+}
+
+func nodeOf(value any) *yaml.Node {
+	switch value := value.(type) {
+	case map[string]any:
+		node := &yaml.Node{Kind: yaml.MappingNode}
+		for _, name := range slices.SortedFunc(maps.Keys(value), inOrder) {
+			node.Content = append(node.Content, textNode(name), nodeOf(value[name]))
+		}
+		if len(value) == 0 {
+			node.Style = yaml.FlowStyle
+		}
+		return node
+	case []any:
+		node := &yaml.Node{Kind: yaml.SequenceNode}
+		for _, item := range value {
+			node.Content = append(node.Content, nodeOf(item))
+		}
+		if len(value) == 0 {
+			node.Style = yaml.FlowStyle
+		}
+		return node
+	}
+	node := &yaml.Node{}
+	_ = node.Encode(value) // a scalar can always be encoded
+	return node
+}
+
+func textNode(text string) *yaml.Node {
+	node := &yaml.Node{}
+	node.SetString(text)
+	return node
+}
+
+func inOrder(a, b string) int { return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(a, b)) }
+
+// place returns where a field belongs among the others.
+func place(name string) int {
+	if at := slices.Index(first, name); at >= 0 {
+		return at
+	}
+	return len(first) + 1 + slices.Index(last, name)
 }

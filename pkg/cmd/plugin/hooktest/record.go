@@ -26,8 +26,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 )
 
-// Record writes a case of a call of a sync or finalize hook into the folder of the cases, and returns its path. What exists is what
-// the hook was sent, and what is expected is what it answered and what follows from that.
+// Record writes a case of a call of a sync or finalize hook into the folder of the cases, and returns its path. What
+// exists is what the hook was sent, and what is expected is what it answered and what follows from that.
 func (s *Suite) Record(ctx context.Context, call *v1alpha1.HookCall, name string) (path string, err error) {
 	recorded, err := s.read(call)
 	if err != nil {
@@ -88,7 +88,8 @@ func (s *Suite) read(call *v1alpha1.HookCall) (*recording, error) {
 		Attachments groups         `json:"attachments"`
 		Related     groups         `json:"related"`
 	}
-	if call.Status.Request == nil || call.Status.Request.Object == nil || call.Status.Response == nil || call.Status.Response.Object == nil {
+	if call.Status.Request == nil || call.Status.Request.Object == nil || call.Status.Response == nil ||
+		call.Status.Response.Object == nil {
 		return nil, errors.New("the request or the answer of the call was not kept whole, or is no JSON object")
 	}
 	if err := utiljson.Unmarshal(call.Status.Request.Object.Raw, &request); err != nil {

@@ -20,10 +20,11 @@ import (
 )
 
 // whatIsWritten are the fields that are written for a case that expects nothing yet, if they are there.
-var whatIsWritten = []string{"status", "labels", "annotations", "children", "finalized", "resyncAfter", "related", "steps", "events", "rollout"}
+var whatIsWritten = []string{"status", "labels", "annotations", "children", "finalized", "resyncAfter", "related",
+	"steps", "events", "rollout"}
 
-// Update writes what came of the case into its file, in the form of what was expected. All else in the file stays as it is. It
-// reports whether anything has changed.
+// Update writes what came of the case into its file, in the form of what was expected. All else in the file stays as it
+// is. It reports whether anything has changed.
 func (r *Result) Update() (written bool, err error) {
 	got, err := r.updated()
 	if got == nil || err != nil {
@@ -149,7 +150,8 @@ func replaceExpect(file, text []byte) ([]byte, error) {
 	if err := yaml.Unmarshal(file, &document); err != nil {
 		return nil, err
 	}
-	if len(document.Content) != 1 || document.Content[0].Kind != yaml.MappingNode || document.Content[0].Style == yaml.FlowStyle {
+	if len(document.Content) != 1 || document.Content[0].Kind != yaml.MappingNode ||
+		document.Content[0].Style == yaml.FlowStyle {
 		return nil, errors.New("only a case in the block style of YAML can be updated")
 	}
 	lines := strings.SplitAfter(string(file), "\n")
