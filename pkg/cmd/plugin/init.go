@@ -99,7 +99,8 @@ README.md says more.
 // validate returns an error if a name cannot be one of a type.
 func (i *initialization) validate() error {
 	for _, one := range []struct{ what, name, label string }{
-		{"NAME", i.names.Singular, i.names.Singular}, {"--plural", i.names.Plural, i.names.Plural}, {"--kind", i.names.Kind, strings.ToLower(i.names.Kind)},
+		{"NAME", i.names.Singular, i.names.Singular}, {"--plural", i.names.Plural, i.names.Plural},
+		{"--kind", i.names.Kind, strings.ToLower(i.names.Kind)},
 	} {
 		if wrong := validation.IsDNS1035Label(one.label); len(wrong) > 0 {
 			return fmt.Errorf("%s is %q: %s", one.what, one.name, wrong[0])
@@ -117,7 +118,8 @@ func (i *initialization) validate() error {
 // plural returns the plural of a name, as far as that can be said without knowing the word.
 func plural(name string) string {
 	switch {
-	case strings.HasSuffix(name, "s"), strings.HasSuffix(name, "x"), strings.HasSuffix(name, "ch"), strings.HasSuffix(name, "sh"):
+	case strings.HasSuffix(name, "s"), strings.HasSuffix(name, "x"), strings.HasSuffix(name, "ch"),
+		strings.HasSuffix(name, "sh"):
 		return name + "es"
 	case strings.HasSuffix(name, "y") && len(name) > 1 && !strings.ContainsAny(name[len(name)-2:len(name)-1], "aeiou"):
 		return strings.TrimSuffix(name, "y") + "ies"

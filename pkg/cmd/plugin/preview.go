@@ -154,7 +154,8 @@ func (p *preview) review(ctx context.Context, of subject) error {
 	case of.object != nil:
 		spec.Object = &runtime.RawExtension{Raw: of.object}
 	case of.parent == nil:
-		spec.Parents = &v1alpha1.SyncReviewParents{Namespace: p.namespaceOrAll(), LabelSelector: p.labels, Limit: ptr.To[int32](parentsPerReview)}
+		spec.Parents = &v1alpha1.SyncReviewParents{Namespace: p.namespaceOrAll(), LabelSelector: p.labels,
+			Limit: ptr.To[int32](parentsPerReview)}
 	}
 	if p.dryRun {
 		spec.Until = v1alpha1.SyncReviewUntilDryRun
@@ -220,8 +221,8 @@ func (p *preview) show(controller *lookup.Controller, review *v1alpha1.SyncRevie
 	return nil
 }
 
-// printReview prints a review as -o says. A review has no name: instead, the names are those of the parents whose syncs would change
-// something, or fail.
+// printReview prints a review as -o says. A review has no name: instead, the names are those of the parents whose syncs
+// would change something, or fail.
 func (o *output) printReview(review *v1alpha1.SyncReview) error {
 	if !o.isNames() {
 		return o.print(review)

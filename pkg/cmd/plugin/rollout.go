@@ -97,7 +97,8 @@ func (r *rolloutStatus) run(ctx context.Context, argument string) error {
 	}
 	if r.timeout > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, r.timeout, fmt.Errorf("the rolling update is not done after %s", r.timeout))
+		ctx, cancel = context.WithTimeoutCause(ctx, r.timeout,
+			fmt.Errorf("the rolling update is not done after %s", r.timeout))
 		defer cancel()
 	}
 	ticker := time.NewTicker(lookInterval)
@@ -193,7 +194,8 @@ func total(revisions []v1alpha1.ControllerRevision) (children int) {
 }
 
 // revisionsOf returns a parent and its ControllerRevisions, the current one first and the others by age.
-func (r *rollout) revisionsOf(ctx context.Context, of *lookup.Parent) (*unstructured.Unstructured, []v1alpha1.ControllerRevision, error) {
+func (r *rollout) revisionsOf(ctx context.Context, of *lookup.Parent) (*unstructured.Unstructured,
+	[]v1alpha1.ControllerRevision, error) {
 	client, err := r.DynamicClient()
 	if err != nil {
 		return nil, nil, err

@@ -112,7 +112,8 @@ func (s *status) showAll(ctx context.Context, find *lookup.Lookup) error {
 	for _, controller := range all {
 		counts := parentCounts(controller)
 		rows = append(rows, []string{
-			controller.Short(), number(counts.Total), number(counts.Synced), number(counts.Failing), number(counts.Paused), age(controller.GetCreationTimestamp()),
+			controller.Short(), number(counts.Total), number(counts.Synced), number(counts.Failing), number(counts.Paused),
+			age(controller.GetCreationTimestamp()),
 			s.stateOf(controller),
 		})
 	}

@@ -33,7 +33,8 @@ func (s *status) showParent(ctx context.Context, find *lookup.Lookup, only *look
 	if err != nil {
 		return err
 	}
-	object, err := client.Resource(parent.Mapping.Resource).Namespace(parent.Namespace).Get(ctx, parent.Name, metav1.GetOptions{})
+	object, err := client.Resource(parent.Mapping.Resource).Namespace(parent.Namespace).Get(ctx, parent.Name,
+		metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
@@ -53,27 +54,31 @@ func (s *status) showParent(ctx context.Context, find *lookup.Lookup, only *look
 	return s.showTree(ctx, find, client, object, rows)
 }
 
-// rowsOf returns the Syncs of a parent, those of CompositeControllers first. Those of a cluster-scoped parent are in the server's
-// namespace, which is not known here.
+// rowsOf returns the Syncs of a parent, those of CompositeControllers first. Those of a cluster-scoped parent are in
+// the server's namespace, which is not known here.
 func (c *cluster) rowsOf(ctx context.Context, parent *unstructured.Unstructured) ([]v1alpha1.Sync, error) {
 	client, err := c.client()
 	if err != nil {
 		return nil, err
 	}
-	list, err := client.MetacontrollerV1alpha1().Syncs(parent.GetNamespace()).List(ctx, metav1.ListOptions{FieldSelector: v1alpha1.FieldParent + "=" + parent.GetName()})
+	list, err := client.MetacontrollerV1alpha1().Syncs(parent.GetNamespace()).List(ctx,
+		metav1.ListOptions{FieldSelector: v1alpha1.FieldParent + "=" + parent.GetName()})
 	if err != nil {
 		return nil, fmt.Errorf("read how its controllers do: %w", err)
 	}
 	rows := slices.DeleteFunc(list.Items, func(row v1alpha1.Sync) bool { return row.Spec.Parent.UID != parent.GetUID() })
 	slices.SortFunc(rows, func(a, b v1alpha1.Sync) int {
-		return cmp.Or(cmp.Compare(a.Spec.Controller.Kind, b.Spec.Controller.Kind), cmp.Compare(a.Spec.Controller.Name, b.Spec.Controller.Name))
+		return cmp.Or(cmp.Compare(a.Spec.Controller.Kind, b.Spec.Controller.Kind),
+			cmp.Compare(a.Spec.Controller.Name, b.Spec.Controller.Name))
 	})
 	return rows, nil
 }
 
 // showTree prints the tree, and below it what is to be said of the syncs.
-func (s *status) showTree(ctx context.Context, find *lookup.Lookup, client dynamic.Interface, parent *unstructured.Unstructured, rows []v1alpha1.Sync) error {
-	root := &node{name: objectName(parent, ""), age: age(parent.GetCreationTimestamp()), state: s.style().Warning(children.Trouble(parent))}
+func (s *status) showTree(ctx context.Context, find *lookup.Lookup, client dynamic.Interface,
+	parent *unstructured.Unstructured, rows []v1alpha1.Sync) error {
+	root := &node{name: objectName(parent, ""), age: age(parent.GetCreationTimestamp()),
+		state: s.style().Warning(children.Trouble(parent))}
 	var notes []string
 	for i := range rows {
 		below, problems := s.branch(ctx, find, client, parent, &rows[i])
@@ -97,7 +102,8 @@ func (s *status) showTree(ctx context.Context, find *lookup.Lookup, client dynam
 }
 
 // branch returns a controller in the tree of a parent, with the children below it, and why some of them are not there.
-func (s *status) branch(ctx context.Context, find *lookup.Lookup, client dynamic.Interface, parent *unstructured.Unstructured, row *v1alpha1.Sync) (*node, []error) {
+func (s *status) branch(ctx context.Context, find *lookup.Lookup, client dynamic.Interface,
+	parent *unstructured.Unstructured, row *v1alpha1.Sync) (*node, []error) {
 	of := &node{
 		name: row.Spec.Controller.Kind + " " + row.Spec.Controller.Name, age: ago(row.Status.LastSyncTime),
 		state: s.stateInTree(row, s.answeredBefore(ctx, row)),
@@ -264,8 +270,8 @@ type node struct {
 	below            []*node
 }
 
-// rows returns the node and those below it as rows of a table. The name begins with the branch to it, and those below are behind
-// an indent.
+// rows returns the node and those below it as rows of a table. The name begins with the branch to it, and those below
+// are behind an indent.
 func (n *node) rows(branch, indent string) [][]string {
 	all := [][]string{{branch + n.name, n.age, n.state}}
 	for i, below := range n.below {

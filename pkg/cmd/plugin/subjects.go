@@ -92,11 +92,13 @@ func (p *preview) subjectsOf(find *lookup.Lookup, given *given, parents []string
 }
 
 // subjectsOfAny returns what is previewed of parents, by each controller that is for their types.
-func (p *preview) subjectsOfAny(ctx context.Context, find *lookup.Lookup, objects []givenObject, parents []string) (all []subject, err error) {
+func (p *preview) subjectsOfAny(ctx context.Context, find *lookup.Lookup, objects []givenObject,
+	parents []string) (all []subject, err error) {
 	add := func(of schema.GroupResource, parent *v1alpha1.SyncReviewParent, object []byte) error {
 		controllers, err := find.ControllersOf(ctx, of)
 		for _, controller := range controllers {
-			all = append(all, subject{controller: controller, parent: parent, object: object, found: true, optional: len(controllers) > 1})
+			all = append(all, subject{controller: controller, parent: parent, object: object, found: true,
+				optional: len(controllers) > 1})
 		}
 		return err
 	}
@@ -148,7 +150,9 @@ func (p *preview) manifests(find *lookup.Lookup) (*given, error) {
 			all.controllers = append(all.controllers, controller)
 		}
 	}
-	read = slices.DeleteFunc(read, func(one lookup.Manifest) bool { return one.GroupVersionKind().Group == v1alpha1.GroupName })
+	read = slices.DeleteFunc(read, func(one lookup.Manifest) bool {
+		return one.GroupVersionKind().Group == v1alpha1.GroupName
+	})
 	for i := range read {
 		of, err := find.Complete(read[i].Unstructured)
 		if err != nil {

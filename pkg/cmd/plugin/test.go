@@ -80,7 +80,8 @@ The exit code is 0 if all cases pass, 1 if some do not, and above 1 if they cann
 	}
 	flags := command.Flags()
 	flags.StringVar(&t.hook, "hook", "", "URL of the hook, such as http://localhost:8080, if it runs already.")
-	flags.StringVar(&t.hookCommand, "hook-command", "", "Command that starts the hook; $PORT is the port that it has to listen on. It takes the place of the one in suite.yaml.")
+	flags.StringVar(&t.hookCommand, "hook-command", "",
+		"Command that starts the hook; $PORT is the port that it has to listen on. It takes the place of the one in suite.yaml.")
 	cmdutil.AddFilenameOptionFlags(command, &t.files,
 		"that have the controllers and their CustomResourceDefinitions, if the folder does not.")
 	flags.StringVar(&t.pattern, "run", "", "Regular expression for the names of the cases to run.")
@@ -169,9 +170,10 @@ func (t *test) runFolder(ctx context.Context, folder, prefix string) (*hooktest.
 	return report, nil
 }
 
-// results returns the results of the cases of a suite, in their order: with the hook at the address that is given, or else with one that is
-// started, until stop is called.
-func (t *test) results(ctx context.Context, suite *hooktest.Suite) (results iter.Seq[*hooktest.Result], stop func(), err error) {
+// results returns the results of the cases of a suite, in their order: with the hook at the address that is given, or
+// else with one that is started, until stop is called.
+func (t *test) results(ctx context.Context, suite *hooktest.Suite) (results iter.Seq[*hooktest.Result], stop func(),
+	err error) {
 	run := suite.Run
 	if t.update {
 		run = suite.RunTwice
@@ -209,7 +211,8 @@ func (t *test) start(ctx context.Context, suite *hooktest.Suite) (*localhook.Pro
 // runner runs a case with some hooks.
 type runner func(ctx context.Context, of *hooktest.Case, hooks hooktest.Hooks) *hooktest.Result
 
-// runInTurn runs one case of a suite after the other, so that it is known in which of them the program has printed something.
+// runInTurn runs one case of a suite after the other, so that it is known in which of them the program has printed
+// something.
 func runInTurn(
 	ctx context.Context, suite *hooktest.Suite, run runner, program *localhook.Program,
 ) iter.Seq[*hooktest.Result] {
@@ -274,7 +277,8 @@ func (t *test) show(result *hooktest.Result, prefix string) error {
 	if more != "" && result.Printed != "" {
 		more += "      the hook printed:\n" + indented(result.Printed, "        ") + "\n"
 	}
-	_, err := fmt.Fprintf(t.streams.Out, "%s  %s%s %s\n%s", state, prefix, result.Name, style.Faint(fmt.Sprintf("(%d ms)", result.Duration.Milliseconds())), more)
+	_, err := fmt.Fprintf(t.streams.Out, "%s  %s%s %s\n%s", state, prefix, result.Name,
+		style.Faint(fmt.Sprintf("(%d ms)", result.Duration.Milliseconds())), more)
 	return err
 }
 
@@ -312,4 +316,63 @@ func (t *test) writeJUnit(all []*hooktest.Report) error {
 // indented returns lines with an indent.
 func indented(text, indent string) string {
 	return indent + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n"+indent)
+}
+
+// newRecord returns the command that makes a test of a call.
+func newRecord(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
+	r := &record{cluster: c, streams: streams}
+	command := &cobra.Command{
+		Use:   "record CALL",
+		Short: "Make a test of a call that a controller has made",
+		Long: `Make a test of a call that a controller has made.
+
+A file in the folder tests gets the parent, its children and the related objects as the hook was sent them,
+and expects what it answered and what followed from that. Values of Secrets are blanked. Read the file before
+you keep it: it has objects of your cluster.`,
+		Example: `  kubectl metacontroller calls website/front -n shop
+  kubectl metacontroller record 20261124-101500-123456-abcd -n shop --name scaled-down`,
+		Args:              oneArg("the name of a call, see 'kubectl metacontroller calls'"),
+		ValidArgsFunction: c.completeCalls,
+		RunE: func(command *cobra.Command, args []string) error {
+			if strings.ContainsAny(r.name, `/\`) {
+				return cmdutil.UsageErrorf(command, "--name is %q, it should be the name of a file, without its extension", r.name)
+			}
+			return r.run(command.Context(), args[0])
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&r.folder, "folder", ".",
+		"Folder with the controller. The test is written into the folder tests below it.")
+	flags.StringVar(&r.name, "name", "", "Name of the test. Without it, that of the call.")
+	cmdutil.AddFilenameOptionFlags(command, &r.files,
+		"that have the controllers and their CustomResourceDefinitions, if the folder does not.")
+	return command
+}
+
+// record is the command under way.
+type record struct {
+	*cluster
+	streams      genericiooptions.IOStreams
+	folder, name string
+	files        resource.FilenameOptions
+}
+
+func (r *record) run(ctx context.Context, name string) error {
+	suite, err := hooktest.Begin(r.folder, r.files)
+	if err != nil {
+		return err
+	}
+	call, err := r.call(ctx, name)
+	if err != nil {
+		return err
+	}
+	if r.name == "" {
+		r.name = name
+	}
+	path, err := suite.Record(ctx, call, r.name)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(r.streams.Out, path)
+	return err
 }

@@ -1,6 +1,8 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package localhook calls hooks on the machine of whoever runs the command, which the server does not reach. It
+// can start their programs, too.
 package localhook
 
 import (
@@ -61,7 +63,8 @@ func (h *Hook) URL(webhook *v1alpha1.Webhook) (string, error) {
 	return here.String(), nil
 }
 
-// Controller says where the hooks of a controller are: sync, finalize and customize. It returns nil for one that it has not.
+// Controller says where the hooks of a controller are: sync, finalize and customize. It returns nil for one that it has
+// not.
 type Controller interface {
 	Webhook(name string) *v1alpha1.Webhook
 }

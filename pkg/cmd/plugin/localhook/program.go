@@ -19,8 +19,8 @@ import (
 type Program struct {
 	*Hook
 	command *exec.Cmd
-	// output is a file: what the program prints before it answers can be read when the answer is there. A pipe would have to be copied first.
-	// read is the offset up to which Output has returned it.
+	// output is a file: what the program prints before it answers can be read when the answer is there. A pipe would have
+	// to be copied first. read is the offset up to which Output has returned it.
 	output *os.File
 	read   int64
 	// ended is closed when the program has ended.
@@ -92,7 +92,8 @@ func freePort() (string, error) {
 
 // waitFor waits until the program listens on the port.
 func (p *Program) waitFor(ctx context.Context, port string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("nothing listens on port %s, which is $PORT, after %s", port, startTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout,
+		fmt.Errorf("nothing listens on port %s, which is $PORT, after %s", port, startTimeout))
 	defer cancel()
 	ticker := time.NewTicker(lookInterval)
 	defer ticker.Stop()

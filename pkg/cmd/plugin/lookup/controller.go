@@ -5,14 +5,17 @@ package lookup
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
@@ -37,7 +40,8 @@ type Object interface {
 type Controller struct {
 	Kind string
 	Object
-	// Candidate is the JSON of the spec that a file has; nil if the controller is the stored one. Path is that of the file.
+	// Candidate is the JSON of the spec that a file has; nil if the controller is the stored one. Path is that of the
+	// file.
 	Candidate []byte
 	Path      string
 }
@@ -79,7 +83,9 @@ func (c *Controller) InReview() v1alpha1.SyncReviewController {
 
 // IsFor reports whether the controller's parents may be of a type.
 func (c *Controller) IsFor(parents schema.GroupResource) bool {
-	return slices.ContainsFunc(c.ParentTypes(), func(rule v1alpha1.ResourceRule) bool { return rule.GroupResource() == parents })
+	return slices.ContainsFunc(c.ParentTypes(), func(rule v1alpha1.ResourceRule) bool {
+		return rule.GroupResource() == parents
+	})
 }
 
 // Webhook returns the webhook of a hook: sync, finalize or customize. It is nil if the controller has none.
@@ -113,8 +119,8 @@ func kindOf(argument string) string {
 	return ""
 }
 
-// IsController reports whether an argument is a controller: in the form TYPE/NAME, or as a name alone. Parents without a
-// controller have a type.
+// IsController reports whether an argument is a controller: in the form TYPE/NAME, or as a name alone. Parents without
+// a controller have a type.
 func IsController(argument string) bool {
 	of, _, ok := strings.Cut(argument, "/")
 	return !ok || kindOf(of) != ""
@@ -155,7 +161,8 @@ func (l *Lookup) Controller(ctx context.Context, argument string) (*Controller, 
 	decorator, other := l.controller(ctx, Decorator, name)
 	switch {
 	case err == nil && other == nil:
-		return nil, fmt.Errorf("there are a CompositeController and a DecoratorController %q: give it as cc/%s or dec/%s", name, name, name)
+		return nil, fmt.Errorf("there are a CompositeController and a DecoratorController %q: give it as cc/%s or dec/%s",
+			name, name, name)
 	case err == nil && apierrors.IsNotFound(other):
 		return composite, nil
 	case apierrors.IsNotFound(err) && apierrors.IsNotFound(other):
@@ -200,3 +207,48 @@ func (l *Lookup) Controllers(ctx context.Context) ([]*Controller, error) {
 
 // IsOwnAPI reports whether details of an error are about the API of metacontroller-apiserver.
 func IsOwnAPI(details *metav1.StatusDetails) bool { return details.Group == v1alpha1.GroupName }
+
+// Manifest is an object in a file.
+type Manifest struct {
+	*unstructured.Unstructured
+	// Path is that of the file, or its URL; STDIN for standard input.
+	Path string
+}
+
+// Read returns the objects in files, in order, as kubectl reads them. It asks no cluster.
+func Read(files resource.FilenameOptions) ([]Manifest, error) {
+	if files.RequireFilenameOrKustomize() != nil {
+		return nil, nil
+	}
+	infos, err := resource.NewLocalBuilder().Unstructured().FilenameParam(false, &files).Flatten().Do().Infos()
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Manifest, 0, len(infos))
+	for _, info := range infos {
+		all = append(all, Manifest{Unstructured: info.Object.(*unstructured.Unstructured), Path: info.Source})
+	}
+	return all, nil
+}
+
+// Controller returns the controller that an object of a file is; nil if it is something else.
+func (m *Manifest) Controller() (*Controller, error) {
+	if m.GroupVersionKind().Group != v1alpha1.GroupName {
+		return nil, nil
+	}
+	controller := &Controller{Kind: m.GetKind(), Path: m.Path}
+	switch controller.Kind {
+	case Composite:
+		controller.Object = &v1alpha1.CompositeController{}
+	case Decorator:
+		controller.Object = &v1alpha1.DecoratorController{}
+	default:
+		return nil, nil
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(m.Object, controller.Object); err != nil {
+		return nil, fmt.Errorf("%s: %s %s: %w", m.Path, m.GetKind(), m.GetName(), err)
+	}
+	var err error
+	controller.Candidate, err = json.Marshal(m.Object["spec"])
+	return controller, err
+}

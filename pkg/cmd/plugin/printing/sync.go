@@ -1,6 +1,8 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package printing shows to people what the API has answered: writes as a diff, and numbers in words. Colours are
+// only beside what the text says anyway.
 package printing
 
 import (
@@ -87,7 +89,8 @@ var verbs = map[v1alpha1.ReviewedOperation]string{
 }
 
 func (p *printer) step(step *v1alpha1.ReviewedStep) {
-	p.line("  " + verbs[step.Operation] + " " + p.Heading(Child(p.parent, step.ReviewedObject)) + p.faintly(": "+step.Why) + p.dryRun(step))
+	p.line("  " + verbs[step.Operation] + " " + p.Heading(Child(p.parent, step.ReviewedObject)) +
+		p.faintly(": "+step.Why) + p.dryRun(step))
 	if dryRun := step.DryRun; dryRun != nil {
 		for _, warning := range dryRun.Warnings {
 			p.line("    " + p.Warning("warning of the cluster: "+warning))

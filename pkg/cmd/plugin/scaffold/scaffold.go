@@ -1,6 +1,8 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package scaffold writes the folder of a new controller, with a hook in one of several languages and its tests. The
+// folder project has one for a type Website; its names are replaced.
 package scaffold
 
 import (
@@ -40,7 +42,8 @@ type Names struct {
 	Singular, Plural, Kind, Group string
 }
 
-// Write writes the files of a controller into a folder, which must be empty if it exists, and returns their paths in it.
+// Write writes the files of a controller into a folder, which must be empty if it exists, and returns their paths in
+// it.
 func Write(folder string, language Language, names Names) (files []string, err error) {
 	entries, err := os.ReadDir(folder)
 	switch {
