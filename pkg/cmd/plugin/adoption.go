@@ -208,7 +208,7 @@ func (a *adopt) reasonAgainst(
 	case one.change == nil:
 		return "no label can be set so that the selector of the parent matches it", nil
 	case !a.unmarked && !object.IsMarked(holder):
-		return "nothing in it says that a controller made it; with --unmarked, it is adopted, too", nil
+		return "it has no sign that a controller created it; --unmarked adopts it, too", nil
 	}
 	if decorator != "" && decorator != of.claimant.Decorator {
 		_, err := find.Controller(ctx, lookup.Decorator+"/"+decorator)

@@ -34,19 +34,20 @@ func newCalls(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
 	l := &calls{cluster: c, output: newOutput(streams)}
 	command := &cobra.Command{
 		Use:   "calls [CONTROLLER] [PARENT] | CALL",
-		Short: "Show the last calls of hooks, and what was sent and answered",
-		Long: `Show the last calls of hooks, and what was sent and answered.
+		Short: "Show recent calls of hooks, with requests and responses",
+		Long: `Show recent calls of hooks, with requests and responses.
 
-The server keeps a limited number of the last calls of each controller, and those that failed longer. Calls are in the namespace of the
-parent. Without a parent, those in all namespaces are listed, unless there is --namespace; the newest comes last. Of a
-CALL, by its name in the list, the request and the answer are shown; values of Secrets and credentials are blanked.`,
-		Example: `  # The last calls of a controller.
+The server keeps a limited number of recent calls of each controller, and keeps failed calls longer. A call is in the
+namespace of its parent. Without a parent, list the calls in all namespaces, unless --namespace is set; the newest comes
+last. With the name of a CALL from the list, print its request and response; values of Secrets and credentials are
+redacted.`,
+		Example: `  # The recent calls of a controller.
   kubectl metacontroller calls cc/websites
 
-  # Those about a Website that failed.
+  # The failed calls about a Website.
   kubectl metacontroller calls website/front -n shop --failed
 
-  # What was sent and answered.
+  # The request and the response of a call.
   kubectl metacontroller calls 20261124-101500-123456-abcd -n shop`,
 		ValidArgsFunction: c.completeSubjects,
 		RunE: func(command *cobra.Command, args []string) error {
@@ -54,14 +55,14 @@ CALL, by its name in the list, the request and the answer are shown; values of S
 				return err
 			}
 			if len(args) > 2 {
-				return cmdutil.UsageErrorf(command, "give a controller, a parent, both, or a call")
+				return cmdutil.UsageErrorf(command, "specify a controller, a parent, both, or a call")
 			}
 			return l.run(command.Context(), args)
 		},
 	}
 	flags := command.Flags()
 	flags.BoolVar(&l.failed, "failed", false, "Show only calls that failed.")
-	flags.StringVar(&l.hook, "hook", "", "Show only calls of a hook: sync, finalize or customize.")
+	flags.StringVar(&l.hook, "hook", "", "Show only calls of this hook: sync, finalize or customize.")
 	l.addAllNamespaces(command)
 	l.output.addFlags(command, "wide")
 	return command
@@ -125,7 +126,7 @@ func (c *cluster) call(ctx context.Context, name string) (*v1alpha1.HookCall, er
 			return nil, fmt.Errorf("find the call, without --namespace: %w", err)
 		}
 		if len(found.Items) == 0 {
-			return nil, fmt.Errorf("there is no call %s: it may be too long ago", name)
+			return nil, fmt.Errorf("there is no call %s: the server may not keep it any more", name)
 		}
 		namespace = found.Items[0].Namespace
 	}
@@ -158,7 +159,7 @@ func (l *calls) list(ctx context.Context, namespace string, selector fields.Set)
 		return fmt.Errorf("read the answer of the server: %w", err)
 	}
 	if len(table.Rows) == 0 {
-		_, err := fmt.Fprintln(l.streams.ErrOut, "No calls are remembered.")
+		_, err := fmt.Fprintln(l.streams.ErrOut, "No calls are recorded.")
 		return err
 	}
 	for i := range table.Rows {
@@ -231,19 +232,19 @@ func newReplay(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
 	r := &replay{cluster: c, output: newOutput(streams)}
 	command := &cobra.Command{
 		Use:   "replay CALL",
-		Short: "Send the request of an earlier call to the hook again",
-		Long: `Send the request of an earlier call to the hook again.
+		Short: "Send the request of a recorded call to the hook again",
+		Long: `Send the request of a recorded call to the hook again.
 
-The answer is compared with the one that it had then, and what would follow from it now is printed, as by
-preview. Nothing is written. Values of Secrets are blanked in what is kept of calls: the hook is sent those of
-now in their place, and blanks for those that are gone. They are not compared with the ones of then.
+The command compares the response with the recorded one, and prints the writes that would follow now, like preview.
+Nothing is written. Recorded calls do not have the values of Secrets: the hook gets the current values, or placeholders
+if a Secret no longer exists. The comparison ignores these values.
 
-The exit code is that of preview.`,
-		Example: `  # Does the hook still answer the same?
+The exit codes are those of preview.`,
+		Example: `  # Does the hook still respond the same?
   kubectl metacontroller calls cc/websites
   kubectl metacontroller replay 20261124-101500-123456-abcd -n shop
 
-  # Has the hook on this machine learnt to answer what made the other one fail?
+  # Can the hook on this machine process the request that made the other one fail?
   kubectl metacontroller replay 20261124-101500-123456-abcd --hook http://localhost:8080`,
 		Args:              oneArg("the name of a call, see 'kubectl metacontroller calls'"),
 		ValidArgsFunction: c.completeCalls,
@@ -259,8 +260,8 @@ The exit code is that of preview.`,
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&r.hook, "hook", "", "URL of a hook on this machine, which is called in the place of the controller's.")
-	cmdutil.AddFilenameOptionFlags(command, &r.files, "that have a changed controller, which is taken as it is there.")
+	flags.StringVar(&r.hook, "hook", "", "URL of a hook on this machine to call instead of that of the controller.")
+	cmdutil.AddFilenameOptionFlags(command, &r.files, "with a changed controller to use instead of the stored one.")
 	r.output.addFlags(command)
 	return command
 }
@@ -329,13 +330,14 @@ func replayable(call *v1alpha1.HookCall) error {
 	case call.Spec.Hook == "customize":
 		return errors.New("it is a call of the customize hook: only calls of sync and finalize hooks can be replayed")
 	case call.Spec.Revision != "":
-		return fmt.Errorf("it is about the parent as of ControllerRevision %s: only calls about the parent as it was can be replayed", call.Spec.Revision)
+		return fmt.Errorf("it is about ControllerRevision %s of the parent: only calls about the current version can be "+
+			"replayed", call.Spec.Revision)
 	case request == nil || request.Object == nil:
 		omitted := ""
 		if request != nil {
 			omitted = ": " + request.Omitted
 		}
-		return errors.New("its request was not kept whole" + omitted)
+		return errors.New("its request was not recorded completely" + omitted)
 	}
 	return nil
 }

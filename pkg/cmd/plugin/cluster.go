@@ -112,7 +112,7 @@ func startingWith(prefix string, names []string) []string {
 // addAllNamespaces adds -A to a command whose default it is.
 func (c *cluster) addAllNamespaces(command *cobra.Command) {
 	command.Flags().BoolVarP(&c.allNamespaces, "all-namespaces", "A", false,
-		"All namespaces, whatever --namespace says. It is the default where no parent is named.")
+		"Use all namespaces, regardless of --namespace. This is the default if no parent is named.")
 }
 
 // namespaceOrAll returns the namespace that a flag names; empty, for all, if none does.
@@ -157,7 +157,7 @@ func (c *cluster) split(
 ) (controller *lookup.Controller, parents []string, err error) {
 	controller, parents, err = find.Split(ctx, args)
 	if err == nil && len(parents) > 0 && c.allNamespaces {
-		err = errors.New("a parent cannot be given by its name across all namespaces: use --namespace")
+		err = errors.New("a parent cannot be selected by name across all namespaces: use --namespace")
 	}
 	return controller, parents, err
 }

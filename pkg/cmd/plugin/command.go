@@ -92,11 +92,11 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	streams.Out, streams.ErrOut = &printing.Terminal{Raw: cobraOut}, &printing.Terminal{Raw: cobraErr}
 	command := &cobra.Command{
 		Use:   "kubectl-metacontroller",
-		Short: "See what controllers of metacontroller-apiserver do and would do, and test their hooks",
-		Long: `See what controllers of metacontroller-apiserver do and would do, and test their hooks.
+		Short: "Inspect and manage controllers of metacontroller-apiserver, and test their hooks",
+		Long: `Inspect and manage controllers of metacontroller-apiserver, and test their hooks.
 
-A controller is given as cc/NAME (a CompositeController), dec/NAME (a DecoratorController), or NAME if only one of the two has
-it. A parent is given as TYPE/NAME, such as website/shop, or as NAME behind its controller.`,
+Specify a controller as cc/NAME (a CompositeController), dec/NAME (a DecoratorController), or NAME if only one of the
+two exists. Specify a parent as TYPE/NAME, such as website/shop, or as NAME after its controller.`,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl metacontroller"},
 		RunE:          func(command *cobra.Command, _ []string) error { return command.Help() },
 		SilenceErrors: true,
@@ -110,20 +110,20 @@ it. A parent is given as TYPE/NAME, such as website/shop, or as NAME behind its 
 	c.addFlags(command)
 	groups := templates.CommandGroups{
 		{
-			Message: "Look at controllers and parents:",
+			Message: "Inspect controllers and parents:",
 			Commands: []*cobra.Command{
 				newStatus(c, streams), newPreview(c, streams), newCalls(c, streams), newReplay(c, streams),
 			},
 		},
 		{
-			Message: "Have something done:",
+			Message: "Manage controllers and parents:",
 			Commands: []*cobra.Command{
 				newRollout(c, streams), newResync(c, streams), newPause(c, streams), newResume(c, streams),
 				newAdopt(c, streams),
 			},
 		},
 		{
-			Message:  "Write controllers:",
+			Message:  "Develop controllers:",
 			Commands: []*cobra.Command{newTest(streams), newRecord(c, streams), newInit(streams), newSchema(streams)},
 		},
 	}
@@ -153,7 +153,7 @@ func newVersion(streams genericiooptions.IOStreams) *cobra.Command {
 func oneArg(what string) cobra.PositionalArgs {
 	return func(command *cobra.Command, args []string) error {
 		if len(args) != 1 {
-			return cmdutil.UsageErrorf(command, "give %s", what)
+			return cmdutil.UsageErrorf(command, "specify %s", what)
 		}
 		return nil
 	}

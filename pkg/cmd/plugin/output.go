@@ -49,7 +49,7 @@ func (o *output) addFlags(command *cobra.Command, forPeople ...string) {
 	o.printFlags.JSONYamlPrintFlags.AddFlags(command)
 	o.printFlags.TemplatePrinterFlags.AddFlags(command)
 	command.Flags().StringVarP(o.printFlags.OutputFormat, "output", "o", "",
-		"Output format. One of: ("+strings.Join(o.formats(), ", ")+"). Without it, the output is for people.")
+		"Output format. One of: ("+strings.Join(o.formats(), ", ")+"). By default, the output is for people.")
 	o.printFlags.OutputFlagSpecified = func() bool { return command.Flags().Changed("output") }
 	completeFlag(command, "output", oneOf(o.formats()...))
 	o.addColor(command)
@@ -62,7 +62,7 @@ func (o *output) formats() []string {
 
 func (o *output) addColor(command *cobra.Command) {
 	command.Flags().StringVar(&o.color, "color", "auto",
-		"Whether the output has colors: always, never, or auto, which is on a terminal unless NO_COLOR is set.")
+		"Use colors: always, never, or auto, which means on terminals unless NO_COLOR is set.")
 	completeFlag(command, "color", oneOf("always", "auto", "never"))
 }
 

@@ -37,30 +37,31 @@ func newPreview(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
 	p := &preview{cluster: c, output: newOutput(streams)}
 	command := &cobra.Command{
 		Use:   "preview [CONTROLLER] [PARENT ...]",
-		Short: "Show what syncs would write, before it happens",
-		Long: `Show what syncs would write, before it happens.
+		Short: "Preview what syncs would write",
+		Long: `Preview what syncs would write.
 
-The controller's hook is called with what exists now, and what would follow is printed as a diff: each write with its reason
-and with what it changes. Nothing is written, and no call counts as a sync.
+The server calls the hook with the current objects, and the command prints the writes that would follow as a diff, each
+with its reason. Nothing is written, and the calls do not count as syncs.
 
- * With -f, a controller or parents are taken as they are in the file, and not as they are stored.
- * With --hook, the hook on this machine is called in the place of the one that the controller names. The cluster need not
-   reach it. Values of Secrets are replaced by digests in what it is sent.
- * With --dry-run, each write is sent to the cluster with dryRun=All, which applies its defaults, admission and quotas.
+ * With -f, use controllers or parents from files instead of the stored ones.
+ * With --hook, call a hook on this machine instead of the one of the controller. The cluster does not have to reach it.
+   Requests have digests instead of the values of Secrets.
+ * With --dry-run, send each write to the cluster with dryRun=All, so that it applies defaults, admission and quotas.
 
-Without parents, all parents of the controller are previewed: in all namespaces, unless there is --namespace.
+Without parents, preview all parents of the controller: in all namespaces, unless --namespace is set.
 
-The exit code is 0 if nothing would change, 1 if something would, and above 1 if a sync would fail or there is another error.`,
+The exit code is 0 if nothing would change, 1 if something would change, and greater than 1 if a sync would fail or
+another error occurs.`,
 		Example: `  # What would the next sync of a Website write?
   kubectl metacontroller preview website/shop -n shop
 
   # What would a change of the controller do, for all its parents?
   kubectl metacontroller preview -f controller.yaml
 
-  # What would the hook do that runs on this machine, for all parents with a label?
+  # What would a hook on this machine do, for all parents with a label?
   kubectl metacontroller preview cc/websites --hook http://localhost:8080 -l tier=front
 
-  # What would come of a change of a parent, or of a new one, and would the cluster accept it?
+  # What would a changed or new parent cause, and would the cluster accept the writes?
   kubectl metacontroller preview -f shop.yaml --dry-run
 
   # Print everything: requests, answers and steps.
@@ -75,9 +76,10 @@ The exit code is 0 if nothing would change, 1 if something would, and above 1 if
 	}
 	flags := command.Flags()
 	cmdutil.AddFilenameOptionFlags(command, &p.files,
-		"that have controllers or parents to preview as they are there; - is standard input.")
+		"with controllers or parents to preview; - is standard input.")
 	flags.StringVarP(&p.selector, "selector", "l", "", "Label selector for the parents, such as tier=front.")
-	flags.StringVar(&p.hook, "hook", "", "URL of a hook on this machine, such as http://localhost:8080; the paths of the controller's webhooks follow behind it.")
+	flags.StringVar(&p.hook, "hook", "",
+		"URL of a hook on this machine, such as http://localhost:8080. The paths of the webhooks are appended.")
 	flags.BoolVar(&p.dryRun, "dry-run", false, "Send each write to the cluster in a dry run.")
 	p.addAllNamespaces(command)
 	p.output.addFlags(command)
@@ -109,7 +111,7 @@ func (p *preview) validate(command *cobra.Command, args []string) (err error) {
 		return err
 	}
 	if len(args) == 0 && p.files.RequireFilenameOrKustomize() != nil {
-		return cmdutil.UsageErrorf(command, "give a controller, a parent, or a file with one of them")
+		return cmdutil.UsageErrorf(command, "specify a controller, a parent, or a file with one of them")
 	}
 	if p.hook != "" {
 		if p.local, err = localhook.At(p.hook); err != nil {
@@ -249,14 +251,14 @@ func (p *preview) conclude(subjects int) error {
 			return &exit{code: codeFailed, err: err}
 		}
 		if len(p.summary.Steps) > 0 && !p.dryRun {
-			const note = "note: the cluster was not asked whether it accepts these writes: --dry-run asks it"
+			const note = "note: the cluster did not check these writes: use --dry-run to check them"
 			if _, err := fmt.Fprintln(p.streams.ErrOut, note); err != nil {
 				return &exit{code: codeFailed, err: err}
 			}
 		}
 	}
 	if p.summary.Parents == 0 && subjects > 1 {
-		return &exit{code: codeFailed, err: errors.New("no controller has this parent: their selectors or namespaces leave it out")}
+		return &exit{code: codeFailed, err: errors.New("no controller selects this parent, by its selectors and namespaces")}
 	}
 	return exitOf(&p.summary)
 }

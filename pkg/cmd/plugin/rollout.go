@@ -26,8 +26,8 @@ import (
 func newRollout(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "rollout",
-		Short: "See how far the rolling update of a parent is, or take it back",
-		Long:  "See how far the rolling update of a parent is, or take it back.",
+		Short: "Show or undo the rolling update of a parent",
+		Long:  "Show or undo the rolling update of a parent.",
 		Args:  cobra.NoArgs,
 		RunE:  func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
@@ -43,16 +43,16 @@ func newRolloutStatus(c *cluster, streams genericiooptions.IOStreams) *cobra.Com
 	r := &rolloutStatus{rollout: rollout{cluster: c, output: newOutput(streams)}}
 	command := &cobra.Command{
 		Use:   "status PARENT",
-		Short: "Show how far a rolling update is, and wait until it is done",
-		Long: `Show how far a rolling update is, and wait until it is done.
+		Short: "Show the progress of a rolling update, and wait until it is done",
+		Long: `Show the progress of a rolling update, and wait until it is done.
 
-Each version of the parent that children are still at is a ControllerRevision. The update is done when all children
-are at the present version and healthy, and the parent is synced. With -o, the ControllerRevisions are printed: when
-the update is done, or at once with --watch=false.`,
+A ControllerRevision records each version of the parent that children still use. The update is done when all children
+are healthy at the current version, and the parent is synced. With -o, print the ControllerRevisions: when the update is
+done, or immediately with --watch=false.`,
 		Example: `  # Wait until all children of a CatSet have the new template.
   kubectl metacontroller rollout status catset/web
 
-  # Only look.
+  # Only print the progress.
   kubectl metacontroller rollout status catset/web --watch=false`,
 		Args:              oneArg("a parent, such as catset/web"),
 		ValidArgsFunction: c.completeObjects,
@@ -65,7 +65,7 @@ the update is done, or at once with --watch=false.`,
 	}
 	flags := command.Flags()
 	flags.BoolVarP(&r.watch, "watch", "w", true, "Wait until the update is done.")
-	flags.DurationVar(&r.timeout, "timeout", 0, "How long to wait, such as 5m. Zero is as long as it takes.")
+	flags.DurationVar(&r.timeout, "timeout", 0, "How long to wait, such as 5m. Zero means no limit.")
 	r.output.addFlags(command)
 	return command
 }
@@ -181,7 +181,7 @@ func (r *rolloutStatus) look(ctx context.Context, of *lookup.Parent) (*progressO
 		seen.text = "is rolled out"
 	default:
 		all := total(revisions)
-		seen.text = fmt.Sprintf("has %d of %d children at the present version; %s", all-behind, all, state)
+		seen.text = fmt.Sprintf("has %d of %d children at the current version; %s", all-behind, all, state)
 	}
 	return seen, nil
 }
@@ -244,17 +244,16 @@ func newRolloutUndo(c *cluster, streams genericiooptions.IOStreams) *cobra.Comma
 	u := &rolloutUndo{rollout: rollout{cluster: c, output: newOutput(streams)}}
 	command := &cobra.Command{
 		Use:   "undo PARENT",
-		Short: "Give a parent the version back that it had before a rolling update",
-		Long: `Give a parent the version back that it had before a rolling update.
+		Short: "Roll a parent back to an earlier version",
+		Long: `Roll a parent back to an earlier version.
 
-The fields of the parent that rolling updates are about become what they were in an earlier version. The
-children that have moved go back one by one. Earlier versions are kept until the update is done: to
-take back one that is done, apply the earlier parent, for instance from a repository. If the parent is
-applied from a repository, change it there, too.`,
-		Example: `  # Go back to the version before.
+The fields of the parent that its revisions record are reset to an earlier version. Children that were already updated
+are rolled back one by one. Earlier versions exist until the update is done: to undo a complete update, apply the
+earlier parent, for example from a repository. If the parent is applied from a repository, change it there, too.`,
+		Example: `  # Roll back to the previous version.
   kubectl metacontroller rollout undo catset/web
 
-  # Which versions are there? Go back to one of them.
+  # List the versions, and roll back to one of them.
   kubectl metacontroller rollout status catset/web --watch=false -o yaml
   kubectl metacontroller rollout undo catset/web --to-revision catsets.ctl.enisoc.com-5d1c`,
 		Args:              oneArg("a parent, such as catset/web"),
@@ -268,8 +267,8 @@ applied from a repository, change it there, too.`,
 	}
 	flags := command.Flags()
 	flags.StringVar(&u.toRevision, "to-revision", "",
-		"Name of the ControllerRevision to go back to. Without it, the newest earlier one.")
-	flags.BoolVar(&u.dryRun, "dry-run", false, "Show what would change, and have the cluster check it.")
+		"Name of the ControllerRevision to roll back to. By default, the newest earlier one.")
+	flags.BoolVar(&u.dryRun, "dry-run", false, "Print the change, and let the cluster check it without storing it.")
 	u.output.addFlags(command)
 	return command
 }
@@ -327,8 +326,8 @@ func (u *rolloutUndo) choose(all []v1alpha1.ControllerRevision) (*v1alpha1.Contr
 	case u.toRevision != "":
 		return nil, fmt.Errorf("the parent has no ControllerRevision %q", u.toRevision)
 	}
-	return nil, errors.New("there is no earlier version of it to go back to: the last rolling update is done; " +
-		"to take it back, apply the earlier parent")
+	return nil, errors.New("there is no earlier version to roll back to: the last rolling update is done; " +
+		"to undo it, apply the earlier parent")
 }
 
 // backTo returns the JSON merge patch that gives a parent what a revision records.

@@ -29,16 +29,16 @@ func newStatus(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
 	s := &status{cluster: c, output: newOutput(streams)}
 	command := &cobra.Command{
 		Use:   "status [CONTROLLER] [PARENT ...]",
-		Short: "Show how a controller or a parent does, and what is wrong",
-		Long: `Show how a controller or a parent does, and what is wrong.
+		Short: "Show the status of controllers or parents",
+		Long: `Show the status of controllers or parents.
 
-Of a parent, it shows a tree with the controllers that are for it and with its children, how old they are and what is wrong with
-each. Of a controller, it shows its conditions, and those of its parents that are not as they should be: in all namespaces,
-unless there is --namespace. Without arguments, it shows all controllers.`,
+For a parent, print a tree of its controllers and children, with the age and the problems of each. For a controller,
+print its conditions, and the parents that are not synced or have warnings: in all namespaces, unless --namespace is
+set. Without arguments, list all controllers.`,
 		Example: `  # A Website with its children.
   kubectl metacontroller status website/front -n shop
 
-  # A controller, and which of its parents fail or wait.
+  # A controller, and its parents that fail or wait.
   kubectl metacontroller status cc/websites
 
   # All controllers.

@@ -86,7 +86,8 @@ func (p *preview) subjectsOf(find *lookup.Lookup, given *given, parents []string
 		}
 	}
 	if ignored > 0 {
-		_, err = fmt.Fprintf(p.streams.ErrOut, "note: %d of the objects in the files are not for these controllers, and are ignored\n", ignored)
+		_, err = fmt.Fprintf(p.streams.ErrOut,
+			"note: ignored %d objects in the files that are not parents of these controllers\n", ignored)
 	}
 	return all, err
 }

@@ -23,20 +23,20 @@ import (
 func newPause(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
 	return newPausing(c, streams, true, &cobra.Command{
 		Use:   "pause CONTROLLER ... | [CONTROLLER] PARENT ...",
-		Short: "Have a controller stand still, or a parent left alone",
-		Long: `Have a controller stand still, or a parent left alone.
+		Short: "Pause reconciliation of controllers or parents",
+		Long: `Pause reconciliation of controllers or parents.
 
-No hook is called and nothing is written meanwhile; finalizers wait. Of a controller, spec.paused is set, and of
-a parent the annotation metacontroller.k8s.io/paused, which counts for all controllers. Behind a controller,
-parents may be given by their names alone: then they are paused, and the controller is not. Whoever applies
-these from a repository has to change them there.`,
-		Example: `  # Leave a Website alone while it is mended by hand.
+While a controller or parent is paused, no hook is called and nothing is written; finalizers wait. The command sets
+spec.paused of a controller, or the annotation metacontroller.k8s.io/paused of a parent, which applies to all
+controllers. After a controller, parents can be specified by name only: then they are paused, and the controller is not.
+If objects are applied from a repository, change them there, too.`,
+		Example: `  # Pause a Website while you repair it manually.
   kubectl metacontroller pause website/front -n shop
 
-  # The same, behind its controller, which goes on.
+  # The same, after its controller, which is not paused.
   kubectl metacontroller pause cc/websites front -n shop
 
-  # Have a controller stand still.
+  # Pause a controller.
   kubectl metacontroller pause cc/websites`,
 	})
 }
@@ -45,10 +45,10 @@ these from a repository has to change them there.`,
 func newResume(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
 	return newPausing(c, streams, false, &cobra.Command{
 		Use:   "resume CONTROLLER ... | [CONTROLLER] PARENT ...",
-		Short: "Have a controller or a parent go on that is paused",
-		Long: `Have a controller or a parent go on that is paused.
+		Short: "Resume reconciliation of controllers or parents",
+		Long: `Resume reconciliation of controllers or parents.
 
-All parents of the controller, or the parent, are synced.`,
+The parent, or all parents of the controller, are synced.`,
 		Example: `  kubectl metacontroller resume website/front -n shop
   kubectl metacontroller resume cc/websites`,
 	})
@@ -67,14 +67,14 @@ func newPausing(c *cluster, streams genericiooptions.IOStreams, paused bool, com
 	command.ValidArgsFunction = c.completeSubjects
 	command.RunE = func(command *cobra.Command, args []string) error {
 		if len(args) == 0 {
-			return cmdutil.UsageErrorf(command, "give a controller or a parent")
+			return cmdutil.UsageErrorf(command, "specify a controller or a parent")
 		}
 		if err := p.validate(command); err != nil {
 			return err
 		}
 		return p.run(command.Context(), args)
 	}
-	command.Flags().BoolVar(&p.dryRun, "dry-run", false, "Have the cluster check the change, and store nothing.")
+	command.Flags().BoolVar(&p.dryRun, "dry-run", false, "Let the cluster check the change without storing it.")
 	p.output.addFlags(command)
 	return command
 }
@@ -130,7 +130,7 @@ func subjectsOfPause(ctx context.Context, find *lookup.Lookup, args []string) (a
 			}
 			args = args[1:]
 		case typed < len(args)-1:
-			return nil, errors.New("give controllers alone, or one controller and its parents")
+			return nil, errors.New("specify only controllers, or one controller and its parents")
 		}
 	}
 	for _, argument := range args {
@@ -206,12 +206,12 @@ func newResync(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
 	r := &resync{cluster: c, output: newOutput(streams)}
 	command := &cobra.Command{
 		Use:   "resync CONTROLLER [PARENT ...] | PARENT ...",
-		Short: "Have parents synced now, although nothing has changed",
-		Long: `Have parents synced now, although nothing has changed.
+		Short: "Sync parents now, even if nothing has changed",
+		Long: `Sync parents now, even if nothing has changed.
 
-Without parents, all parents of the controller are synced: in all namespaces, unless there is --namespace. They are synced one after
-the other, so that the hook and the cluster are not overrun. A parent without a controller is synced by all controllers that are
-for its type. Those that are paused stay paused.`,
+Without parents, sync all parents of the controller: in all namespaces, unless --namespace is set. They are synced one
+after the other, so that the hook and the cluster are not overloaded. Without a controller, all controllers of the
+parent sync it. Paused parents stay paused.`,
 		Example: `  # All Websites, because the hook has changed, or reads something that is not in the cluster.
   kubectl metacontroller resync cc/websites
 
@@ -219,7 +219,7 @@ for its type. Those that are paused stay paused.`,
   kubectl metacontroller resync website/front -n shop
   kubectl metacontroller resync cc/websites -l tier=front
 
-  # How many would that be?
+  # How many parents would be synced?
   kubectl metacontroller resync cc/websites --dry-run`,
 		ValidArgsFunction: c.completeSubjects,
 		RunE: func(command *cobra.Command, args []string) error {
@@ -231,7 +231,7 @@ for its type. Those that are paused stay paused.`,
 	}
 	flags := command.Flags()
 	flags.StringVarP(&r.selector, "selector", "l", "", "Label selector for the parents, such as tier=front.")
-	flags.BoolVar(&r.dryRun, "dry-run", false, "Only say how many parents there are.")
+	flags.BoolVar(&r.dryRun, "dry-run", false, "Only print the number of parents.")
 	r.addAllNamespaces(command)
 	r.output.addFlags(command)
 	return command
@@ -248,7 +248,7 @@ type resync struct {
 
 func (r *resync) validate(command *cobra.Command, args []string) (err error) {
 	if len(args) == 0 {
-		return cmdutil.UsageErrorf(command, "give a controller or a parent")
+		return cmdutil.UsageErrorf(command, "specify a controller or a parent")
 	}
 	if r.selector != "" {
 		if r.labels, err = metav1.ParseToLabelSelector(r.selector); err != nil {

@@ -32,17 +32,18 @@ func newTest(streams genericiooptions.IOStreams) *cobra.Command {
 	t := &test{output: newOutput(streams)}
 	command := &cobra.Command{
 		Use:   "test [FOLDER ...]",
-		Short: "Test a hook without a cluster, by cases that are files",
-		Long: `Test a hook without a cluster, by cases that are files.
+		Short: "Test a hook with cases in files, without a cluster",
+		Long: `Test a hook with cases in files, without a cluster.
 
-A FOLDER, by default the present one, has a controller with the CustomResourceDefinitions of its types. In the folder tests below it is
-a file for each case, which says what exists and what is expected. The hook is called, and what the controller would do with its
-answer is worked out by the code that does it in a cluster: selectors, adoption, merging, rolling updates, finalizers.
+A FOLDER, by default the current one, has a controller and the CustomResourceDefinitions of its types. Its subfolder
+tests has a file for each case, with the existing objects and the expected result. The command calls the hook, and the
+code of the server computes what the controller would do with the response: selectors, adoption, merging, rolling
+updates, finalizers.
 
   # tests/first.yaml
   parent: ../my-website.yaml        # an object, or a file with one
-  children: []                      # of the parent, as the controller has made them
-  others: []                        # what else exists, such as objects for a customize hook
+  children: []                      # of the parent, as the controller has created them
+  others: []                        # other existing objects, such as those for a customize hook
   expect:
     status: {ready: 0}
     children:
@@ -51,25 +52,24 @@ answer is worked out by the code that does it in a cluster: selectors, adoption,
     - create ConfigMap shop
     - update status of Website shop
 
-Fields of objects that are not in expect are not looked at, unless it has exact: true. The file tests/suite.yaml says how the hook is
-started:
+Fields of objects that are missing in expect are ignored, unless it has exact: true. The file tests/suite.yaml has the
+command that starts the hook:
 
   hookCommand: python3 hook.py $PORT
 
-The plugin shows that command and runs it as you, with all your rights: look at the folder of another person before
-you test it.
+The plugin prints that command and runs it with all your rights: read the folder of another person before you test it.
 
-The exit code is 0 if all cases pass, 1 if some do not, and above 1 if they cannot be run.`,
+The exit code is 0 if all cases pass, 1 if some fail, and greater than 1 if they cannot be run.`,
 		Example: `  # Run all cases in the folder tests, with the hook that suite.yaml starts.
   kubectl metacontroller test
 
-  # Run those with "scale" in their names against a hook that runs already.
+  # Run the cases with "scale" in their names against a hook that is already running.
   kubectl metacontroller test --hook http://localhost:8080 --run scale
 
-  # Write what comes of the cases into their files, and look at the changes.
+  # Write the results of the cases to their files as expected, and review the changes.
   kubectl metacontroller test --update && git diff
 
-  # Write the results for a build server.
+  # Write a report for a build server.
   kubectl metacontroller test --junit results.xml`,
 		RunE: func(command *cobra.Command, args []string) error {
 			if err := t.validate(command); err != nil {
@@ -79,16 +79,16 @@ The exit code is 0 if all cases pass, 1 if some do not, and above 1 if they cann
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&t.hook, "hook", "", "URL of the hook, such as http://localhost:8080, if it runs already.")
+	flags.StringVar(&t.hook, "hook", "", "URL of the hook, such as http://localhost:8080, if it is already running.")
 	flags.StringVar(&t.hookCommand, "hook-command", "",
-		"Command that starts the hook; $PORT is the port that it has to listen on. It takes the place of the one in suite.yaml.")
+		"Command that starts the hook, which must listen on $PORT. It overrides the one in suite.yaml.")
 	cmdutil.AddFilenameOptionFlags(command, &t.files,
-		"that have the controllers and their CustomResourceDefinitions, if the folder does not.")
+		"with the controllers and their CustomResourceDefinitions, if the folder does not have them.")
 	flags.StringVar(&t.pattern, "run", "", "Regular expression for the names of the cases to run.")
 	flags.BoolVar(&t.update, "update", false,
-		"Write what comes of the cases into their files, unless it is probably a mistake: a failure or a warning that is "+
-			"not expected, or an answer that is another one the second time.")
-	flags.StringVar(&t.junit, "junit", "", "File to write the results to, in the form of JUnit.")
+		"Write the results of the cases to their files as expected, unless they are probably a mistake: an unexpected "+
+			"failure or warning, or another response to the second call.")
+	flags.StringVar(&t.junit, "junit", "", "File to write a report to, in the JUnit format.")
 	t.addColor(command)
 	return command
 }
@@ -113,7 +113,7 @@ type test struct {
 
 func (t *test) validate(command *cobra.Command) (err error) {
 	if t.hook != "" && t.hookCommand != "" {
-		return cmdutil.UsageErrorf(command, "give --hook or --hook-command, not both")
+		return cmdutil.UsageErrorf(command, "specify --hook or --hook-command, not both")
 	}
 	if t.names, err = regexp.Compile(t.pattern); err != nil {
 		return cmdutil.UsageErrorf(command, "--run: %v", err)
@@ -196,11 +196,11 @@ func (t *test) start(ctx context.Context, suite *hooktest.Suite) (*localhook.Pro
 		command = suite.HookCommand
 	}
 	if command == "" {
-		return nil, errors.New("how is the hook started? Give --hook-command or --hook, or write hookCommand into tests/suite.yaml")
+		return nil, errors.New("no command starts the hook: set --hook-command or --hook, or hookCommand in tests/suite.yaml")
 	}
 	if t.hookCommand == "" {
 		// The folder may come from another person, so users see which program of it the command starts.
-		_, err := fmt.Fprintf(t.streams.ErrOut, "note: %s has this program run: %s\n", suite.SettingsPath(), command)
+		_, err := fmt.Fprintf(t.streams.ErrOut, "note: %s runs this command: %s\n", suite.SettingsPath(), command)
 		if err != nil {
 			return nil, err
 		}
@@ -270,7 +270,8 @@ func (t *test) show(result *hooktest.Result, prefix string) error {
 	case result.Err != nil:
 		state, more = style.Bad("FAIL"), indented(result.Err.Error(), "      ")+"\n"
 	case result.Difference != "":
-		state, more = style.Bad("FAIL"), "      what is expected (-) and what came (+):\n"+indented(style.Diff(result.Difference), "      ")+"\n"
+		state = style.Bad("FAIL")
+		more = "      expected (-) and actual (+):\n" + indented(style.Diff(result.Difference), "      ") + "\n"
 	default:
 		state = style.Good("ok  ")
 	}
@@ -296,7 +297,7 @@ func (t *test) conclude(all []*hooktest.Report) error {
 	}
 	switch {
 	case passed+failed == 0:
-		return &exit{code: codeCannotRun, err: fmt.Errorf("no case has a name that matches %q", t.pattern)}
+		return &exit{code: codeCannotRun, err: fmt.Errorf("no name of a case matches %q", t.pattern)}
 	case failed > 0:
 		_, _ = fmt.Fprintf(t.streams.Out, "%d failed, %d passed.\n", failed, passed)
 		return &exit{code: codeCasesFailed}
@@ -323,11 +324,11 @@ func newRecord(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
 	r := &record{cluster: c, streams: streams}
 	command := &cobra.Command{
 		Use:   "record CALL",
-		Short: "Make a test of a call that a controller has made",
-		Long: `Make a test of a call that a controller has made.
+		Short: "Create a test case from a recorded call",
+		Long: `Create a test case from a recorded call.
 
-A file in the folder tests gets the parent, its children and the related objects as the hook was sent them,
-and expects what it answered and what followed from that. Values of Secrets are blanked. Read the file before
+The command writes a file to the folder tests, with the parent, its children and the related objects of the request. The
+case expects the response of the hook and the writes that follow. Values of Secrets are redacted. Review the file before
 you keep it: it has objects of your cluster.`,
 		Example: `  kubectl metacontroller calls website/front -n shop
   kubectl metacontroller record 20261124-101500-123456-abcd -n shop --name scaled-down`,
@@ -342,10 +343,10 @@ you keep it: it has objects of your cluster.`,
 	}
 	flags := command.Flags()
 	flags.StringVar(&r.folder, "folder", ".",
-		"Folder with the controller. The test is written into the folder tests below it.")
-	flags.StringVar(&r.name, "name", "", "Name of the test. Without it, that of the call.")
+		"Folder with the controller. The case is written to its subfolder tests.")
+	flags.StringVar(&r.name, "name", "", "Name of the case. By default, the name of the call.")
 	cmdutil.AddFilenameOptionFlags(command, &r.files,
-		"that have the controllers and their CustomResourceDefinitions, if the folder does not.")
+		"with the controllers and their CustomResourceDefinitions, if the folder does not have them.")
 	return command
 }
 

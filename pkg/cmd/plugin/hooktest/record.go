@@ -90,7 +90,7 @@ func (s *Suite) read(call *v1alpha1.HookCall) (*recording, error) {
 	}
 	if call.Status.Request == nil || call.Status.Request.Object == nil || call.Status.Response == nil ||
 		call.Status.Response.Object == nil {
-		return nil, errors.New("the request or the answer of the call was not kept whole, or is no JSON object")
+		return nil, errors.New("the request or the response of the call was not recorded completely, or is not a JSON object")
 	}
 	if err := utiljson.Unmarshal(call.Status.Request.Object.Raw, &request); err != nil {
 		return nil, fmt.Errorf("read the request: %w", err)

@@ -5,8 +5,9 @@
 //
 // A Suite is read from a folder: the controllers with their CustomResourceDefinitions, and the cases in the folder
 // tests. A Case (case.go) has the objects that exist and the expected result. A fixture (fixture.go) completes the
-// objects as a cluster and earlier syncs would have done. Package offline then reviews a sync of the parent, and a Caller
-// calls the hooks (run.go). The Outcome has the form of a case and is compared with the expected result (compare.go).
+// objects as a cluster and earlier syncs would have done. Package offline then reviews a sync of the parent, and a
+// Caller calls the hooks (run.go). The Outcome has the form of a case and is compared with the expected result
+// (compare.go).
 package hooktest
 
 import (

@@ -150,7 +150,7 @@ func (l *Lookup) Controller(ctx context.Context, argument string) (*Controller, 
 	kind := kindOf(of)
 	switch {
 	case typed && kind == "":
-		return nil, fmt.Errorf("%q is no controller: give it as cc/NAME or dec/NAME", argument)
+		return nil, fmt.Errorf("%q is not a controller: specify it as cc/NAME or dec/NAME", argument)
 	case kind != "":
 		return l.controller(ctx, kind, name)
 	}
@@ -161,12 +161,12 @@ func (l *Lookup) Controller(ctx context.Context, argument string) (*Controller, 
 	decorator, other := l.controller(ctx, Decorator, name)
 	switch {
 	case err == nil && other == nil:
-		return nil, fmt.Errorf("there are a CompositeController and a DecoratorController %q: give it as cc/%s or dec/%s",
+		return nil, fmt.Errorf("a CompositeController and a DecoratorController %q exist: specify cc/%s or dec/%s",
 			name, name, name)
 	case err == nil && apierrors.IsNotFound(other):
 		return composite, nil
 	case apierrors.IsNotFound(err) && apierrors.IsNotFound(other):
-		return nil, fmt.Errorf("there is no controller %q; give a parent as TYPE/NAME", name)
+		return nil, fmt.Errorf("there is no controller %q; specify a parent as TYPE/NAME", name)
 	}
 	return decorator, other
 }

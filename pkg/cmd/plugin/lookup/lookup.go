@@ -97,7 +97,8 @@ func (l *Lookup) ParentIn(controller *Controller, argument string) (*Parent, err
 		}
 	}
 	if len(rules) != 1 {
-		return nil, fmt.Errorf("%s is for %s: give the parent as TYPE/NAME", controller, TypeNames(controller.ParentTypes()))
+		return nil, fmt.Errorf("%s is for %s: specify the parent as TYPE/NAME", controller,
+			TypeNames(controller.ParentTypes()))
 	}
 	mapping, err := l.typeOf(rules[0])
 	if err != nil {

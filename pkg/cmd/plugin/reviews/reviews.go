@@ -133,7 +133,7 @@ func (a *asking) answered(ctx context.Context, reviewer Reviewer) (*v1alpha1.Syn
 			return nil, err
 		}
 	}
-	return nil, fmt.Errorf("the review asks for other answers of the hook again and again: its parents change all the time")
+	return nil, fmt.Errorf("the review keeps requesting other responses of the hook, because its parents keep changing")
 }
 
 // missingCall is a call whose answer is missing.
@@ -151,7 +151,7 @@ func (a *asking) missing(review *v1alpha1.SyncReview) (missing []missingCall) {
 				continue
 			}
 			if call.Request == nil {
-				a.failed[key] = errors.New("the request is larger than an answer of the server may be")
+				a.failed[key] = errors.New("the request exceeds the maximum size of a response of the server")
 				continue
 			}
 			missing = append(missing, missingCall{key, call.Request.Raw})
