@@ -1,8 +1,8 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package offline answers SyncReviews of objects that are in files, without a cluster. The controllers' own code does
-// it, with a host that never changes (statichost).
+// Package offline answers SyncReviews of objects from files, without a cluster. It runs the code of the controllers
+// against a host that never changes (statichost).
 package offline
 
 import (
@@ -24,8 +24,8 @@ import (
 // Reviewer answers SyncReviews. Secrets are shown as they are.
 type Reviewer struct{ reviews *review.Reviews }
 
-// With calls do with a Reviewer of objects, which the types have completed: controllers, parents and whatever else
-// there is. Children are written by this strategy if their rule does not say another. It returns the error of do.
+// With calls do with a Reviewer of objects, which types must have completed: controllers, parents and others. strategy
+// is the default for children whose rule does not have one. It returns the error of do.
 func With(ctx context.Context, types *statichost.Types, objects []*unstructured.Unstructured,
 	strategy controller.ApplyStrategy, do func(context.Context, *Reviewer) error) error {
 	host, err := statichost.New(types, objects)
@@ -41,7 +41,7 @@ func With(ctx context.Context, types *statichost.Types, objects []*unstructured.
 	})
 }
 
-// Namespace is the one of ControllerRevisions of cluster-scoped parents.
+// Namespace is the namespace of ControllerRevisions of cluster-scoped parents.
 const Namespace = "metacontroller"
 
 // Create answers a review.

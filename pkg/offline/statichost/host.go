@@ -25,12 +25,12 @@ import (
 // Host is a cluster with objects that never change. It implements http.RoundTripper.
 type Host struct {
 	types *Types
-	// objects are those of each resource, ordered by namespace and name.
+	// objects has the objects of each resource, ordered by namespace and name.
 	objects map[schema.GroupResource][]*unstructured.Unstructured
 }
 
-// New returns a host with objects, which Types.Complete has completed, and with the CustomResourceDefinitions of its
-// types. There must not be two of the same name, but an object may take the place of a definition.
+// New returns a host with objects, which Types.Complete must have completed, and with the CustomResourceDefinitions of
+// its types. Names must be unique, but an object may replace a definition.
 func New(types *Types, objects []*unstructured.Unstructured) (*Host, error) {
 	h := &Host{types: types, objects: map[schema.GroupResource][]*unstructured.Unstructured{}}
 	definitions := slices.DeleteFunc(slices.Clone(types.definitions), func(definition *unstructured.Unstructured) bool {
@@ -56,7 +56,7 @@ func New(types *Types, objects []*unstructured.Unstructured) (*Host, error) {
 	return h, nil
 }
 
-// Config returns how clients reach the host.
+// Config returns the configuration of clients of the host.
 func (h *Host) Config() *rest.Config {
 	return &rest.Config{Host: "http://static.invalid", Transport: h, QPS: -1}
 }
@@ -137,7 +137,7 @@ func wantsMetadata(request *http.Request) bool {
 	return strings.Contains(request.Header.Get("Accept"), "as=PartialObjectMetadata")
 }
 
-// watch answers with events of the objects, if they are asked for, and with nothing else until the request ends.
+// watch serves initial events of the objects if they are requested, and nothing else until the request ends.
 func watch(request *http.Request, of *Type, items []any) (*http.Response, error) {
 	var events bytes.Buffer
 	encoder := json.NewEncoder(&events)
@@ -168,7 +168,7 @@ func (h *Host) RoundTrip(request *http.Request) (*http.Response, error) {
 	path := strings.TrimPrefix(request.URL.Path, "/")
 	switch {
 	case request.Method == http.MethodPost && strings.HasSuffix(path, "/subjectaccessreviews"):
-		// Who has the objects may do everything.
+		// The owner of the files may do everything.
 		allowed := authorizationv1.SubjectAccessReviewStatus{Allowed: true}
 		return respond(request, http.StatusCreated, &authorizationv1.SubjectAccessReview{Status: allowed})
 	case request.Method != http.MethodGet:
@@ -207,7 +207,7 @@ func versionIn(path string) (version schema.GroupVersion, rest []string) {
 	return version, rest
 }
 
-// serveGroup answers which versions a group has.
+// serveGroup serves the versions of a group.
 func (h *Host) serveGroup(request *http.Request, group string) (*http.Response, error) {
 	answer := &metav1.APIGroup{TypeMeta: metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}, Name: group}
 	for apiVersion := range h.types.catalog.Resources {
@@ -222,7 +222,7 @@ func (h *Host) serveGroup(request *http.Request, group string) (*http.Response, 
 	return respond(request, http.StatusOK, answer)
 }
 
-// serveVersion answers which types a version has.
+// serveVersion serves the types of a version.
 func (h *Host) serveVersion(request *http.Request, version schema.GroupVersion) (*http.Response, error) {
 	resources, known := h.types.catalog.Resources[version.String()]
 	if !known {

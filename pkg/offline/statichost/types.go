@@ -1,12 +1,10 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package statichost is a cluster that has the objects it is given, and never changes.
-//
-// Objects come in; out comes a rest.Config whose requests are answered within the process: which types there are, what
-// their schemas are, lists, and watches without changes. It has the types of Kubernetes, and those of the
-// CustomResourceDefinitions among the objects, and gives the objects what a cluster would: a UID, a version, and
-// the defaults of custom resources. It stores nothing and refuses all writes.
+// Package statichost simulates a cluster with fixed objects, which never changes. It returns a rest.Config whose
+// requests are answered within the process: discovery, schemas, lists, and watches without changes. It has the types of
+// Kubernetes and of CustomResourceDefinitions, and completes objects as a cluster would: with a UID, a version, and the
+// defaults of custom resources. It refuses all writes.
 package statichost
 
 import (
@@ -26,8 +24,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
 )
 
-// Types are the types of a cluster: those of Kubernetes, those of our API, and those that are defined. Its methods may
-// be called concurrently.
+// Types are the types of a cluster: those of Kubernetes, of our API, and of CustomResourceDefinitions. Its methods are
+// safe for concurrent use.
 type Types struct {
 	catalog *Catalog
 	byKind  map[schema.GroupVersionKind]*Type
@@ -37,7 +35,7 @@ type Types struct {
 	document []byte
 
 	mu sync.Mutex
-	// fields are what is known of the fields of kinds.
+	// fields caches the fields of kinds.
 	fields map[schema.GroupVersionKind]*openapi.Type
 }
 
@@ -100,7 +98,7 @@ var ownResources = []Resource{
 	{Name: "controllerrevisions", Kind: "ControllerRevision", Namespaced: true},
 }
 
-// Of returns the type of a kind. The error says which versions of it there are, if any.
+// Of returns the type of a kind. The error lists other versions of it, if any.
 func (t *Types) Of(kind schema.GroupVersionKind) (*Type, error) {
 	if found := t.byKind[kind]; found != nil {
 		return found, nil
