@@ -20,7 +20,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
-// newAdopt returns the command that hands a parent the objects that have the names of its children.
+// newAdopt returns the command that adopts existing objects as children of a parent.
 func newAdopt(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
 	a := &adopt{cluster: c, output: newOutput(streams)}
 	command := &cobra.Command{
@@ -61,7 +61,7 @@ have created.`,
 	return command
 }
 
-// adopt is the command under way.
+// adopt runs the command.
 type adopt struct {
 	*cluster
 	output
@@ -90,7 +90,7 @@ func (a *adopt) run(ctx context.Context, args []string) error {
 	})
 }
 
-// parent hands one parent its children, of the only controller or of all that are for it.
+// parent adopts the children of one parent, for one controller or for all controllers of its type.
 func (a *adopt) parent(ctx context.Context, find *lookup.Lookup, only *lookup.Controller, argument string) error {
 	of, err := find.ParentIn(only, argument)
 	if err != nil {
@@ -106,7 +106,7 @@ func (a *adopt) parent(ctx context.Context, find *lookup.Lookup, only *lookup.Co
 	for _, controller := range controllers {
 		one, err := a.find(ctx, find, controller, of)
 		if apierrors.IsNotFound(err) && len(controllers) > 1 {
-			continue // another one selects the parent
+			continue // another controller selects the parent
 		}
 		if err != nil {
 			return fmt.Errorf("%s: find the children that it wants for %s: %w", controller, argument, err)
@@ -126,7 +126,7 @@ func (a *adopt) parent(ctx context.Context, find *lookup.Lookup, only *lookup.Co
 	return nil
 }
 
-// show prints what becomes of each object.
+// show prints what happens to each object.
 func (a *adopt) show(of *adoption) error {
 	if a.printer != nil {
 		return nil
@@ -145,8 +145,8 @@ func (a *adopt) show(of *adoption) error {
 	return printTable(a.streams.Out, rows)
 }
 
-// perform changes the objects. The ControllerRevisions come first, so that the children are at the versions that
-// these name when they become children.
+// perform changes the objects. ControllerRevisions come first, so that they already name the versions of objects that
+// become children.
 func (a *adopt) perform(ctx context.Context, of *adoption) error {
 	done := "adopted"
 	if a.dryRun {
@@ -170,7 +170,7 @@ func (a *adopt) perform(ctx context.Context, of *adoption) error {
 	return nil
 }
 
-// change changes an object by a merge patch, and prints what was done.
+// change changes an object by a merge patch, and prints the result.
 func (a *adopt) change(
 	ctx context.Context, of schema.GroupVersionResource, namespace, name string, body []byte, done string,
 ) error {

@@ -29,7 +29,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/reviews"
 )
 
-// newCalls returns the command that shows the last calls of hooks.
+// newCalls returns the command that shows recent calls of hooks.
 func newCalls(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
 	l := &calls{cluster: c, output: newOutput(streams)}
 	command := &cobra.Command{
@@ -68,7 +68,7 @@ redacted.`,
 	return command
 }
 
-// calls is the command under way.
+// calls runs the command.
 type calls struct {
 	*cluster
 	output
@@ -112,7 +112,7 @@ func (l *calls) run(ctx context.Context, args []string) error {
 	return l.list(ctx, namespace, selector)
 }
 
-// call returns a call by its name. Its namespace is that of the options, or else found by a list.
+// call returns a call by its name. Without --namespace, it lists all calls to find the namespace.
 func (c *cluster) call(ctx context.Context, name string) (*v1alpha1.HookCall, error) {
 	client, err := c.client()
 	if err != nil {
@@ -133,7 +133,7 @@ func (c *cluster) call(ctx context.Context, name string) (*v1alpha1.HookCall, er
 	return client.MetacontrollerV1alpha1().HookCalls(namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
-// list prints the calls that are selected.
+// list prints the selected calls.
 func (l *calls) list(ctx context.Context, namespace string, selector fields.Set) error {
 	client, err := l.client()
 	if err != nil {
@@ -227,7 +227,7 @@ func printBody(to io.Writer, heading string, body *v1alpha1.HookCallBody) error 
 	return err
 }
 
-// newReplay returns the command that sends the request of an earlier call again.
+// newReplay returns the command that sends the request of a recorded call again.
 func newReplay(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
 	r := &replay{cluster: c, output: newOutput(streams)}
 	command := &cobra.Command{
@@ -266,7 +266,7 @@ The exit codes are those of preview.`,
 	return command
 }
 
-// replay is the command under way.
+// replay runs the command.
 type replay struct {
 	*cluster
 	output
@@ -342,7 +342,7 @@ func replayable(call *v1alpha1.HookCall) error {
 	return nil
 }
 
-// controllerOf returns the controller of a call, or the changed one in the file.
+// controllerOf returns the controller of a call, from the files if there are any.
 func (r *replay) controllerOf(ctx context.Context, call *v1alpha1.HookCall) (*lookup.Controller, error) {
 	of := call.Spec.Controller
 	if r.files.RequireFilenameOrKustomize() != nil {
@@ -365,7 +365,7 @@ func (r *replay) controllerOf(ctx context.Context, call *v1alpha1.HookCall) (*lo
 	return nil, fmt.Errorf("there is no %s %s in the files", of.Kind, of.Name)
 }
 
-// show prints how the answer differs from that of the call, and what would follow.
+// show prints how the response differs from the recorded one, and the writes that would follow.
 func (r *replay) show(call *v1alpha1.HookCall, controller *lookup.Controller, review *v1alpha1.SyncReview) error {
 	style := r.style()
 	for i := range review.Status.Syncs {
@@ -384,7 +384,7 @@ func (r *replay) show(call *v1alpha1.HookCall, controller *lookup.Controller, re
 	return nil
 }
 
-// answerDifference says how the answer differs from that of a call.
+// answerDifference describes how the response differs from that of a call.
 func answerDifference(call *v1alpha1.HookCall, sync *v1alpha1.ReviewedSync) (string, error) {
 	var now *runtime.RawExtension
 	for _, one := range sync.Calls {
@@ -413,8 +413,8 @@ func answerDifference(call *v1alpha1.HookCall, sync *v1alpha1.ReviewedSync) (str
 	return "The answer is the same as then.", nil
 }
 
-// withoutSecrets returns an answer as YAML without the values of Secrets: they are blanked in what is kept of calls,
-// and digests in reviews.
+// withoutSecrets returns a response as YAML without the values of Secrets, which are redacted in recorded calls and
+// digests in reviews.
 func withoutSecrets(answer []byte) (string, error) {
 	var content map[string]any
 	if err := json.Unmarshal(answer, &content); err != nil {

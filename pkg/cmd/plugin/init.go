@@ -19,7 +19,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/scaffold"
 )
 
-// newInit returns the command that begins a controller.
+// newInit returns the command that creates the files of a controller.
 func newInit(streams genericiooptions.IOStreams) *cobra.Command {
 	i := &initialization{streams: streams}
 	command := &cobra.Command{
@@ -50,7 +50,7 @@ the standard library of its language. NAME is the singular of the new type, in l
 
 func languages() []string { return slices.Sorted(maps.Keys(scaffold.Languages())) }
 
-// initialization is the command under way.
+// initialization runs the command.
 type initialization struct {
 	streams  genericiooptions.IOStreams
 	language string
@@ -96,7 +96,7 @@ README.md says more.
 	return err
 }
 
-// validate returns an error if a name cannot be one of a type.
+// validate returns an error if a name is not valid for a type.
 func (i *initialization) validate() error {
 	for _, one := range []struct{ what, name, label string }{
 		{"NAME", i.names.Singular, i.names.Singular}, {"--plural", i.names.Plural, i.names.Plural},
@@ -115,7 +115,7 @@ func (i *initialization) validate() error {
 	return nil
 }
 
-// plural returns the plural of a name, as far as that can be said without knowing the word.
+// plural guesses the plural of a name.
 func plural(name string) string {
 	switch {
 	case strings.HasSuffix(name, "s"), strings.HasSuffix(name, "x"), strings.HasSuffix(name, "ch"),

@@ -26,13 +26,13 @@ import (
 )
 
 const (
-	// reviewTimeout is how long the server may take for one review, in seconds: as long as it allows.
+	// reviewTimeout is the timeout of one review in seconds. It is the maximum that the server allows.
 	reviewTimeout = 30
-	// parentsPerReview is how many parents there are in one review.
+	// parentsPerReview is the number of parents in one review.
 	parentsPerReview = 50
 )
 
-// newPreview returns the command that shows what syncs would do.
+// newPreview returns the command that previews syncs.
 func newPreview(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
 	p := &preview{cluster: c, output: newOutput(streams)}
 	command := &cobra.Command{
@@ -86,13 +86,13 @@ another error occurs.`,
 	return command
 }
 
-// The exit codes of preview, as those of kubectl diff.
+// The exit codes of preview are like those of kubectl diff.
 const (
 	codeChanges = 1
 	codeFailed  = 2
 )
 
-// preview is the command under way.
+// preview runs the command.
 type preview struct {
 	*cluster
 	output
@@ -101,7 +101,7 @@ type preview struct {
 	dryRun         bool
 
 	local *localhook.Hook
-	// labels is the selector; nil for all.
+	// labels is the parsed selector; nil selects all parents.
 	labels  *metav1.LabelSelector
 	summary v1alpha1.SyncReviewSummary
 }
@@ -197,7 +197,7 @@ func reviewOf(controller *lookup.Controller) v1alpha1.SyncReviewSpec {
 	return spec
 }
 
-// show prints one answer.
+// show prints one response.
 func (p *preview) show(controller *lookup.Controller, review *v1alpha1.SyncReview) error {
 	if p.printer != nil {
 		return p.printReview(review)
@@ -244,7 +244,7 @@ func (o *output) printReview(review *v1alpha1.SyncReview) error {
 	return nil
 }
 
-// conclude prints the summary and returns the exit code as an error.
+// conclude prints the summary, and returns the exit code as an error.
 func (p *preview) conclude(subjects int) error {
 	if p.printer == nil {
 		if _, err := fmt.Fprintln(p.streams.Out, p.style().Summary(&p.summary)); err != nil {
@@ -274,15 +274,14 @@ func exitOf(summary *v1alpha1.SyncReviewSummary) error {
 	return nil
 }
 
-// progress says on a terminal how many parents have been previewed. It is a line at the end of the output, which the
-// next output replaces.
+// progress prints on a terminal how many parents have been previewed, in a last line that the next output replaces.
 type progress struct {
 	to   io.Writer
 	of   int32
 	done int
 }
 
-// newProgress returns the progress of a subject. Without a terminal nothing is printed.
+// newProgress returns the progress of a subject. It prints only to terminals.
 func (p *preview) newProgress(of subject) *progress {
 	if of.parent != nil || of.object != nil || !printers.IsTerminal(raw(p.streams.ErrOut)) {
 		return &progress{to: io.Discard}
@@ -294,7 +293,7 @@ func (p *preview) newProgress(of subject) *progress {
 	return shown
 }
 
-// add says that more parents have been previewed.
+// add counts more previewed parents, and prints the line.
 func (p *progress) add(more int) {
 	p.done += more
 	if p.of >= int32(p.done) {

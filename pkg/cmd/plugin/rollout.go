@@ -22,7 +22,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions"
 )
 
-// newRollout returns the command with what is done with rolling updates.
+// newRollout returns the command with the subcommands for rolling updates.
 func newRollout(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "rollout",
@@ -38,7 +38,7 @@ func newRollout(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
 	return command
 }
 
-// newRolloutStatus returns the command that shows how far a rollout is.
+// newRolloutStatus returns the command that shows the progress of a rollout.
 func newRolloutStatus(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
 	r := &rolloutStatus{rollout: rollout{cluster: c, output: newOutput(streams)}}
 	command := &cobra.Command{
@@ -70,21 +70,21 @@ done, or immediately with --watch=false.`,
 	return command
 }
 
-// rollout is what the commands have in common.
+// rollout is the common part of the commands.
 type rollout struct {
 	*cluster
 	output
 }
 
-// rolloutStatus is the command under way.
+// rolloutStatus runs rollout status.
 type rolloutStatus struct {
 	rollout
 	watch   bool
 	timeout time.Duration
 }
 
-// lookInterval is how often it is looked how far a rollout is.
-const lookInterval = time.Second
+// pollInterval is how often the progress of a rollout is read.
+const pollInterval = time.Second
 
 func (r *rolloutStatus) run(ctx context.Context, argument string) error {
 	find, err := r.lookup()
@@ -101,10 +101,10 @@ func (r *rolloutStatus) run(ctx context.Context, argument string) error {
 			fmt.Errorf("the rolling update is not done after %s", r.timeout))
 		defer cancel()
 	}
-	ticker := time.NewTicker(lookInterval)
+	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
 	for said := ""; ; {
-		seen, err := r.look(ctx, parent)
+		seen, err := r.progress(ctx, parent)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -136,7 +136,7 @@ func (r *rolloutStatus) conclude(revisions []v1alpha1.ControllerRevision) error 
 	return r.inList(true, func() error { return printItems(&r.output, revisions) })
 }
 
-// progressOfRollout is how far a rollout is.
+// progressOfRollout is the progress of a rollout.
 type progressOfRollout struct {
 	parent    *unstructured.Unstructured
 	done      bool
@@ -144,8 +144,8 @@ type progressOfRollout struct {
 	revisions []v1alpha1.ControllerRevision
 }
 
-// look returns how far the rollout is.
-func (r *rolloutStatus) look(ctx context.Context, of *lookup.Parent) (*progressOfRollout, error) {
+// progress returns the progress of the rollout.
+func (r *rolloutStatus) progress(ctx context.Context, of *lookup.Parent) (*progressOfRollout, error) {
 	parent, revisions, err := r.revisionsOf(ctx, of)
 	if err != nil {
 		return nil, err
@@ -239,7 +239,7 @@ func childrenAt(revision *v1alpha1.ControllerRevision) (count int) {
 	return count
 }
 
-// newRolloutUndo returns the command that takes a rolling update back.
+// newRolloutUndo returns the command that rolls a parent back.
 func newRolloutUndo(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
 	u := &rolloutUndo{rollout: rollout{cluster: c, output: newOutput(streams)}}
 	command := &cobra.Command{
@@ -273,7 +273,7 @@ earlier parent, for example from a repository. If the parent is applied from a r
 	return command
 }
 
-// rolloutUndo is the command under way.
+// rolloutUndo runs rollout undo.
 type rolloutUndo struct {
 	rollout
 	toRevision string
@@ -312,7 +312,7 @@ func (u *rolloutUndo) run(ctx context.Context, argument string) error {
 	return u.printDone(patched, done)
 }
 
-// choose returns the revision to go back to.
+// choose returns the revision to roll back to.
 func (u *rolloutUndo) choose(all []v1alpha1.ControllerRevision) (*v1alpha1.ControllerRevision, error) {
 	at := slices.IndexFunc(all, func(revision v1alpha1.ControllerRevision) bool {
 		if u.toRevision != "" {
@@ -330,7 +330,7 @@ func (u *rolloutUndo) choose(all []v1alpha1.ControllerRevision) (*v1alpha1.Contr
 		"to undo it, apply the earlier parent")
 }
 
-// backTo returns the JSON merge patch that gives a parent what a revision records.
+// backTo returns the JSON merge patch that restores the fields of a parent that a revision records.
 func backTo(parent *unstructured.Unstructured, revision *v1alpha1.ControllerRevision) ([]byte, error) {
 	raw, err := parent.MarshalJSON()
 	if err != nil {

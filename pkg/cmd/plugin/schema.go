@@ -18,7 +18,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/protocol/jsonschema"
 )
 
-// newSchema returns the command that prints the JSON Schemas of what hooks are sent and answer.
+// newSchema returns the command that prints the JSON Schemas of requests and responses of hooks.
 func newSchema(streams genericiooptions.IOStreams) *cobra.Command {
 	folder, format := "", ""
 	command := &cobra.Command{

@@ -23,7 +23,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/text"
 )
 
-// showParent prints a parent as a tree: the controllers that are for it, and its children.
+// showParent prints a tree of a parent, its controllers and its children.
 func (s *status) showParent(ctx context.Context, find *lookup.Lookup, only *lookup.Controller, argument string) error {
 	parent, err := find.ParentIn(only, argument)
 	if err != nil {
@@ -74,7 +74,7 @@ func (c *cluster) rowsOf(ctx context.Context, parent *unstructured.Unstructured)
 	return rows, nil
 }
 
-// showTree prints the tree, and below it what is to be said of the syncs.
+// showTree prints the tree, followed by the problems and warnings of the syncs.
 func (s *status) showTree(ctx context.Context, find *lookup.Lookup, client dynamic.Interface,
 	parent *unstructured.Unstructured, rows []v1alpha1.Sync) error {
 	root := &node{name: objectName(parent, ""), age: age(parent.GetCreationTimestamp()),
@@ -101,7 +101,7 @@ func (s *status) showTree(ctx context.Context, find *lookup.Lookup, client dynam
 	return nil
 }
 
-// branch returns a controller in the tree of a parent, with the children below it, and why some of them are not there.
+// branch returns the node of a controller with its children, and errors for children that cannot be shown.
 func (s *status) branch(ctx context.Context, find *lookup.Lookup, client dynamic.Interface,
 	parent *unstructured.Unstructured, row *v1alpha1.Sync) (*node, []error) {
 	of := &node{
@@ -140,7 +140,7 @@ func isAbout(step *v1alpha1.SyncStep, of *unstructured.Unstructured) bool {
 	return step.Kind == of.GetKind() && step.Namespace == of.GetNamespace() && step.Name == of.GetName()
 }
 
-// failure says that a step failed, and why, if that is not in the row of the controller.
+// failure says that a step failed, and why, unless the row of the controller has the error.
 func (s *status) failure(row *v1alpha1.Sync, step *v1alpha1.SyncStep) string {
 	said := step.Operation + " failed"
 	if !strings.Contains(row.Status.Message, step.Error) {
@@ -149,7 +149,7 @@ func (s *status) failure(row *v1alpha1.Sync, step *v1alpha1.SyncStep) string {
 	return s.style().Bad(said)
 }
 
-// stateInTree returns the state of a parent in a line of its tree, with when its numbers were true if that is not now.
+// stateInTree returns the state of a parent for its tree. then says when the numbers were valid, if they are outdated.
 // Warnings are below the tree.
 func (s *status) stateInTree(row *v1alpha1.Sync, then string) string {
 	text := string(row.Status.State)
@@ -162,9 +162,9 @@ func (s *status) stateInTree(row *v1alpha1.Sync, then string) string {
 	return s.colored(row, text)
 }
 
-// answeredBefore says when the hook has answered what the number of children is from, if it has not answered its last
-// call about the parent; else it is empty. It is not known without the right to list HookCalls, nor if the calls are
-// not remembered.
+// answeredBefore says when the hook last responded, on which the number of children is based, if its last call about
+// the parent failed. It is empty otherwise, and if the user must not list HookCalls or the server does not keep the
+// calls.
 func (s *status) answeredBefore(ctx context.Context, row *v1alpha1.Sync) string {
 	client, err := s.client()
 	if row.Status.State != v1alpha1.SyncStateFailing || row.Status.Children == nil || err != nil {
@@ -204,8 +204,8 @@ func (s *status) answeredBefore(ctx context.Context, row *v1alpha1.Sync) string 
 	return " when the hook answered last, " + ago(&answered.Status.StartTime) + " ago"
 }
 
-// whyNoController returns why no controller has a parent: for each that is for its type, why it does not run, or that
-// it does not select the parent. A child is the parent of none: the error names its own parent.
+// whyNoController returns why no controller has a parent: each controller of its type does not run, or does not select
+// the parent. If the object is itself a child, the error names its parent.
 func (s *status) whyNoController(
 	ctx context.Context, find *lookup.Lookup, only *lookup.Controller, of *lookup.Parent,
 	object *unstructured.Unstructured,
@@ -242,7 +242,7 @@ func (s *status) whyNoController(
 	return fmt.Errorf("no controller has %s as a parent: %s", objectName(object, ""), strings.Join(reasons, "; "))
 }
 
-// failedSteps returns the steps of the last sync that failed to make an object.
+// failedSteps returns the failed steps of the last sync.
 func failedSteps(row *v1alpha1.Sync) (failed []v1alpha1.SyncStep) {
 	steps, last := row.Status.LastSteps, row.Status.LastSyncTime
 	if steps == nil || last == nil || !steps.Time.Equal(last) {
@@ -256,7 +256,7 @@ func failedSteps(row *v1alpha1.Sync) (failed []v1alpha1.SyncStep) {
 	return failed
 }
 
-// objectName returns the name of an object, with its namespace if that is another one.
+// objectName returns the kind and name of an object, with its namespace if that differs from namespace.
 func objectName(of *unstructured.Unstructured, namespace string) string {
 	if of.GetNamespace() == namespace {
 		return of.GetKind() + " " + of.GetName()

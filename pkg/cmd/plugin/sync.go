@@ -19,7 +19,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/lookup"
 )
 
-// newPause returns the command that has controllers or parents left alone.
+// newPause returns the command that pauses controllers or parents.
 func newPause(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
 	return newPausing(c, streams, true, &cobra.Command{
 		Use:   "pause CONTROLLER ... | [CONTROLLER] PARENT ...",
@@ -41,7 +41,7 @@ If objects are applied from a repository, change them there, too.`,
 	})
 }
 
-// newResume returns the command that takes pause back.
+// newResume returns the command that resumes controllers or parents.
 func newResume(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
 	return newPausing(c, streams, false, &cobra.Command{
 		Use:   "resume CONTROLLER ... | [CONTROLLER] PARENT ...",
@@ -54,7 +54,7 @@ The parent, or all parents of the controller, are synced.`,
 	})
 }
 
-// pausing is pause or resume under way.
+// pausing runs pause or resume.
 type pausing struct {
 	*cluster
 	output
@@ -118,8 +118,8 @@ type pausedSubject struct {
 	parent     *lookup.Parent
 }
 
-// subjectsOfPause returns what the arguments name, before anything is changed. What follows a controller is its
-// parents, as in all commands, unless it is another controller with its kind.
+// subjectsOfPause returns the controllers and parents of the arguments. As in all commands, arguments after a
+// controller are its parents, unless they are controllers with their kind.
 func subjectsOfPause(ctx context.Context, find *lookup.Lookup, args []string) (all []pausedSubject, err error) {
 	var of *lookup.Controller // whose parents the further arguments are
 	if lookup.IsController(args[0]) && len(args) > 1 {
@@ -179,7 +179,7 @@ func (p *pausing) pauseParent(ctx context.Context, parent *lookup.Parent) error 
 		object.GetAnnotations()[v1alpha1.PausedAnnotation] == "true")
 }
 
-// patch changes an object, and prints what was done. A change to what it is already changes nothing.
+// patch changes an object, and prints the result.
 func (p *pausing) patch(
 	ctx context.Context, of schema.GroupVersionResource, namespace, name string, change any, isPaused bool,
 ) error {
@@ -201,7 +201,7 @@ func (p *pausing) patch(
 	return p.printDone(patched, done)
 }
 
-// newResync returns the command that has parents synced now.
+// newResync returns the command that syncs parents now.
 func newResync(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
 	r := &resync{cluster: c, output: newOutput(streams)}
 	command := &cobra.Command{
@@ -237,7 +237,7 @@ parent sync it. Paused parents stay paused.`,
 	return command
 }
 
-// resync is the command under way.
+// resync runs the command.
 type resync struct {
 	*cluster
 	output
@@ -285,7 +285,7 @@ func (r *resync) run(ctx context.Context, args []string) error {
 	})
 }
 
-// resyncParent has a parent synced, by the only controller or by all that have it.
+// resyncParent syncs a parent, by one controller or by all controllers that have it.
 func (r *resync) resyncParent(ctx context.Context, find *lookup.Lookup, only *lookup.Controller,
 	argument string) error {
 	parent, err := find.ParentIn(only, argument)
@@ -318,7 +318,7 @@ func (r *resync) resyncParent(ctx context.Context, find *lookup.Lookup, only *lo
 	return nil
 }
 
-// request has parents of a controller synced.
+// request requests syncs of parents of a controller.
 func (r *resync) request(ctx context.Context, controller *lookup.Controller,
 	spec v1alpha1.ResyncRequestSpec) (*v1alpha1.ResyncRequest, error) {
 	client, err := r.client()
@@ -336,7 +336,7 @@ func (r *resync) request(ctx context.Context, controller *lookup.Controller,
 	return answered, post.Do(ctx).Into(answered)
 }
 
-// show prints how many parents of a controller are synced.
+// show prints the number of parents that are synced.
 func (r *resync) show(controller *lookup.Controller, answered *v1alpha1.ResyncRequest) error {
 	switch {
 	case r.isNames():

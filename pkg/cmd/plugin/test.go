@@ -99,7 +99,7 @@ const (
 	codeCannotRun   = 2
 )
 
-// test is the command under way.
+// test runs the command.
 type test struct {
 	output
 	hook, hookCommand string
@@ -145,7 +145,7 @@ func (t *test) run(ctx context.Context, folders []string) error {
 	return t.conclude(all)
 }
 
-// runFolder runs the cases of a folder and prints the results, with a prefix before the names.
+// runFolder runs the cases of a folder and prints the results. The prefix precedes their names.
 func (t *test) runFolder(ctx context.Context, folder, prefix string) (*hooktest.Report, error) {
 	suite, err := hooktest.Load(folder, t.files)
 	if err != nil {
@@ -170,8 +170,8 @@ func (t *test) runFolder(ctx context.Context, folder, prefix string) (*hooktest.
 	return report, nil
 }
 
-// results returns the results of the cases of a suite, in their order: with the hook at the address that is given, or
-// else with one that is started, until stop is called.
+// results returns the results of the cases of a suite in order. It calls the hook at --hook, or starts one, which stop
+// stops.
 func (t *test) results(ctx context.Context, suite *hooktest.Suite) (results iter.Seq[*hooktest.Result], stop func(),
 	err error) {
 	run := suite.Run
@@ -199,7 +199,7 @@ func (t *test) start(ctx context.Context, suite *hooktest.Suite) (*localhook.Pro
 		return nil, errors.New("no command starts the hook: set --hook-command or --hook, or hookCommand in tests/suite.yaml")
 	}
 	if t.hookCommand == "" {
-		// The folder may come from another person, so users see which program of it the command starts.
+		// The folder may come from another person, so print which program the command starts.
 		_, err := fmt.Fprintf(t.streams.ErrOut, "note: %s runs this command: %s\n", suite.SettingsPath(), command)
 		if err != nil {
 			return nil, err
@@ -211,8 +211,7 @@ func (t *test) start(ctx context.Context, suite *hooktest.Suite) (*localhook.Pro
 // runner runs a case with some hooks.
 type runner func(ctx context.Context, of *hooktest.Case, hooks hooktest.Hooks) *hooktest.Result
 
-// runInTurn runs one case of a suite after the other, so that it is known in which of them the program has printed
-// something.
+// runInTurn runs one case after the other, so that the output of the program belongs to one case.
 func runInTurn(
 	ctx context.Context, suite *hooktest.Suite, run runner, program *localhook.Program,
 ) iter.Seq[*hooktest.Result] {
@@ -227,7 +226,7 @@ func runInTurn(
 	}
 }
 
-// runAtOnce runs the cases of a suite, several at once.
+// runAtOnce runs the cases of a suite in parallel.
 func runAtOnce(
 	ctx context.Context, suite *hooktest.Suite, run runner, hook *localhook.Hook,
 ) iter.Seq[*hooktest.Result] {
@@ -252,7 +251,7 @@ func runAtOnce(
 	}
 }
 
-// show prints a result, and writes it into the file of the case if that is asked for.
+// show prints a result. With --update, it writes the result to the file of the case.
 func (t *test) show(result *hooktest.Result, prefix string) error {
 	style, state, more := t.style(), "", ""
 	switch {
@@ -319,7 +318,7 @@ func indented(text, indent string) string {
 	return indent + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n"+indent)
 }
 
-// newRecord returns the command that makes a test of a call.
+// newRecord returns the command that creates a test case from a call.
 func newRecord(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
 	r := &record{cluster: c, streams: streams}
 	command := &cobra.Command{
@@ -350,7 +349,7 @@ you keep it: it has objects of your cluster.`,
 	return command
 }
 
-// record is the command under way.
+// record runs the command.
 type record struct {
 	*cluster
 	streams      genericiooptions.IOStreams

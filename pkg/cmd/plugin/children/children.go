@@ -1,8 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package children finds the children of a parent in the cluster, and says what is wrong with an object as far as it
-// shows that itself.
+// Package children finds the children of a parent in the cluster, and the problems that an object shows in its status.
 package children
 
 import (
@@ -25,8 +24,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
-// Of returns the children that a parent has of a controller, ordered by kind and name. Types that cannot be listed are
-// left out, and the problems say why.
+// Of returns the children of a parent that a controller owns, ordered by kind and name. It skips types that cannot be
+// listed, and returns problems for them.
 func Of(ctx context.Context, client dynamic.Interface, controller *lookup.Controller,
 	parent *unstructured.Unstructured) (all []unstructured.Unstructured, problems []error) {
 	for _, rule := range controller.ChildTypes() {
@@ -81,7 +80,7 @@ func isChild(child *unstructured.Unstructured, controller *lookup.Controller, pa
 	return decorator == ""
 }
 
-// Trouble returns what an object says is wrong with it, or what it waits for; empty if it says nothing of the sort.
+// Trouble returns the problem that an object shows, or what it waits for; empty if there is none.
 func Trouble(of *unstructured.Unstructured) string {
 	if of.GetDeletionTimestamp() != nil {
 		if finalizers := of.GetFinalizers(); len(finalizers) > 0 {
@@ -151,7 +150,7 @@ var (
 	bad  = []string{"Failed", "Stalled", "Degraded", "ReplicaFailure"}
 )
 
-// badCondition returns the condition of an object that tells of trouble.
+// badCondition returns the first condition of an object that shows a problem.
 func badCondition(of *unstructured.Unstructured) string {
 	conditions, _, _ := unstructured.NestedSlice(of.Object, "status", "conditions")
 	status := map[string]string{}
@@ -177,7 +176,7 @@ func badCondition(of *unstructured.Unstructured) string {
 	return ""
 }
 
-// badPhase returns the phase of an object if it is one of trouble.
+// badPhase returns the phase of an object if it shows a problem.
 func badPhase(of *unstructured.Unstructured) string {
 	switch phase, _, _ := unstructured.NestedString(of.Object, "status", "phase"); phase {
 	case "Pending", "Failed", "Lost", "Unknown", "Error":

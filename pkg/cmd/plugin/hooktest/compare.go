@@ -22,7 +22,7 @@ import (
 // errNothingExpected is the error of a case without expectations.
 var errNothingExpected = errors.New("nothing is expected: write expect, or run with --update to have it written")
 
-// compare returns the difference between what is expected and what came, as lines of a diff; empty if there is none.
+// compare returns a diff of the expected and the actual result; empty if they are equal.
 func compare(expected *Expected, came *Outcome) (string, error) {
 	if expected == nil {
 		return "", errNothingExpected
@@ -46,7 +46,7 @@ func compare(expected *Expected, came *Outcome) (string, error) {
 	return printing.Difference(string(wanted), string(have)), nil
 }
 
-// fieldsOf returns what is expected as decoded JSON, without the field exact.
+// fieldsOf returns the expected result as decoded JSON, without the field exact.
 func fieldsOf(expected *Expected) (fields map[string]any, err error) {
 	raw, err := json.Marshal(expected)
 	if err != nil {
@@ -57,15 +57,15 @@ func fieldsOf(expected *Expected) (fields map[string]any, err error) {
 	return fields, err
 }
 
-// form is how much is shown of an outcome beside what is expected of it.
+// form says which fields of an outcome to compare or write.
 type form int
 
 const (
-	// partial shows the fields that are expected.
+	// partial has only expected fields.
 	partial form = iota
-	// filling shows the fields that are expected, and all of an object of which none is.
+	// filling has expected fields, and all fields of objects without any.
 	filling
-	// whole shows everything.
+	// whole has all fields.
 	whole
 )
 
@@ -76,11 +76,10 @@ func formOf(expected *Expected) form {
 	return partial
 }
 
-// problems are the fields that are looked at even if nothing is expected of them.
+// problems are the fields that are compared even if they are not expected.
 var problems = []string{"error", "refused", "warnings"}
 
-// inTheFormOf returns the part of the outcome that is comparable with what is expected: the fields that are there, and
-// problems.
+// inTheFormOf returns the part of the outcome to compare with the expected result: expected fields, and problems.
 func (o *Outcome) inTheFormOf(want map[string]any, as form) map[string]any {
 	got := map[string]any{}
 	for name, wanted := range want {
@@ -108,7 +107,7 @@ func (o *Outcome) field(name string, wanted, value any, as form) any {
 	return project(wanted, value, as)
 }
 
-// withParts returns a text, or texts, with those in the place of which a part is wanted replaced by that part.
+// withParts replaces texts by the expected parts that they contain.
 func withParts(wanted, value any) any {
 	switch value := value.(type) {
 	case string:
@@ -129,7 +128,7 @@ func withParts(wanted, value any) any {
 	return value
 }
 
-// steps returns steps in the form in which those are wanted that do the same: as text or as an object.
+// steps returns each step in the form of the equal expected step: as text or as an object.
 func steps(wanted, value any, as form) any {
 	left, _ := wanted.([]any)
 	all := []any{}
@@ -151,7 +150,7 @@ func steps(wanted, value any, as form) any {
 	return all
 }
 
-// inOrderOf returns objects in the order of those that are wanted, in which hooks may answer them as they like.
+// inOrderOf returns objects in the order of the expected ones, since the order in a response has no meaning.
 func inOrderOf(wanted, value any, as form) any {
 	left := asList(value)
 	if left == nil {
@@ -170,7 +169,7 @@ func inOrderOf(wanted, value any, as form) any {
 	return append(all, left...)
 }
 
-// identity is the name of an object, as far as an answer has it.
+// identity is the name of an object in a response.
 type identity struct{ apiVersion, kind, namespace, name any }
 
 func identityOf(value any) identity {
@@ -179,7 +178,7 @@ func identityOf(value any) identity {
 	return identity{object["apiVersion"], object["kind"], metadata["namespace"], metadata["name"]}
 }
 
-// project returns a value without the fields of objects that are not wanted.
+// project returns a value without the fields of objects that are not expected.
 func project(wanted, value any, as form) any {
 	if as == whole {
 		return value
@@ -216,15 +215,14 @@ func asList(value any) []any {
 	return list
 }
 
-// first are the fields that come first in an object, in the order in which people write them. The others follow by
-// name.
+// first are the first fields of an object, in the order in which people write them. Other fields follow by name.
 var first = []string{
 	"exact", "result", "error", "refused", "apiVersion", "kind", "name", "namespace", "labels", "annotations", "metadata",
 	"spec", "step", "why", "type", "reason", "from", "to",
 	"controller", "parent", "deleted", "status",
 }
 
-// last are those that come last.
+// last are the last fields.
 var last = []string{"steps", "changes", "object", "rollout", "events", "warnings", "expect"}
 
 // formatted returns a decoded JSON value as YAML.
@@ -273,7 +271,7 @@ func textNode(text string) *yaml.Node {
 
 func inOrder(a, b string) int { return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(a, b)) }
 
-// place returns where a field belongs among the others.
+// place returns the rank of a field.
 func place(name string) int {
 	if at := slices.Index(first, name); at >= 0 {
 		return at

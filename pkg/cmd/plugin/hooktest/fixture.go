@@ -87,8 +87,8 @@ func (s *Suite) fixtureOf(of *Case) (*fixture, error) {
 	return f, nil
 }
 
-// completeParent completes the parent. It has the finalizer of the controller if it will get it, unless it says which
-// finalizers it has, and its status is about its generation.
+// completeParent completes the parent. It gets the finalizer of a controller with a finalize hook unless the case has
+// finalizers, and its status gets the current observedGeneration.
 func (f *fixture) completeParent(deleted bool) error {
 	parent := f.parent
 	if err := f.suite.types.Complete(parent); err != nil {
@@ -117,8 +117,8 @@ func (f *fixture) completeParent(deleted bool) error {
 	return nil
 }
 
-// completeChild completes a child as the controller has made it: it belongs to the parent, and what it has without its
-// status is what the hook last wanted of it.
+// completeChild completes a child as the controller has created it: with the parent as its owner, and with its fields
+// without the status as the last applied ones.
 func (f *fixture) completeChild(child *unstructured.Unstructured) error {
 	of, err := f.suite.types.Of(child.GroupVersionKind())
 	if err != nil {
@@ -142,14 +142,14 @@ func (f *fixture) completeChild(child *unstructured.Unstructured) error {
 	return recordLastApplied(child, wanted)
 }
 
-// testedController is a controller that cases may be about.
+// testedController is a controller of a suite.
 type testedController struct {
 	*lookup.Controller
 	object *unstructured.Unstructured
 }
 
-// parentOf returns the parent of a case and its controller. Of the objects in a file, it is the one that a controller
-// is for.
+// parentOf returns the parent of a case and its controller. Of several objects in a file, the parent is the one with a
+// controller.
 func (s *Suite) parentOf(of *Case) (*unstructured.Unstructured, *testedController, error) {
 	objects, err := of.Parent.objects(of)
 	if err != nil {
@@ -188,8 +188,7 @@ func (s *Suite) controllerNames() (names []string) {
 	return names
 }
 
-// mark gives a child that by which the controller finds it: the label of a generated selector, or the annotation of
-// attachments.
+// mark sets the label of a generated selector or the annotation of attachments, by which the controller finds a child.
 func (c *testedController) mark(parent, child *unstructured.Unstructured) {
 	switch of := c.Object.(type) {
 	case *v1alpha1.CompositeController:
@@ -201,7 +200,7 @@ func (c *testedController) mark(parent, child *unstructured.Unstructured) {
 	}
 }
 
-// set sets a label or an annotation, unless it is there.
+// set sets a label or an annotation unless it exists.
 func set(name, value string, get func() map[string]string, put func(map[string]string)) {
 	all := get()
 	if all == nil {
@@ -213,8 +212,7 @@ func set(name, value string, get func() map[string]string, put func(map[string]s
 	}
 }
 
-// appliesServerSide reports whether children of a type are written by server-side apply, if that is so by default or
-// if their rule says it.
+// appliesServerSide reports whether children of a type are written by server-side apply, by their rule or by default.
 func (c *testedController) appliesServerSide(of schema.GroupResource, byDefault controller.ApplyStrategy) bool {
 	if composite, ok := c.Object.(*v1alpha1.CompositeController); ok {
 		i := slices.IndexFunc(composite.Spec.ChildResources,
@@ -237,8 +235,7 @@ func (c *testedController) fieldPaths() []string {
 	return []string{"spec"}
 }
 
-// recordLastApplied has a child record what the hook wanted of it when it was last written by dynamic apply, unless it
-// does already.
+// recordLastApplied sets the last-applied annotation of dynamic apply on a child, unless it exists.
 func recordLastApplied(child, wanted *unstructured.Unstructured) error {
 	annotations := child.GetAnnotations()
 	if _, recorded := annotations[object.LastAppliedAnnotation]; recorded {
@@ -256,7 +253,7 @@ func recordLastApplied(child, wanted *unstructured.Unstructured) error {
 	return nil
 }
 
-// recordApplied has a child record which of its fields were applied by server-side apply, unless it does already.
+// recordApplied sets the managed fields of server-side apply on a child, unless it has some.
 func recordApplied(child, wanted *unstructured.Unstructured) error {
 	if len(child.GetManagedFields()) > 0 {
 		return nil
@@ -286,7 +283,7 @@ func recordApplied(child, wanted *unstructured.Unstructured) error {
 	return nil
 }
 
-// withoutStatus returns a copy of a child with what a hook can want of it.
+// withoutStatus returns a copy of a child with the fields that hooks can set.
 func withoutStatus(child *unstructured.Unstructured) *unstructured.Unstructured {
 	kept := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(child.Object)}
 	delete(kept.Object, "status")
@@ -343,7 +340,7 @@ func (f *fixture) revision(of Revision) (*unstructured.Unstructured, error) {
 	return made, f.suite.types.Complete(made)
 }
 
-// patchOf returns what a revision records of a version of the parent.
+// patchOf returns the fields of a version of the parent that a revision records.
 func patchOf(version *unstructured.Unstructured, paths []string) ([]byte, error) {
 	raw, err := version.MarshalJSON()
 	if err != nil {
@@ -356,7 +353,7 @@ func patchOf(version *unstructured.Unstructured, paths []string) ([]byte, error)
 	return revisions.Patch(parsed, paths)
 }
 
-// rolling returns the names of the children that rolling updates move, by their kinds.
+// rolling returns the names of children with rolling updates, by kind.
 func (f *fixture) rolling() map[string][]string {
 	composite, ok := f.controller.Object.(*v1alpha1.CompositeController)
 	if !ok {
@@ -376,7 +373,7 @@ func (f *fixture) rolling() map[string][]string {
 	return names
 }
 
-// relativeName returns the name of a child as revisions have it.
+// relativeName returns the name of a child in revisions.
 func relativeName(parent, child *unstructured.Unstructured) string {
 	if parent.GetNamespace() != "" || child.GetNamespace() == "" {
 		return child.GetName()
@@ -384,7 +381,7 @@ func relativeName(parent, child *unstructured.Unstructured) string {
 	return child.GetNamespace() + "/" + child.GetName()
 }
 
-// names returns the children of a revision as it names them.
+// names returns the children in the form of a ControllerRevision.
 func (r *Revision) names(children []*unstructured.Unstructured) ([]v1alpha1.ControllerRevisionChildren, error) {
 	var all []v1alpha1.ControllerRevisionChildren
 	for _, kind := range slices.Sorted(maps.Keys(r.Children)) {

@@ -22,20 +22,20 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/offline"
 )
 
-// Result is what came of a case.
+// Result is the result of a case.
 type Result struct {
 	*Case
 	Duration time.Duration
 	// Err is why the case could not be run.
 	Err error
-	// Outcome is what came of the sync; nil if there is an error.
+	// Outcome is the result of the sync; nil if there is an error.
 	Outcome *Outcome
-	// Printed is what the hook has printed meanwhile, if that is known; of the first case, also what it has printed at its
+	// Printed is the output of the hook during the case, if known. For the first case, it includes the output at its
 	// start.
 	Printed string
-	// Difference is the difference to what is expected, as lines of a diff; empty if there is none.
+	// Difference is a diff of the expected and the actual result; empty if they are equal.
 	Difference string
-	// Doubt is why the outcome is not to become what is expected, if RunTwice found a reason; else empty.
+	// Doubt is the reason that RunTwice found against writing the outcome as expected; empty if there is none.
 	Doubt string
 }
 
@@ -45,7 +45,7 @@ func (r *Result) Failed() bool { return r.Err != nil || r.Difference != "" || r.
 // caseTimeout is how long a case may take, with the calls of its hooks.
 const caseTimeout = time.Minute
 
-// Hooks returns what calls the hooks of a controller.
+// Hooks returns the Caller of the hooks of a controller.
 type Hooks func(controller *lookup.Controller) reviews.Caller
 
 // Run runs a case with some hooks.
@@ -61,7 +61,7 @@ func (s *Suite) Run(ctx context.Context, of *Case, hooks Hooks) *Result {
 	return result
 }
 
-// RunTwice is Run for a case that is going to be updated. It finds out whether the outcome may be what is expected.
+// RunTwice is like Run, for a case to update. It checks whether the outcome may become the expected result.
 func (s *Suite) RunTwice(ctx context.Context, of *Case, hooks Hooks) *Result {
 	result := s.Run(ctx, of, hooks)
 	if result.Outcome == nil {
@@ -84,7 +84,7 @@ func (s *Suite) RunTwice(ctx context.Context, of *Case, hooks Hooks) *Result {
 	return result
 }
 
-// outcome returns what comes of the sync of a case.
+// outcome returns the outcome of the sync of a case.
 func (s *Suite) outcome(ctx context.Context, of *Case, hooks Hooks) (*Outcome, error) {
 	fixture, err := s.fixtureOf(of)
 	if err != nil {
@@ -118,13 +118,12 @@ func (s *Suite) outcome(ctx context.Context, of *Case, hooks Hooks) (*Outcome, e
 	return came, err
 }
 
-// Outcome is what came of a sync, in the words of what is expected: decoded JSON by the fields of Expected. Each step
-// is an object with all that may be expected of it.
+// Outcome is the result of a sync in the form of Expected, as decoded JSON. Each step is an object with all its fields.
 type Outcome struct {
 	fields map[string]any
 }
 
-// newOutcome returns what came of a sync.
+// newOutcome returns the outcome of a sync.
 func newOutcome(sync *v1alpha1.ReviewedSync) (*Outcome, error) {
 	fields := map[string]any{"result": sync.Result}
 	add := func(name string, value any, there bool) {
@@ -154,7 +153,7 @@ func newOutcome(sync *v1alpha1.ReviewedSync) (*Outcome, error) {
 	return came, utiljson.Unmarshal(raw, &came.fields)
 }
 
-// addAnswers adds what the hooks have answered about the parent as it is.
+// addAnswers adds the responses of the hooks about the current version of the parent.
 func addAnswers(fields map[string]any, sync *v1alpha1.ReviewedSync) error {
 	for _, call := range sync.Calls {
 		if call.Response == nil || call.Revision != "" {
@@ -178,7 +177,7 @@ func addAnswers(fields map[string]any, sync *v1alpha1.ReviewedSync) error {
 	return nil
 }
 
-// stepOf returns a step with all that may be expected of it.
+// stepOf returns a step with all its fields.
 func stepOf(sync *v1alpha1.ReviewedSync, step *v1alpha1.ReviewedStep) map[string]any {
 	fields := map[string]any{"step": nameOf(sync, step), "why": step.Why}
 	changes := map[string]any{}
@@ -205,7 +204,7 @@ func stepOf(sync *v1alpha1.ReviewedSync, step *v1alpha1.ReviewedStep) map[string
 	return fields
 }
 
-// nameOf returns a step as text. The name of a ControllerRevision is left out: it is a hash.
+// nameOf returns a step as text, without the names of ControllerRevisions, which are hashes.
 func nameOf(sync *v1alpha1.ReviewedSync, step *v1alpha1.ReviewedStep) string {
 	text := printing.Step(&sync.Parent, step)
 	if step.Kind == "ControllerRevision" {
@@ -214,7 +213,7 @@ func nameOf(sync *v1alpha1.ReviewedSync, step *v1alpha1.ReviewedStep) string {
 	return text
 }
 
-// rolloutOf returns how far a rolling update is.
+// rolloutOf returns the progress of a rolling update.
 func rolloutOf(sync *v1alpha1.ReviewedSync) any {
 	if sync.Rollout == nil {
 		return nil

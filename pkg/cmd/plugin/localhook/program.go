@@ -32,8 +32,8 @@ const (
 	startTimeout = 2 * time.Minute
 	// stopTimeout is how long it may take to end.
 	stopTimeout = 3 * time.Second
-	// lookInterval is how often it is tried whether it listens.
-	lookInterval = 20 * time.Millisecond
+	// pollInterval is how often Start tries to connect.
+	pollInterval = 20 * time.Millisecond
 	// maxOutput is how much of the output is returned at once, in bytes.
 	maxOutput = 16 << 10
 )
@@ -95,7 +95,7 @@ func (p *Program) waitFor(ctx context.Context, port string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout,
 		fmt.Errorf("nothing listens on port %s, which is $PORT, after %s", port, startTimeout))
 	defer cancel()
-	ticker := time.NewTicker(lookInterval)
+	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
 	var dialer net.Dialer
 	for {
@@ -112,7 +112,7 @@ func (p *Program) waitFor(ctx context.Context, port string) error {
 	}
 }
 
-// Stop ends the program and the ones that it has started, and waits until it has ended.
+// Stop terminates the program and its child processes, and waits until it has ended.
 func (p *Program) Stop() {
 	terminate(p.command)
 	timer := time.NewTimer(stopTimeout)

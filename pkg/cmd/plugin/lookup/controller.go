@@ -36,17 +36,16 @@ type Object interface {
 	GetStatus() *v1alpha1.ControllerStatus
 }
 
-// Controller is a controller: a stored one, or one that a file has.
+// Controller is a stored controller, or one from a file.
 type Controller struct {
 	Kind string
 	Object
-	// Candidate is the JSON of the spec that a file has; nil if the controller is the stored one. Path is that of the
-	// file.
+	// Candidate is the JSON of the spec in a file; nil if the controller is stored. Path is the path of the file.
 	Candidate []byte
 	Path      string
 }
 
-// String returns the controller as people write it.
+// String returns the kind and name of the controller.
 func (c *Controller) String() string { return c.Kind + " " + c.GetName() }
 
 // Short returns the controller as an argument: cc/NAME or dec/NAME.
@@ -108,7 +107,7 @@ func (c *Controller) Webhook(name string) *v1alpha1.Webhook {
 	return hook.Webhook
 }
 
-// kindOf returns the kind of controllers that a type in an argument means; empty if it means none.
+// kindOf returns the kind of controllers for a type in an argument; empty if it is another type.
 func kindOf(argument string) string {
 	switch strings.TrimSuffix(strings.ToLower(argument), "."+v1alpha1.GroupName) {
 	case "cc", "cctl", "compositecontroller", "compositecontrollers":
@@ -132,7 +131,7 @@ func IsTypedController(argument string) bool {
 	return ok && kindOf(of) != ""
 }
 
-// Split splits arguments into the controller that the first one may name, which is nil if it does not, and parents.
+// Split returns the controller that the first argument names, or nil if it names a parent, and the parents.
 func (l *Lookup) Split(ctx context.Context, args []string) (controller *Controller, parents []string, err error) {
 	if len(args) == 0 || !IsController(args[0]) {
 		return nil, args, nil
@@ -211,11 +210,11 @@ func IsOwnAPI(details *metav1.StatusDetails) bool { return details.Group == v1al
 // Manifest is an object in a file.
 type Manifest struct {
 	*unstructured.Unstructured
-	// Path is that of the file, or its URL; STDIN for standard input.
+	// Path is the path or URL of the file, or STDIN.
 	Path string
 }
 
-// Read returns the objects in files, in order, as kubectl reads them. It asks no cluster.
+// Read returns the objects in files in order, as kubectl reads them, without access to a cluster.
 func Read(files resource.FilenameOptions) ([]Manifest, error) {
 	if files.RequireFilenameOrKustomize() != nil {
 		return nil, nil
@@ -231,7 +230,7 @@ func Read(files resource.FilenameOptions) ([]Manifest, error) {
 	return all, nil
 }
 
-// Controller returns the controller that an object of a file is; nil if it is something else.
+// Controller returns the object as a controller; nil if it is another object.
 func (m *Manifest) Controller() (*Controller, error) {
 	if m.GroupVersionKind().Group != v1alpha1.GroupName {
 		return nil, nil

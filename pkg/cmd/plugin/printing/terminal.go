@@ -40,7 +40,7 @@ func isUnsafe(char rune) bool { return unicode.IsControl(char) && char != '\n' &
 
 // Terminal is an output for people, which escapes what is written to it.
 type Terminal struct {
-	// Raw is the output itself. What is not for people, and what moves the cursor, is written there.
+	// Raw is the unescaped output, for programs and for sequences that move the cursor.
 	Raw io.Writer
 	// Styled is true if the codes of a Style that is Colored are not escaped.
 	Styled bool
@@ -78,10 +78,10 @@ func (t *Terminal) Escape(text string) string {
 	return escaped.String()
 }
 
-// Style colours text for terminals. The zero value leaves it as it is.
+// Style colors text for terminals. The zero value does not change it.
 type Style struct{ Colored bool }
 
-// The codes of terminals begin and end so.
+// The escape sequences of terminals begin and end with these texts.
 const codeBegin, codeEnd = "\x1b[", "m"
 
 // with returns a text with a code, which is one that isCode knows.
@@ -97,7 +97,7 @@ func isCode(code string) bool {
 	return slices.Contains([]string{"0", "1", "1;31", "2", "31", "32", "33"}, code)
 }
 
-// Heading is for what a part of the output is about.
+// Heading is for headings.
 func (s Style) Heading(text string) string { return s.with("1", text) }
 
 // Added and Removed are for lines of a diff.
@@ -106,13 +106,13 @@ func (s Style) Added(text string) string { return s.with("32", text) }
 // Removed is for lines of a diff.
 func (s Style) Removed(text string) string { return s.with("31", text) }
 
-// Bad is for what fails.
+// Bad is for failures.
 func (s Style) Bad(text string) string { return s.with("1;31", text) }
 
-// Warning is for what may be wrong.
+// Warning is for possible problems.
 func (s Style) Warning(text string) string { return s.with("33", text) }
 
-// Good is for what is as it should be.
+// Good is for good states.
 func (s Style) Good(text string) string { return s.with("32", text) }
 
 // Faint is for explanations.

@@ -1,11 +1,9 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package reviews has SyncReviews answered: all parents of a controller page after page, and with the answers of a
-// hook that the server does not reach.
-//
-// The spec of a review comes in; answered SyncReviews go out, one for each page. Whoever answers is a Reviewer: the
-// API of a cluster, or package offline.
+// Package reviews sends SyncReviews: page after page for all parents of a controller, and with responses of a hook that
+// the server cannot reach. It turns the spec of a review into answered SyncReviews, one for each page. A Reviewer
+// answers them: the API of a cluster, or package offline.
 package reviews
 
 import (
@@ -29,9 +27,9 @@ type Reviewer interface {
 // Caller calls the hook of a controller, and returns its answer, which is a JSON object.
 type Caller func(ctx context.Context, hook string, request []byte) ([]byte, error)
 
-// Each has a spec reviewed and calls show with each answer. There are several if the spec selects more parents than fit
-// into one. With a caller, the server calls no hook: the caller does, and its answers are sent to the server. A call
-// that failed is an error of the parent's sync.
+// Each sends a review and calls show with each answer. There are several if the parents do not fit into one. If call is
+// not nil, it calls the hooks instead of the server, and its responses are sent to the server. A failed call is an
+// error of the sync of the parent.
 func Each(ctx context.Context, reviewer Reviewer, spec v1alpha1.SyncReviewSpec, call Caller,
 	show func(*v1alpha1.SyncReview) error) error {
 	for {
@@ -97,24 +95,24 @@ const (
 	maxRounds = 10
 )
 
-// asking is a review whose hooks are called here.
+// asking is a review whose hooks are called by this process.
 type asking struct {
 	call Caller
 	spec v1alpha1.SyncReviewSpec
 
 	mu     sync.Mutex
 	failed map[callKey]error
-	// repeated are the calls whose answers were refused, and which were therefore made again.
+	// repeated are the calls that were repeated because the server refused their responses.
 	repeated map[callKey]bool
 }
 
-// callKey tells the calls in a review.
+// callKey identifies a call in a review.
 type callKey struct {
 	parent         v1alpha1.ReviewedObject
 	hook, revision string
 }
 
-// answered sends the review again and again, each time with the answers to the calls that were missing.
+// answered sends the review until no response is missing, each time with the responses that were missing before.
 func (a *asking) answered(ctx context.Context, reviewer Reviewer) (*v1alpha1.SyncReview, error) {
 	for range maxRounds {
 		review, err := create(ctx, reviewer, a.spec)
