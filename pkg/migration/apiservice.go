@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	// apiServiceName is the APIService that moves.
+	// apiServiceName is the name of the APIService that is switched.
 	apiServiceName = servedVersion + "." + group
-	// automanagedLabel is "true" on APIServices that kube-apiserver makes for definitions, and keeps as they are.
+	// automanagedLabel is "true" on APIServices that kube-apiserver creates for definitions and reconciles.
 	automanagedLabel = "kube-aggregator.kubernetes.io/automanaged"
 	// holdReason is the value of the annotation that holds the controllers of this server during a migration.
 	holdReason = "migration"
@@ -32,11 +32,14 @@ func apiServices() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 }
 
-// apiService is the APIService of the API. There is none if it has no object.
+// apiService is the APIService of the API. It has no object if there is no APIService.
 type apiService struct{ *unstructured.Unstructured }
 
-func (m *Migration) getAPIService(ctx context.Context) (apiService, error) {
-	found, err := m.dynamic.Resource(apiServices()).Get(ctx, apiServiceName, metav1.GetOptions{})
+// registrar points the APIService to this server or back to the definitions.
+type registrar struct{ *cluster }
+
+func (r *registrar) get(ctx context.Context) (apiService, error) {
+	found, err := r.dynamic.Resource(apiServices()).Get(ctx, apiServiceName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return apiService{}, nil
 	}
@@ -48,19 +51,19 @@ func (m *Migration) getAPIService(ctx context.Context) (apiService, error) {
 
 func (s apiService) exists() bool { return s.Unstructured != nil }
 
-// leadsTo returns the Service that it leads to; empty if it leads to definitions.
+// leadsTo returns the Service that serves the API. It is empty if definitions serve it.
 func (s apiService) leadsTo() types.NamespacedName {
 	namespace, _, _ := unstructured.NestedString(s.Object, "spec", "service", "namespace")
 	name, _, _ := unstructured.NestedString(s.Object, "spec", "service", "name")
 	return types.NamespacedName{Namespace: namespace, Name: name}
 }
 
-// leadHere makes the APIService lead to this server, which adds the caBundle. The controllers are held.
-func (m *Migration) leadHere(ctx context.Context) error {
-	err := m.changeAPIService(ctx, func(of *unstructured.Unstructured) {
+// leadHere points the APIService to this server, which adds the caBundle, and holds its controllers.
+func (r *registrar) leadHere(ctx context.Context) error {
+	err := r.change(ctx, func(of *unstructured.Unstructured) {
 		spec := of.Object["spec"].(map[string]any)
-		spec["service"] = map[string]any{"namespace": m.config.Service.Namespace, "name": m.config.Service.Name,
-			"port": int64(m.config.Port)}
+		spec["service"] = map[string]any{"namespace": r.config.Service.Namespace, "name": r.config.Service.Name,
+			"port": int64(r.config.Port)}
 		labels := orEmpty(of.GetLabels())
 		labels[automanagedLabel] = "false"
 		of.SetLabels(labels)
@@ -69,13 +72,13 @@ func (m *Migration) leadHere(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := m.until(ctx, "that the server serves the API", m.servedHere); err != nil {
+	if err := r.until(ctx, "the server to serve the API", r.servedHere); err != nil {
 		return err
 	}
 	return pause(ctx, settlePeriod) // until the other kube-apiservers lead there
 }
 
-// hold has the controllers of the server held, or not. It leaves what an administrator holds them for.
+// hold holds the controllers of the server, or releases them. It keeps a hold that an administrator has set.
 func hold(of *unstructured.Unstructured, held bool) {
 	annotations := orEmpty(of.GetAnnotations())
 	why := annotations[v1alpha1.HoldAnnotation]
@@ -92,18 +95,18 @@ func hold(of *unstructured.Unstructured, held bool) {
 	of.SetAnnotations(annotations)
 }
 
-func (m *Migration) setHold(ctx context.Context, held bool) error {
-	return m.changeAPIService(ctx, func(of *unstructured.Unstructured) { hold(of, held) })
+func (r *registrar) setHold(ctx context.Context, held bool) error {
+	return r.change(ctx, func(of *unstructured.Unstructured) { hold(of, held) })
 }
 
-func (m *Migration) changeAPIService(ctx context.Context, change func(*unstructured.Unstructured)) error {
+func (r *registrar) change(ctx context.Context, change func(*unstructured.Unstructured)) error {
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		found, err := m.dynamic.Resource(apiServices()).Get(ctx, apiServiceName, metav1.GetOptions{})
+		found, err := r.dynamic.Resource(apiServices()).Get(ctx, apiServiceName, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
 		change(found)
-		_, err = m.dynamic.Resource(apiServices()).Update(ctx, found, metav1.UpdateOptions{})
+		_, err = r.dynamic.Resource(apiServices()).Update(ctx, found, metav1.UpdateOptions{})
 		return err
 	})
 	if err != nil {
@@ -113,25 +116,23 @@ func (m *Migration) changeAPIService(ctx context.Context, change func(*unstructu
 }
 
 // leadBack deletes the APIService. kube-apiserver then creates its own, and rebuilds the discovery of the group.
-func (m *Migration) leadBack(ctx context.Context, from apiService) error {
+func (r *registrar) leadBack(ctx context.Context, from apiService) error {
 	if from.exists() && from.GetLabels()[automanagedLabel] != "true" {
 		uid := from.GetUID()
-		err := m.dynamic.Resource(apiServices()).Delete(ctx, apiServiceName,
+		err := r.dynamic.Resource(apiServices()).Delete(ctx, apiServiceName,
 			metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("delete the APIService %s, which leads to the server: %w", apiServiceName, err)
 		}
 	}
-	err := m.until(ctx, "that the CustomResourceDefinitions serve the API", func(ctx context.Context) error {
-		if m.servedHere(ctx) == nil {
+	err := r.until(ctx, "the CustomResourceDefinitions to serve the API", func(ctx context.Context) error {
+		if r.servedHere(ctx) == nil {
 			return errors.New("the server still serves it")
 		}
-		for _, kind := range kinds() {
-			if _, err := m.dynamic.Resource(kind.in(servedVersion)).List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
-				return err
-			}
+		if err := r.listed(ctx); err != nil {
+			return err
 		}
-		return m.discovered(ctx)
+		return r.discovered(ctx)
 	})
 	if err != nil {
 		return err
@@ -140,26 +141,31 @@ func (m *Migration) leadBack(ctx context.Context, from apiService) error {
 }
 
 // servedHere returns nil if this server serves the API.
-func (m *Migration) servedHere(ctx context.Context) error {
-	list, err := m.kube.Discovery().ServerResourcesForGroupVersionWithContext(ctx, v1alpha1.SchemeGroupVersion.String())
+func (r *registrar) servedHere(ctx context.Context) error {
+	list, err := r.kube.Discovery().ServerResourcesForGroupVersionWithContext(ctx, v1alpha1.SchemeGroupVersion.String())
 	if err != nil {
 		return err
 	}
 	if !slices.ContainsFunc(list.APIResources, func(of metav1.APIResource) bool { return of.Name == "syncreviews" }) {
 		return errors.New("the cluster serves it from CustomResourceDefinitions")
 	}
+	return r.listed(ctx)
+}
+
+// listed returns nil if all kinds can be listed.
+func (r *registrar) listed(ctx context.Context) error {
 	for _, kind := range kinds() {
-		if _, err := m.dynamic.Resource(kind.in(servedVersion)).List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
+		if _, err := r.dynamic.Resource(kind.in(servedVersion)).List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// discovered returns nil if the cluster's list of all types, by which clients and the deletion of namespaces find
-// them, has the kinds.
-func (m *Migration) discovered(ctx context.Context) error {
-	_, lists, err := m.kube.Discovery().ServerGroupsAndResourcesWithContext(ctx)
+// discovered returns nil if the aggregated discovery of the cluster has the kinds. Clients and the deletion of
+// namespaces find them there.
+func (r *registrar) discovered(ctx context.Context) error {
+	_, lists, err := r.kube.Discovery().ServerGroupsAndResourcesWithContext(ctx)
 	for _, list := range lists {
 		if list.GroupVersion != v1alpha1.SchemeGroupVersion.String() {
 			continue

@@ -13,15 +13,25 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/tools/pager"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/admission"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/install"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/validation"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/enumerate"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/registration"
 )
 
-// Check says what stands in the way of Switch, and what will be different. It writes nothing, and needs no server. It
-// returns an error if something stands in the way.
+// Check reports what stands in the way of Switch, and what will be different. It does not write, and does not need the
+// server. It returns an error if something stands in the way.
 func (m *Migration) Check(ctx context.Context) error {
-	now, err := m.situation(ctx)
+	now, err := m.state(ctx)
 	if err != nil {
 		return err
 	}
@@ -29,7 +39,7 @@ func (m *Migration) Check(ctx context.Context) error {
 	m.say("%s", is)
 	if now.side == inServer && !now.isInterrupted() {
 		m.say("Next: %s", next)
-		return m.sayBeside(ctx, now)
+		return m.workloads.sayBeside(ctx, now)
 	}
 	if err := m.check(ctx, now, false); err != nil {
 		return err
@@ -38,79 +48,146 @@ func (m *Migration) Check(ctx context.Context) error {
 	return nil
 }
 
-// check makes all checks. needsServer says that the server must be there.
-func (m *Migration) check(ctx context.Context, now *situation, needsServer bool) error {
-	found := &findings{}
-	for _, find := range []func(context.Context, *situation, *findings) error{m.findHost, m.findDefinitions,
-		m.findOriginal, m.findObjects} {
-		if err := find(ctx, now, found); err != nil {
+// findBack returns an error if something stands in the way of Back.
+func (m *Migration) findBack(ctx context.Context, now *state) error {
+	for _, of := range now.definitions {
+		if err := of.unfit(); err != nil {
+			return fmt.Errorf("CustomResourceDefinition %s: %w", of.GetName(), err)
+		}
+	}
+	all, err := m.copier.read(ctx, servedVersion, kinds()...)
+	if err != nil {
+		return err
+	}
+	dependents, err := m.dependents(ctx, all)
+	if err == nil && len(dependents) > 0 {
+		err = errors.New(collected(dependents))
+	}
+	return err
+}
+
+// check makes all checks. needsServer says whether the server must already be installed.
+func (m *Migration) check(ctx context.Context, now *state, needsServer bool) error {
+	c := &check{Migration: m, now: now}
+	for _, find := range []func(context.Context) error{c.findHost, c.findDefinitions, c.findOriginal, c.findObjects} {
+		if err := find(ctx); err != nil {
 			return err
 		}
 	}
-	if err := m.findServer(ctx, found, needsServer); err != nil {
+	if err := c.findServer(ctx, needsServer); err != nil {
 		return err
 	}
-	m.sayFindings(found)
-	return found.blocked()
+	c.report()
+	return c.blocked()
 }
 
-// findHost checks the cluster itself.
-func (m *Migration) findHost(ctx context.Context, now *situation, found *findings) error {
-	if now.leadsHere || !now.service.exists() {
+// severity is the meaning of a finding for the migration.
+type severity int
+
+const (
+	// informs is for facts.
+	informs severity = iota
+	// differs is for behavior that differs from Metacontroller.
+	differs
+	// warns is for facts that somebody should look at, but that do not block the migration.
+	warns
+	// blocks is for problems that must be solved first.
+	blocks
+)
+
+// check finds what stands in the way of Switch, and what will be different.
+type check struct {
+	*Migration
+	now   *state
+	lines [blocks + 1][]string
+}
+
+func (c *check) add(of severity, format string, args ...any) {
+	line := fmt.Sprintf(format, args...)
+	if !slices.Contains(c.lines[of], line) {
+		c.lines[of] = append(c.lines[of], line)
+	}
+}
+
+// report prints the findings.
+func (c *check) report() {
+	for of, title := range [...]string{"Found", "Different from Metacontroller", "Warnings", "Stands in the way"} {
+		slices.Sort(c.lines[of])
+		if len(c.lines[of]) > 0 {
+			c.say("%s:\n  %s", title, strings.Join(c.lines[of], "\n  "))
+		}
+	}
+}
+
+// blocked returns an error if something blocks the migration.
+func (c *check) blocked() error {
+	switch count := len(c.lines[blocks]); count {
+	case 0:
+		return nil
+	case 1:
+		return errors.New("one thing stands in the way: see above")
+	default:
+		return fmt.Errorf("%d things stand in the way: see above", count)
+	}
+}
+
+// findHost checks the discovery of the cluster.
+func (c *check) findHost(ctx context.Context) error {
+	if c.now.leadsHere || !c.now.service.exists() {
 		return nil
 	}
-	if err := m.discovered(ctx); err != nil {
-		found.add(blocks, "%s, so no namespace can be deleted, and kubectl does not find the kinds. kube-apiserver repairs "+
-			"it when it makes a new APIService; nothing is lost: kubectl delete apiservice %s", err, apiServiceName)
+	if err := c.registrar.discovered(ctx); err != nil {
+		c.add(blocks, "%s, so no namespace can be deleted, and kubectl does not find the kinds. kube-apiserver repairs "+
+			"it when it creates a new APIService; nothing is lost: kubectl delete apiservice %s", err, apiServiceName)
 	}
 	return nil
 }
 
 // findDefinitions checks the definitions.
-func (m *Migration) findDefinitions(ctx context.Context, now *situation, found *findings) error {
-	if len(now.definitions) == 0 {
-		found.add(blocks, "there are no CustomResourceDefinitions of Metacontroller, so there is nothing to move: install "+
+func (c *check) findDefinitions(context.Context) error {
+	if len(c.now.definitions) == 0 {
+		c.add(blocks, "there are no CustomResourceDefinitions of Metacontroller, so there is nothing to move: install "+
 			"the server")
 	}
-	for _, of := range now.definitions {
+	for _, of := range c.now.definitions {
 		if err := of.unfit(); err != nil {
-			found.add(blocks, "CustomResourceDefinition %s: %s", of.GetName(), err)
+			c.add(blocks, "CustomResourceDefinition %s: %s", of.GetName(), err)
 		}
 	}
 	return nil
 }
 
-// findOriginal finds what runs Metacontroller.
-func (m *Migration) findOriginal(ctx context.Context, now *situation, found *findings) error {
-	workloads, err := m.originals(ctx)
+// findOriginal finds the workloads of Metacontroller.
+func (c *check) findOriginal(ctx context.Context) error {
+	workloads, err := c.workloads.find(ctx)
 	if err != nil {
 		return err
 	}
-	if len(workloads) == 0 && m.config.Original != NoWorkload() {
-		found.add(blocks, "no workload of Metacontroller was recognised, by its command or image. Name it by "+
-			"--original=deployment/NAMESPACE/NAME or statefulset/NAMESPACE/NAME, or stop it yourself and say --original=none")
+	if len(workloads) == 0 && c.config.Original != NoWorkload() {
+		c.add(blocks, "no workload of Metacontroller was recognised, by its command or image. Name it by "+
+			"--original=deployment/NAMESPACE/NAME or statefulset/NAMESPACE/NAME, or stop it yourself and use --original=none")
 	}
 	for _, of := range workloads {
-		found.add(informs, "Metacontroller runs as %s, with %s", of.Workload, counted(int(of.replicas), "replica"))
-		found.add(informs, "Metacontroller runs with the arguments %s", strings.Join(of.args, " "))
-		if now.leadsHere && of.replicas > 0 {
-			found.add(warns, "Metacontroller runs beside the server, as a client of its API")
+		c.add(informs, "Metacontroller runs as %s, with %s", of.Workload, counted(int(of.replicas), "replica"))
+		c.add(informs, "Metacontroller runs with the arguments %s", strings.Join(of.args, " "))
+		if c.now.leadsHere && of.replicas > 0 {
+			c.add(warns, "Metacontroller runs beside the server, as a client of its API")
 		}
 	}
 	return nil
 }
 
 // findServer checks that the server is installed. Unless it is needed, its absence is only a warning.
-func (m *Migration) findServer(ctx context.Context, found *findings, isNeeded bool) error {
+func (c *check) findServer(ctx context.Context, isNeeded bool) error {
 	severity := warns
 	if isNeeded {
 		severity = blocks
 	}
-	service, err := m.kube.CoreV1().Services(m.config.Service.Namespace).Get(ctx, m.config.Service.Name,
+	service, err := c.kube.CoreV1().Services(c.config.Service.Namespace).Get(ctx, c.config.Service.Name,
 		metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		found.add(severity, "the server is not installed: there is no Service %s. Install it, without its APIService, "+
-			"before migrate switch", m.config.Service)
+		c.add(severity, "the server is not installed: there is no Service %s. Install it, without its APIService, "+
+			"before migrate switch", c.config.Service)
 		return nil
 	}
 	if err != nil {
@@ -119,14 +196,14 @@ func (m *Migration) findServer(ctx context.Context, found *findings, isNeeded bo
 	if len(service.Spec.Selector) == 0 {
 		return nil
 	}
-	pods, err := m.kube.CoreV1().Pods(service.Namespace).List(ctx, metav1.ListOptions{
+	pods, err := c.kube.CoreV1().Pods(service.Namespace).List(ctx, metav1.ListOptions{
 		LabelSelector: metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: service.Spec.Selector}),
 	})
 	if err != nil {
 		return fmt.Errorf("look for the Pods of the server: %w", err)
 	}
 	if !slices.ContainsFunc(pods.Items, isReady) {
-		found.add(severity, "no Pod of the server is ready, behind the Service %s", m.config.Service)
+		c.add(severity, "no Pod of the server is ready, behind the Service %s", c.config.Service)
 	}
 	return nil
 }
@@ -138,22 +215,22 @@ func isReady(pod corev1.Pod) bool {
 }
 
 // findObjects checks all objects.
-func (m *Migration) findObjects(ctx context.Context, now *situation, found *findings) error {
-	if len(found.lines[blocks]) > 0 {
+func (c *check) findObjects(ctx context.Context) error {
+	if len(c.lines[blocks]) > 0 {
 		return nil // the objects may not be readable
 	}
 	from := servedVersion
-	if now.leadsHere {
+	if c.now.leadsHere {
 		from = copyVersion
-		for _, of := range now.definitions {
+		for _, of := range c.now.definitions {
 			if !registration.Serves(of.Unstructured, copyVersion) {
-				found.add(warns, "the objects of the CustomResourceDefinitions cannot be read, because the APIService leads to "+
-					"the server: migrate switch checks them when it has made them readable")
+				c.add(warns, "the objects of the CustomResourceDefinitions cannot be read, because the APIService leads to "+
+					"the server: migrate switch makes them readable and checks them")
 				return nil
 			}
 		}
 	}
-	all, err := m.read(ctx, from, kinds()...)
+	all, err := c.copier.read(ctx, from, kinds()...)
 	if err != nil {
 		return err
 	}
@@ -161,41 +238,151 @@ func (m *Migration) findObjects(ctx context.Context, now *situation, found *find
 	for name, of := range all {
 		counts[of.name]++
 		if of.GetDeletionTimestamp() != nil {
-			found.add(blocks, "%s is being deleted, and has the finalizers %v: wait until it is gone", name, of.GetFinalizers())
+			c.add(blocks, "%s is being deleted, and has the finalizers %v: wait until it is gone", name, of.GetFinalizers())
 		}
 	}
 	for _, kind := range kinds() {
-		found.add(informs, "%s", counted(counts[kind.name], kind.name))
+		c.add(informs, "%s", counted(counts[kind.name], kind.name))
 	}
-	dependents, err := m.dependents(ctx, all)
+	dependents, err := c.dependents(ctx, all)
 	if err != nil {
 		return err
 	}
 	if len(dependents) > 0 {
-		found.add(blocks, "%s", collected(dependents))
+		c.add(blocks, "%s", collected(dependents))
 	}
-	return m.findDifferences(all, found)
+	return c.findDifferences(all)
 }
 
 func collected(dependents []string) string {
-	return "these belong to the objects by UIDs that copies do not have, so the garbage collector would delete them: " +
-		enumerate.First(maxNamed, dependents) + "; take their metadata.ownerReferences off"
+	return "these objects have owners that get new UIDs, so the garbage collector would delete them: " +
+		enumerate.First(maxNamed, dependents) + "; remove their metadata.ownerReferences"
 }
 
-// findBack returns an error if something stands in the way of Back.
-func (m *Migration) findBack(ctx context.Context, now *situation) error {
-	for _, of := range now.definitions {
-		if err := of.unfit(); err != nil {
-			return fmt.Errorf("CustomResourceDefinition %s: %w", of.GetName(), err)
-		}
-	}
-	all, err := m.read(ctx, servedVersion, kinds()...)
-	if err != nil {
+// findDifferences finds objects that the server refuses, and behavior that differs from Metacontroller.
+func (c *check) findDifferences(all objects) error {
+	scheme := runtime.NewScheme()
+	if err := install.Install(scheme); err != nil {
 		return err
 	}
-	dependents, err := m.dependents(ctx, all)
-	if err == nil && len(dependents) > 0 {
-		err = errors.New(collected(dependents))
+	var composites []*v1alpha1.CompositeController
+	for name, of := range all {
+		typed, err := scheme.New(v1alpha1.SchemeGroupVersion.WithKind(of.name))
+		if err != nil {
+			return err
+		}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content(of).Object, typed); err != nil {
+			c.add(blocks, "%s: the server cannot read it: %s", name, err)
+			continue
+		}
+		scheme.Default(typed)
+		if err := invalid(typed); len(err) > 0 {
+			c.add(blocks, "%s: the server does not accept it: %s", name, err.ToAggregate())
+		}
+		say := func(format string, args ...any) { c.add(differs, "%s: "+format, append([]any{name}, args...)...) }
+		switch typed := typed.(type) {
+		case *v1alpha1.CompositeController:
+			composites = append(composites, typed)
+			ofComposite(typed, say)
+		case *v1alpha1.DecoratorController:
+			ofDecorator(typed, say)
+		}
 	}
-	return err
+	for name, warning := range admission.SharedParents(composites) {
+		c.add(warns, "CompositeController %s: %s", name, warning)
+	}
+	return nil
+}
+
+// invalid returns the errors for which the server refuses an object.
+func invalid(of runtime.Object) field.ErrorList {
+	switch of := of.(type) {
+	case *v1alpha1.CompositeController:
+		return validation.ValidateCompositeController(of)
+	case *v1alpha1.DecoratorController:
+		return validation.ValidateDecoratorController(of)
+	case *v1alpha1.ControllerRevision:
+		return validation.ValidateControllerRevision(of)
+	}
+	return nil
+}
+
+// ofComposite says how the behavior of a CompositeController will differ. docs/compatibility.md also lists rare
+// differences.
+func ofComposite(of *v1alpha1.CompositeController, say func(format string, args ...any)) {
+	for _, child := range of.Spec.ChildResources {
+		if child.UpdateStrategy.Rolls() {
+			say("%s are rolled one by one to the end, also if a rolling update is in progress; Metacontroller stops after the "+
+				"first child (Q2)", child.Resource)
+			say("the condition Updated of its parents gets a lastTransitionTime, by one write of the status of each")
+		}
+	}
+	if hooks := of.Spec.Hooks; hooks != nil {
+		ofHooks(hooks.Finalize, hooks.Customize, say)
+	}
+}
+
+// ofDecorator says how the behavior of a DecoratorController will differ.
+func ofDecorator(of *v1alpha1.DecoratorController, say func(format string, args ...any)) {
+	seen := map[schema.GroupResource]bool{}
+	for _, rule := range of.Spec.Resources {
+		if seen[rule.GroupResource()] {
+			say("%s are listed twice: an object is selected if any of the rules selects it; with Metacontroller only the last "+
+				"one counts (Q41)", rule.Resource)
+		}
+		seen[rule.GroupResource()] = true
+	}
+	if hooks := of.Spec.Hooks; hooks != nil {
+		ofHooks(hooks.Finalize, hooks.Customize, say)
+	}
+}
+
+func ofHooks(finalize, customize *v1alpha1.Hook, say func(format string, args ...any)) {
+	if finalize != nil {
+		say("it gets the finalizer %s; when it is deleted, its own finalizer is first removed from its parents (Q13)",
+			v1alpha1.DrainFinalizer)
+	}
+	if customize != nil {
+		say("its customize hook is called again when labels or annotations of a parent change (Q26), and parents are " +
+			"synced when labels of namespaces change (Q28)")
+	}
+}
+
+// dependents returns the names of objects whose owner references have the UIDs of some objects. The copies have other
+// UIDs, so the garbage collector would delete the dependents.
+func (m *Migration) dependents(ctx context.Context, all objects) (found []string, err error) {
+	owners := map[types.UID]bool{}
+	for _, of := range all {
+		owners[of.GetUID()] = true
+	}
+	lists, err := m.kube.Discovery().ServerPreferredResourcesWithContext(ctx)
+	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
+		return nil, fmt.Errorf("discover the types of the cluster: %w", err)
+	}
+	lists = discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "get", "delete"}}, lists)
+	resources, err := discovery.GroupVersionResources(lists)
+	if err != nil {
+		return nil, err
+	}
+	for resource := range resources {
+		pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return m.metadata.Resource(resource).List(ctx, options)
+		})
+		err := pages.EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
+			of := item.(*metav1.PartialObjectMetadata)
+			if slices.ContainsFunc(of.OwnerReferences, func(owner metav1.OwnerReference) bool { return owners[owner.UID] }) {
+				found = append(found, fmt.Sprintf("%s %s", resource.GroupResource(), types.NamespacedName{Namespace: of.Namespace,
+					Name: of.Name}))
+			}
+			return nil
+		})
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsMethodNotSupported(err) {
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			m.say("cannot look for %s that belong to controllers: %s", resource.GroupResource(), err)
+		}
+	}
+	slices.Sort(found)
+	return found, nil
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/enumerate"
 )
 
-// version returns the version by which a side is reached while objects are moved.
+// version returns the version that accesses a side during a move.
 func (s side) version() string {
 	if s == inServer {
 		return servedVersion
@@ -30,22 +30,28 @@ func (s side) version() string {
 	return copyVersion
 }
 
-// difference is what one side must change to be as the other one.
+// difference is a change that makes one side equal to the other one.
 type difference struct {
-	// source is what there must be; nil if it must be deleted. target is what there is; nil if it must be created.
+	// source is the wanted object; nil if target must be deleted. target is the present object; nil if it must be created.
 	source, target *object
 	what           string
 }
 
 func (d difference) String() string { return d.what }
 
-// compare returns how the objects of a target differ from those of a source, and how many there are in the source.
-func (m *Migration) compare(ctx context.Context, source, target side) (differences []difference, count int, err error) {
-	want, err := m.read(ctx, source.version(), kinds()...)
+// copier copies the objects from one side to the other.
+type copier struct {
+	*cluster
+	definitions *definitionClient
+}
+
+// compare returns the differences of a target from a source, and the number of objects in the source.
+func (c *copier) compare(ctx context.Context, source, target side) (differences []difference, count int, err error) {
+	want, err := c.read(ctx, source.version(), kinds()...)
 	if err != nil {
 		return nil, 0, err
 	}
-	have, err := m.read(ctx, target.version(), kinds()...)
+	have, err := c.read(ctx, target.version(), kinds()...)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -78,50 +84,50 @@ func (m *Migration) compare(ctx context.Context, source, target side) (differenc
 // maxRounds is how often objects are written until both sides are the same.
 const maxRounds = 3
 
-// copy makes the target as the source is. What the server has and the definitions do not is deleted or overwritten
-// only if that is wanted.
-func (m *Migration) copy(ctx context.Context, source, target side) error {
+// copy makes the target equal to the source. It deletes or overwrites other objects of the server only if DiscardOthers
+// is set.
+func (c *copier) copy(ctx context.Context, source, target side) error {
 	for round := 1; ; round++ {
-		differences, count, err := m.compare(ctx, source, target)
+		differences, count, err := c.compare(ctx, source, target)
 		if err != nil {
 			return err
 		}
 		if len(differences) == 0 {
-			m.say("compared %s: the same on both sides", counted(count, "object"))
+			c.say("compared %s: the same on both sides", counted(count, "object"))
 			return nil
 		}
-		if err := m.refuseOthers(differences, target); err != nil && round == 1 {
+		if err := c.refuseOthers(differences, target); err != nil && round == 1 {
 			return err
 		}
 		if round > maxRounds {
 			return fmt.Errorf("the two sides still differ: %s", enumerate.FirstFunc(maxNamed, differences, difference.String))
 		}
-		if err := m.writeAll(ctx, differences, target); err != nil {
+		if err := c.writeAll(ctx, differences, target); err != nil {
 			return err
 		}
 	}
 }
 
-// refuseOthers returns an error about what the server has of its own, which a step would overwrite or leave behind.
-func (m *Migration) refuseOthers(differences []difference, target side) error {
+// refuseOthers returns an error if the server has objects of its own, which a step would overwrite or leave behind.
+func (c *copier) refuseOthers(differences []difference, target side) error {
 	var others []string
 	for _, of := range differences {
-		if of.target != nil && target == inServer && !m.config.DiscardOthers {
+		if of.target != nil && target == inServer && !c.config.DiscardOthers {
 			others = append(others, of.what)
 		}
 	}
 	if len(others) == 0 {
 		return nil
 	}
-	return fmt.Errorf("the server has %s that differ from the definitions, whose objects count: %s\n"+
-		"save what you need of them with kubectl get -o yaml while the server serves the API, then repeat this with "+
+	return fmt.Errorf("the server has %s that differ from the definitions, which are authoritative: %s\n"+
+		"save what you need with kubectl get -o yaml while the server serves the API, then repeat this with "+
 		"--discard-others",
 		counted(len(others), "object"), enumerate.First(maxNamed, others))
 }
 
-// writeAll writes what differs, the kinds one after the other. It returns all errors, so that one reads of all
-// objects that are refused.
-func (m *Migration) writeAll(ctx context.Context, differences []difference, to side) error {
+// writeAll writes the differences, one kind after the other. It returns all errors, so that users see all objects that
+// are refused.
+func (c *copier) writeAll(ctx context.Context, differences []difference, to side) error {
 	var mu sync.Mutex
 	var failed []error
 	for _, kind := range kinds() {
@@ -132,7 +138,7 @@ func (m *Migration) writeAll(ctx context.Context, differences []difference, to s
 				continue
 			}
 			group.Go(func() error {
-				if err := m.write(ctx, of, to); err != nil {
+				if err := c.write(ctx, of, to); err != nil {
 					mu.Lock()
 					defer mu.Unlock()
 					failed = append(failed, err)
@@ -156,12 +162,12 @@ func (d difference) kind() kind {
 	return d.target.kind
 }
 
-// write makes one object of a side what it must be.
-func (m *Migration) write(ctx context.Context, of difference, to side) error {
+// write creates, updates or deletes one object of a side.
+func (c *copier) write(ctx context.Context, of difference, to side) error {
 	if of.source == nil {
-		return m.remove(ctx, *of.target, to)
+		return c.remove(ctx, *of.target, to)
 	}
-	client := m.client(*of.source, to)
+	client := c.client(*of.source, to)
 	made := content(*of.source)
 	full := body(made)
 	made.SetAPIVersion(group + "/" + to.version())
@@ -176,7 +182,7 @@ func (m *Migration) write(ctx context.Context, of difference, to side) error {
 	if err != nil {
 		return fmt.Errorf("write %s to the %s: %w", of.source, to, err)
 	}
-	// Who applies the object on the source's side goes on to own its fields. A creation does not take owners over.
+	// The field managers at the source keep their fields. A create request ignores managedFields.
 	metadata := map[string]any{"managedFields": of.source.GetManagedFields()}
 	if to == inDefinitions {
 		missing, err := keepFields(made, full)
@@ -185,7 +191,7 @@ func (m *Migration) write(ctx context.Context, of difference, to side) error {
 		}
 		if missing {
 			metadata["annotations"] = map[string]any{fieldsAnnotation: made.GetAnnotations()[fieldsAnnotation]}
-			m.say("%s has fields that Metacontroller does not know: %s", of.source,
+			c.say("%s has fields that Metacontroller does not know: %s", of.source,
 				strings.Join(differingPaths(body(made), full), ", "))
 		}
 	}
@@ -195,8 +201,7 @@ func (m *Migration) write(ctx context.Context, of difference, to side) error {
 	return nil
 }
 
-// patchMetadata patches an object without regard to its resourceVersion, which changes with the status that the
-// server writes.
+// patchMetadata patches an object without its resourceVersion, which changes whenever the server writes the status.
 func patchMetadata(ctx context.Context, client dynamic.ResourceInterface, name string, metadata map[string]any) error {
 	patch, err := json.Marshal(map[string]any{"metadata": metadata})
 	if err != nil {
@@ -206,9 +211,9 @@ func patchMetadata(ctx context.Context, client dynamic.ResourceInterface, name s
 	return err
 }
 
-// remove deletes an object of a side at once: its finalizers are those of programs that deal with the other side.
-func (m *Migration) remove(ctx context.Context, of object, from side) error {
-	client := m.client(of, from)
+// remove deletes an object of a side without waiting for finalizers: the programs behind them watch the other side.
+func (c *copier) remove(ctx context.Context, of object, from side) error {
+	client := c.client(of, from)
 	if len(of.GetFinalizers()) > 0 {
 		err := patchMetadata(ctx, client, of.GetName(), map[string]any{"finalizers": nil})
 		if err != nil && !apierrors.IsNotFound(err) {
@@ -225,35 +230,35 @@ func (m *Migration) remove(ctx context.Context, of object, from side) error {
 	return nil
 }
 
-func (m *Migration) client(of object, on side) dynamic.ResourceInterface {
-	return m.dynamic.Resource(of.in(on.version())).Namespace(of.GetNamespace())
+func (c *copier) client(of object, on side) dynamic.ResourceInterface {
+	return c.dynamic.Resource(of.in(on.version())).Namespace(of.GetNamespace())
 }
 
-// cleanAll removes all objects from the server once the definitions have them, so that none comes alive there another
-// time. It returns an error if the server has others.
-func (m *Migration) cleanAll(ctx context.Context) error { return m.clean(ctx, m.refuseOthers) }
+// cleanAll deletes all objects of the server, so that none reappears when it serves the API again. It returns an error
+// if the server has objects that the definitions do not have.
+func (c *copier) cleanAll(ctx context.Context) error { return c.clean(ctx, c.refuseOthers) }
 
-// cleanCopies removes from the server what the definitions have, and leaves what else it has.
-func (m *Migration) cleanCopies(ctx context.Context) error {
-	return m.clean(ctx, func([]difference, side) error { return nil })
+// cleanCopies deletes the objects of the server that the definitions have, and keeps others.
+func (c *copier) cleanCopies(ctx context.Context) error {
+	return c.clean(ctx, func([]difference, side) error { return nil })
 }
 
-func (m *Migration) clean(ctx context.Context, refuse func([]difference, side) error) error {
-	differences, _, err := m.compare(ctx, inDefinitions, inServer)
+func (c *copier) clean(ctx context.Context, refuse func([]difference, side) error) error {
+	differences, _, err := c.compare(ctx, inDefinitions, inServer)
 	if err != nil {
 		return err
 	}
 	if err := refuse(differences, inServer); err != nil {
 		return err
 	}
-	left, err := m.read(ctx, servedVersion, kinds()...)
+	left, err := c.read(ctx, servedVersion, kinds()...)
 	if err != nil {
 		return err
 	}
-	if !m.config.DiscardOthers {
+	if !c.config.DiscardOthers {
 		for _, of := range differences {
 			if of.target != nil {
-				m.say("the server keeps what it has of its own: %s", of)
+				c.say("the server keeps its own object: %s", of)
 				delete(left, of.target.String())
 			}
 		}
@@ -262,9 +267,9 @@ func (m *Migration) clean(ctx context.Context, refuse func([]difference, side) e
 	for _, of := range left {
 		copies = append(copies, difference{target: &of})
 	}
-	if err := m.writeAll(ctx, copies, inServer); err != nil {
+	if err := c.writeAll(ctx, copies, inServer); err != nil {
 		return err
 	}
-	m.say("removed %s from the server, which the definitions have", counted(len(copies), "object"))
+	c.say("removed %s from the server that the definitions have", counted(len(copies), "object"))
 	return nil
 }

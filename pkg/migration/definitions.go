@@ -20,18 +20,18 @@ import (
 )
 
 //go:embed crds
-var originals embed.FS
+var manifests embed.FS
 
 func definitions() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 }
 
-// definition is a CustomResourceDefinition of Metacontroller. There is none if it has no object.
+// definition is a CustomResourceDefinition of Metacontroller. It has no object if there is no such definition.
 type definition struct{ *unstructured.Unstructured }
 
-// original returns the definition of a kind as Metacontroller has it.
+// original returns the definition of a kind as Metacontroller installs it.
 func original(of kind) (definition, error) {
-	text, err := originals.ReadFile("crds/" + of.resource + ".yaml")
+	text, err := manifests.ReadFile("crds/" + of.resource + ".yaml")
 	if err != nil {
 		return definition{}, err
 	}
@@ -49,7 +49,7 @@ func (d definition) versions() []any {
 	return versions
 }
 
-// version returns a version; nil if there is none of that name.
+// version returns the version of a name, or nil.
 func (d definition) version(name string) map[string]any {
 	for _, item := range d.versions() {
 		if version, ok := item.(map[string]any); ok && version["name"] == name {
@@ -59,7 +59,7 @@ func (d definition) version(name string) map[string]any {
 	return nil
 }
 
-// serve has a version served, or not. It reports whether that is a change.
+// serve sets whether a version is served. It reports whether that is a change.
 func (d definition) serve(name string, served bool) bool {
 	version := d.version(name)
 	if version == nil || version["served"] == served {
@@ -80,7 +80,7 @@ func (d definition) addCopyVersion() bool {
 	return true
 }
 
-// restore makes a definition as it was before a migration.
+// restore reverts a definition to its state before the migration.
 func (d definition) restore() bool {
 	changed := d.serve(servedVersion, true)
 	var left []any
@@ -95,7 +95,7 @@ func (d definition) restore() bool {
 	return changed
 }
 
-// unfit returns why the objects of a definition cannot be copied by this package; nil if they can.
+// unfit returns why this package cannot copy the objects of a definition; nil if it can.
 func (d definition) unfit() error {
 	conversion, _, _ := unstructured.NestedString(d.Object, "spec", "conversion", "strategy")
 	stored := d.version(servedVersion)
@@ -111,8 +111,11 @@ func (d definition) unfit() error {
 	return nil
 }
 
-func (m *Migration) getDefinition(ctx context.Context, of kind) (definition, error) {
-	found, err := m.dynamic.Resource(definitions()).Get(ctx, of.definition(), metav1.GetOptions{})
+// definitionClient reads and changes the definitions in the cluster.
+type definitionClient struct{ *cluster }
+
+func (c *definitionClient) get(ctx context.Context, of kind) (definition, error) {
+	found, err := c.dynamic.Resource(definitions()).Get(ctx, of.definition(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return definition{}, nil
 	}
@@ -122,15 +125,15 @@ func (m *Migration) getDefinition(ctx context.Context, of kind) (definition, err
 	return definition{found}, nil
 }
 
-// changeDefinitions changes the definitions that there are.
-func (m *Migration) changeDefinitions(ctx context.Context, change func(definition) bool) error {
+// change updates the existing definitions.
+func (c *definitionClient) change(ctx context.Context, change func(definition) bool) error {
 	for _, kind := range kinds() {
 		err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-			found, err := m.getDefinition(ctx, kind)
+			found, err := c.get(ctx, kind)
 			if err != nil || found.Unstructured == nil || !change(found) {
 				return err
 			}
-			_, err = m.dynamic.Resource(definitions()).Update(ctx, found.Unstructured, metav1.UpdateOptions{})
+			_, err = c.dynamic.Resource(definitions()).Update(ctx, found.Unstructured, metav1.UpdateOptions{})
 			return err
 		})
 		if err != nil {
@@ -140,11 +143,11 @@ func (m *Migration) changeDefinitions(ctx context.Context, change func(definitio
 	return nil
 }
 
-// openDefinitions has the definitions serve the copyVersion. It creates those that are missing if that is wanted;
-// they do not serve the API yet.
-func (m *Migration) openDefinitions(ctx context.Context, create bool) error {
+// open makes the definitions serve the copyVersion. If create is true, it creates missing definitions, which do not
+// serve the API yet.
+func (c *definitionClient) open(ctx context.Context, create bool) error {
 	for _, kind := range kinds() {
-		found, err := m.getDefinition(ctx, kind)
+		found, err := c.get(ctx, kind)
 		if err != nil {
 			return err
 		}
@@ -157,26 +160,26 @@ func (m *Migration) openDefinitions(ctx context.Context, create bool) error {
 		}
 		missing.addCopyVersion()
 		missing.serve(servedVersion, false)
-		_, err = m.dynamic.Resource(definitions()).Create(ctx, missing.Unstructured, metav1.CreateOptions{})
+		_, err = c.dynamic.Resource(definitions()).Create(ctx, missing.Unstructured, metav1.CreateOptions{})
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("create the CustomResourceDefinition %s: %w", kind.definition(), err)
 		}
-		m.say("created the CustomResourceDefinition %s", kind.definition())
+		c.say("created the CustomResourceDefinition %s", kind.definition())
 	}
-	if err := m.changeDefinitions(ctx, definition.addCopyVersion); err != nil {
+	if err := c.change(ctx, definition.addCopyVersion); err != nil {
 		return err
 	}
-	return m.until(ctx, fmt.Sprintf("the serving of the CustomResourceDefinitions in version %s", copyVersion),
+	return c.until(ctx, fmt.Sprintf("the CustomResourceDefinitions to serve version %s", copyVersion),
 		func(ctx context.Context) error {
 			for _, kind := range kinds() {
-				found, err := m.getDefinition(ctx, kind)
+				found, err := c.get(ctx, kind)
 				if err != nil {
 					return err
 				}
 				if found.Unstructured == nil {
 					continue
 				}
-				if _, err := m.dynamic.Resource(kind.in(copyVersion)).List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
+				if _, err := c.dynamic.Resource(kind.in(copyVersion)).List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
 					return err
 				}
 			}
@@ -184,22 +187,22 @@ func (m *Migration) openDefinitions(ctx context.Context, create bool) error {
 		})
 }
 
-// reminderInterval is how long a definition may be deleted before the cluster is reminded of it by an annotation:
-// kube-apiserver may forget a definition whose objects it could not list when the deletion began.
+// reminderInterval is how often untilDeleted annotates a definition that is being deleted, which makes kube-apiserver
+// retry: it does not retry by itself if it could not list the objects when the deletion began.
 const reminderInterval = 5 * time.Second
 
 // untilDeleted waits until a definition that is being deleted is gone.
-func (m *Migration) untilDeleted(ctx context.Context, of kind) error {
+func (c *definitionClient) untilDeleted(ctx context.Context, of kind) error {
 	reminded := time.Now()
-	return m.until(ctx, "the end of the CustomResourceDefinition "+of.definition(), func(ctx context.Context) error {
-		found, err := m.getDefinition(ctx, of)
+	return c.until(ctx, "the deletion of the CustomResourceDefinition "+of.definition(), func(ctx context.Context) error {
+		found, err := c.get(ctx, of)
 		if err != nil || found.Unstructured == nil {
 			return err
 		}
 		if time.Since(reminded) > reminderInterval {
 			reminded = time.Now()
 			found.SetAnnotations(map[string]string{group + "/deletion-reminder": reminded.UTC().Format(time.RFC3339)})
-			_, err := m.dynamic.Resource(definitions()).Update(ctx, found.Unstructured, metav1.UpdateOptions{})
+			_, err := c.dynamic.Resource(definitions()).Update(ctx, found.Unstructured, metav1.UpdateOptions{})
 			if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 				return err
 			}

@@ -1,6 +1,17 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package migration moves the CompositeControllers, DecoratorControllers and ControllerRevisions of a cluster from the
+// CustomResourceDefinitions of Metacontroller to this server, and back. Nothing refers to the UIDs of these objects, so
+// the migration creates copies through the public API.
+//
+// During a move both sides can be reached: the APIService of v1alpha1 leads to the server, and the definitions serve a
+// second version, v0migration. A ValidatingAdmissionPolicy, which the cluster and the server both evaluate, refuses all
+// other writes. Its annotation says which side is authoritative (state.go). Everything else is read from the cluster,
+// so a step that was killed can be repeated, or undone by the opposite step:
+//
+//	Switch: stop Metacontroller, freeze, APIService → server (held), copy, preview, server counts, thaw, run
+//	Back:   freeze, hold, copy, definitions count, clean the server, APIService → definitions, thaw, start it again
 package migration
 
 import (
@@ -20,27 +31,37 @@ import (
 	metacontroller "github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/typed/metacontroller/v1alpha1"
 )
 
-// Config says what is migrated, and how.
+// Config configures a migration.
 type Config struct {
-	// Host is the cluster, as an administrator.
+	// Host connects to the cluster with the rights of an administrator.
 	Host *rest.Config
-	// Service leads to this server, at Port.
+	// Service is the Service of this server, which listens at Port.
 	Service types.NamespacedName
 	Port    int32
-	// Original names the workload of Metacontroller. It is looked for if that is empty.
+	// Original is the workload of Metacontroller. If it is empty, the migration searches for it.
 	Original Workload
-	// DiscardOthers removes from this server what differs from the definitions, where the definitions count.
+	// DiscardOthers removes objects from this server that differ from authoritative objects in the definitions.
 	DiscardOthers bool
-	// AcceptWrites lets controllers run although the preview says that they write children.
+	// AcceptWrites lets controllers run even if the preview says that they would write children.
 	AcceptWrites bool
 	// Timeout bounds each wait for the cluster.
 	Timeout time.Duration
-	// Out is where each step is reported.
+	// Out receives the progress of each step.
 	Out io.Writer
 }
 
 // Migration is the migration of one cluster.
 type Migration struct {
+	*cluster
+	definitions *definitionClient
+	registrar   *registrar
+	freezer     *freezer
+	workloads   *workloads
+	copier      *copier
+}
+
+// cluster has the clients of the cluster that is migrated.
+type cluster struct {
 	config   Config
 	kube     kubernetes.Interface
 	dynamic  dynamic.Interface
@@ -48,11 +69,11 @@ type Migration struct {
 	reviews  metacontroller.SyncReviewInterface
 }
 
-// New returns the migration of a cluster. It sends no request.
+// New returns the migration of a cluster. It does not send requests.
 func New(config Config) (*Migration, error) {
 	host := rest.CopyConfig(config.Host)
-	host.QPS = -1                                      // the cluster's priority and fairness bounds it
-	host.WarningHandlerWithContext = rest.NoWarnings{} // they are about what others made
+	host.QPS = -1                                      // the cluster limits it by priority and fairness
+	host.WarningHandlerWithContext = rest.NoWarnings{} // they are about objects of others
 	kube, ofKube := kubernetes.NewForConfig(host)
 	dynamic, ofDynamic := dynamic.NewForConfig(host)
 	metadata, ofMetadata := metadata.NewForConfig(host)
@@ -60,21 +81,27 @@ func New(config Config) (*Migration, error) {
 	if err := errors.Join(ofKube, ofDynamic, ofMetadata, ofServer); err != nil {
 		return nil, fmt.Errorf("make clients of the cluster: %w", err)
 	}
-	return &Migration{config, kube, dynamic, metadata, own.SyncReviews()}, nil
+	return newMigration(&cluster{config, kube, dynamic, metadata, own.SyncReviews()}), nil
 }
 
-// say reports what was done.
-func (m *Migration) say(format string, args ...any) {
-	fmt.Fprintf(m.config.Out, format+"\n", args...)
+func newMigration(of *cluster) *Migration {
+	definitions := &definitionClient{of}
+	return &Migration{of, definitions, &registrar{of}, &freezer{of}, &workloads{of}, &copier{of, definitions}}
 }
 
-// pollInterval is how often the cluster is asked whether a change has taken effect.
+// say reports progress.
+func (c *cluster) say(format string, args ...any) {
+	fmt.Fprintf(c.config.Out, format+"\n", args...)
+}
+
+// pollInterval is how often a check is repeated until a change has taken effect.
 const pollInterval = 50 * time.Millisecond
 
-// until waits until check returns nil. The error of the last check says what did not happen.
-func (m *Migration) until(ctx context.Context, what string, check func(context.Context) error) error {
+// until polls check until it returns nil. If that takes too long, the error names what was awaited, and has the error
+// of the last check.
+func (c *cluster) until(ctx context.Context, what string, check func(context.Context) error) error {
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, pollInterval, m.config.Timeout, true, func(ctx context.Context) (bool,
+	err := wait.PollUntilContextTimeout(ctx, pollInterval, c.config.Timeout, true, func(ctx context.Context) (bool,
 		error) {
 		if err := check(ctx); ctx.Err() == nil || last == nil {
 			last = err
@@ -87,10 +114,10 @@ func (m *Migration) until(ctx context.Context, what string, check func(context.C
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
-	return fmt.Errorf("%s did not happen within %s: %w", what, m.config.Timeout, last)
+	return fmt.Errorf("timed out after %s waiting for %s: %w", c.config.Timeout, what, last)
 }
 
-// pause waits for a time.
+// pause waits for a period.
 func pause(ctx context.Context, period time.Duration) error {
 	select {
 	case <-time.After(period):
@@ -100,7 +127,7 @@ func pause(ctx context.Context, period time.Duration) error {
 	}
 }
 
-// counted returns how many there are of something.
+// counted returns a count with its noun.
 func counted(count int, of string) string {
 	if count == 1 {
 		return "1 " + of

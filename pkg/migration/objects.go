@@ -6,11 +6,15 @@ package migration
 import (
 	"context"
 	"fmt"
+	"maps"
+	"reflect"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/json" // integers stay integers
 	"k8s.io/client-go/tools/pager"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
@@ -18,25 +22,25 @@ import (
 
 const (
 	group = v1alpha1.GroupName
-	// servedVersion is the version that everybody uses. copyVersion is a second one of the definitions, for this package
-	// alone.
+	// servedVersion is the version that clients use. copyVersion is a second version of the definitions, which only this
+	// package uses.
 	servedVersion = "v1alpha1"
 	copyVersion   = "v0migration"
 
-	// maxNamed is how many objects a text names.
+	// maxNamed is how many objects a message names at most.
 	maxNamed = 10
-	// parallel is how many requests are sent at once.
+	// parallel is how many requests are sent at once at most.
 	parallel = 16
 )
 
-// kind is one of the kinds that move.
+// kind is one of the kinds that are moved.
 type kind struct {
 	name       string
 	resource   string
 	namespaced bool
 }
 
-// kinds returns the kinds in the order in which they are copied: a controller that runs needs its revisions.
+// kinds returns the kinds in the order in which they are copied: a running controller needs its revisions.
 func kinds() []kind {
 	return []kind{
 		{"ControllerRevision", "controllerrevisions", true},
@@ -64,15 +68,15 @@ func (o object) String() string {
 	return o.name + " " + o.GetNamespace() + "/" + o.GetName()
 }
 
-// objects are objects by their String.
+// objects maps the String of each object to it.
 type objects map[string]object
 
-// read returns all objects in a version. Of kinds without a definition, there are none in the copyVersion.
-func (m *Migration) read(ctx context.Context, version string, kinds ...kind) (objects, error) {
+// read lists all objects in a version. In the copyVersion, it skips kinds without a definition.
+func (c *copier) read(ctx context.Context, version string, kinds ...kind) (objects, error) {
 	all := objects{}
 	for _, kind := range kinds {
 		if version == copyVersion {
-			found, err := m.getDefinition(ctx, kind)
+			found, err := c.definitions.get(ctx, kind)
 			if err != nil {
 				return nil, err
 			}
@@ -81,7 +85,7 @@ func (m *Migration) read(ctx context.Context, version string, kinds ...kind) (ob
 			}
 		}
 		pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return m.dynamic.Resource(kind.in(version)).List(ctx, options)
+			return c.dynamic.Resource(kind.in(version)).List(ctx, options)
 		})
 		err := pages.EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
 			of := object{kind, item.(*unstructured.Unstructured)}
@@ -96,6 +100,105 @@ func (m *Migration) read(ctx context.Context, version string, kinds ...kind) (ob
 }
 
 // controllers returns the CompositeControllers and DecoratorControllers of the server.
-func (m *Migration) controllers(ctx context.Context) (objects, error) {
-	return m.read(ctx, servedVersion, kinds()[1:]...)
+func (c *copier) controllers(ctx context.Context) (objects, error) {
+	return c.read(ctx, servedVersion, kinds()[1:]...)
+}
+
+// fieldsAnnotation is on objects in the definitions whose schema lacks fields of the server. It has the whole object.
+const fieldsAnnotation = group + "/fields-of-metacontroller-apiserver"
+
+// fields is the value of the fieldsAnnotation.
+type fields struct {
+	// Full is the object at the server, and Stored is the part that the definition has kept, both without metadata and
+	// status.
+	Full   map[string]any `json:"full"`
+	Stored map[string]any `json:"stored"`
+}
+
+// body returns an object without metadata and status.
+func body(of *unstructured.Unstructured) map[string]any {
+	rest := maps.Clone(of.Object)
+	for _, field := range []string{"apiVersion", "kind", "metadata", "status"} {
+		delete(rest, field)
+	}
+	return rest
+}
+
+// content returns the part of an object that is copied. If the definition has dropped fields, content restores them
+// unless the object was edited since.
+func content(of object) *unstructured.Unstructured {
+	moved := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(body(of.Unstructured))}
+	annotations := maps.Clone(of.GetAnnotations())
+	if kept := (fields{}); json.Unmarshal([]byte(annotations[fieldsAnnotation]), &kept) == nil &&
+		reflect.DeepEqual(kept.Stored, moved.Object) {
+		moved.Object = kept.Full
+	}
+	delete(annotations, fieldsAnnotation)
+	moved.SetAPIVersion(group + "/" + servedVersion)
+	moved.SetKind(of.name)
+	moved.SetName(of.GetName())
+	moved.SetNamespace(of.GetNamespace())
+	moved.SetOwnerReferences(of.GetOwnerReferences())
+	if labels := of.GetLabels(); len(labels) > 0 {
+		moved.SetLabels(labels)
+	}
+	if len(annotations) > 0 {
+		moved.SetAnnotations(annotations)
+	}
+	// The server adds this finalizer itself, and Metacontroller would never remove it.
+	finalizers := slices.DeleteFunc(of.GetFinalizers(), func(name string) bool { return name == v1alpha1.DrainFinalizer })
+	if len(finalizers) > 0 {
+		moved.SetFinalizers(finalizers)
+	}
+	return moved
+}
+
+// keepFields sets the fieldsAnnotation of an object if the definition has dropped fields.
+func keepFields(written *unstructured.Unstructured, full map[string]any) (missing bool, err error) {
+	stored := body(written)
+	if reflect.DeepEqual(stored, full) {
+		return false, nil
+	}
+	encoded, err := json.Marshal(fields{full, stored})
+	if err != nil {
+		return false, err
+	}
+	annotations := orEmpty(written.GetAnnotations())
+	annotations[fieldsAnnotation] = string(encoded)
+	written.SetAnnotations(annotations)
+	return true, nil
+}
+
+// differingPaths returns the sorted paths of the fields in which two objects differ. An empty list or map equals a
+// missing one, since the server does not keep it.
+func differingPaths(a, b map[string]any) []string {
+	var paths []string
+	keys := maps.Clone(a)
+	maps.Copy(keys, b)
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		inA, isMapA := a[key].(map[string]any)
+		inB, isMapB := b[key].(map[string]any)
+		switch {
+		case isMapA && isMapB:
+			for _, path := range differingPaths(inA, inB) {
+				paths = append(paths, key+"."+path)
+			}
+		case isEmpty(a[key]) && isEmpty(b[key]):
+		case !reflect.DeepEqual(a[key], b[key]):
+			paths = append(paths, key)
+		}
+	}
+	return paths
+}
+
+func isEmpty(value any) bool {
+	switch value := value.(type) {
+	case nil:
+		return true
+	case []any:
+		return len(value) == 0
+	case map[string]any:
+		return len(value) == 0
+	}
+	return false
 }

@@ -18,50 +18,51 @@ import (
 )
 
 const (
-	// previewPage is how many parents are in one preview, and previewSeconds how long that may take.
+	// previewPage is how many parents one preview has, and previewSeconds is its timeout.
 	previewPage    = 100
 	previewSeconds = 30
-	// maxWrites is how many writes are listed.
+	// maxWrites is how many writes are printed at most.
 	maxWrites = 30
 )
 
-// previewed is what the controllers of the server would write if they ran now.
-type previewed struct {
-	// parents is how many were previewed.
+// preview collects what the controllers of the server would write if they ran now.
+type preview struct {
+	*cluster
+	// parents is the number of previewed parents.
 	parents int
-	// children are writes to children, others those to parents and their revisions, and failures what would fail.
+	// children are writes to children, others are writes to parents and their revisions, and failures are errors.
 	children, others, failures []string
 }
 
-// preview lists what the controllers of the server would write. Their hooks are called for that. It returns an error
-// if that is more than the user accepts.
+// preview prints what the controllers of the server would write, by calling their hooks. It returns an error if that is
+// more than the user accepts.
 func (m *Migration) preview(ctx context.Context) error {
-	controllers, err := m.controllers(ctx)
+	controllers, err := m.copier.controllers(ctx)
 	if err != nil {
 		return err
 	}
-	p := &previewed{}
+	p := &preview{cluster: m.cluster}
 	for _, of := range controllers {
-		if err := m.previewController(ctx, p, v1alpha1.SyncReviewController{Kind: of.name, Name: of.GetName()}); err != nil {
+		if err := p.addController(ctx, v1alpha1.SyncReviewController{Kind: of.name, Name: of.GetName()}); err != nil {
 			return err
 		}
 	}
 	m.say("previewed %s: %s to children", counted(p.parents, "parent"), counted(len(p.children), "write"))
-	m.list("", p.children)
-	m.list("expected writes to parents and revisions:", p.others)
-	m.list("failures:", p.failures)
+	p.list("", p.children)
+	p.list("expected writes to parents and revisions:", p.others)
+	p.list("failures:", p.failures)
 	if len(p.children)+len(p.failures) > 0 && !m.config.AcceptWrites {
-		return errors.New("the controllers of the server would write children, or fail, as listed above: mend that, or " +
+		return errors.New("the controllers of the server would write children, or fail, as listed above: correct that, or " +
 			"repeat this with --accept-writes")
 	}
 	return nil
 }
 
-// previewController previews all parents of a controller.
-func (m *Migration) previewController(ctx context.Context, p *previewed, of v1alpha1.SyncReviewController) error {
+// addController previews all parents of a controller.
+func (p *preview) addController(ctx context.Context, of v1alpha1.SyncReviewController) error {
 	parents := &v1alpha1.SyncReviewParents{Limit: ptr.To[int32](previewPage)}
 	for {
-		answer, err := m.reviews.Create(ctx, &v1alpha1.SyncReview{Spec: v1alpha1.SyncReviewSpec{
+		answer, err := p.reviews.Create(ctx, &v1alpha1.SyncReview{Spec: v1alpha1.SyncReviewSpec{
 			Controller: of, Until: v1alpha1.SyncReviewUntilPlan, Details: v1alpha1.SyncReviewDetailsSteps,
 			TimeoutSeconds: ptr.To[int32](previewSeconds), Parents: parents,
 		}}, metav1.CreateOptions{})
@@ -79,14 +80,14 @@ func (m *Migration) previewController(ctx context.Context, p *previewed, of v1al
 	}
 }
 
-// isAboutController reports whether a controller cannot be previewed because of what it is.
+// isAboutController reports whether an error is the fault of the controller that was previewed.
 func isAboutController(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsInvalid(err) || apierrors.IsForbidden(err) ||
 		apierrors.IsNotFound(err) || apierrors.IsBadRequest(err)
 }
 
-// note notes what the syncs of some parents would do.
-func (p *previewed) note(of v1alpha1.SyncReviewController, syncs []v1alpha1.ReviewedSync) {
+// note adds the results of the syncs of some parents.
+func (p *preview) note(of v1alpha1.SyncReviewController, syncs []v1alpha1.ReviewedSync) {
 	p.parents += len(syncs)
 	for _, sync := range syncs {
 		about := fmt.Sprintf("%s %s, %s: ", of.Kind, of.Name, named(sync.Parent))
@@ -109,16 +110,16 @@ func (p *previewed) note(of v1alpha1.SyncReviewController, syncs []v1alpha1.Revi
 }
 
 // list prints some lines.
-func (m *Migration) list(title string, lines []string) {
+func (p *preview) list(title string, lines []string) {
 	slices.Sort(lines)
 	if len(lines) > 0 && title != "" {
-		m.say("%s", title)
+		p.say("%s", title)
 	}
 	for _, line := range lines[:min(len(lines), maxWrites)] {
-		m.say("  %s", strings.ReplaceAll(line, "\n", "\n    "))
+		p.say("  %s", strings.ReplaceAll(line, "\n", "\n    "))
 	}
 	if more := len(lines) - maxWrites; more > 0 {
-		m.say("  and %d more", more)
+		p.say("  and %d more", more)
 	}
 }
 

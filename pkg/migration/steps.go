@@ -17,60 +17,60 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
-// answerTimeout is how long a step waits for what it can do without.
+// answerTimeout is how long a step waits for an answer that it can do without.
 const answerTimeout = 10 * time.Second
 
-// Switch moves all objects to the server, and lets its controllers run. What fails is undone.
+// Switch moves all objects to the server, and starts its controllers. If it fails, it undoes its changes.
 func (m *Migration) Switch(ctx context.Context) (err error) {
 	defer func() { err = m.withRefused(ctx, err) }()
-	now, err := m.situation(ctx)
+	now, err := m.state(ctx)
 	if err != nil {
 		return err
 	}
 	switch {
 	case now.side == inServer && !now.isInterrupted():
 		m.say("the server has the objects already")
-		return m.sayBeside(ctx, now)
+		return m.workloads.sayBeside(ctx, now)
 	case now.side == inServer:
 		return m.serveFromServer(ctx)
 	}
-	if now.leadsHere { // their objects are readable by the copyVersion only
-		if err := m.openDefinitions(ctx, false); err != nil {
+	if now.leadsHere { // the objects can be read only in the copyVersion
+		if err := m.definitions.open(ctx, false); err != nil {
 			return err
 		}
 	}
 	if err := m.check(ctx, now, true); err != nil {
 		return err
 	}
-	if err := m.stopOriginal(ctx); err != nil {
+	if err := m.workloads.stop(ctx); err != nil {
 		return err
 	}
 	if err := m.moveToServer(ctx); err != nil {
 		return m.undo(ctx, err, func(ctx context.Context) error {
 			if now.leadsHere && !now.isInterrupted() { // as before; otherwise an earlier switch was interrupted
-				return errors.Join(m.thaw(ctx), m.startOriginal(ctx))
+				return errors.Join(m.freezer.thaw(ctx), m.workloads.start(ctx))
 			}
-			return m.serveFromDefinitions(ctx, (*Migration).cleanCopies)
+			return m.serveFromDefinitions(ctx, m.copier.cleanCopies)
 		})
 	}
 	return m.serveFromServer(ctx)
 }
 
-// withRefused adds to the error of a step that writes are still refused.
+// withRefused adds to the error of a step that the policy still refuses writes.
 func (m *Migration) withRefused(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTimeout)
 	defer cancel()
-	if policy, unknown := m.getPolicy(ctx); policy == nil && unknown == nil {
+	if policy, unknown := m.freezer.get(ctx); policy == nil && unknown == nil {
 		return err
 	}
 	return fmt.Errorf("%w\nwrites to the API are refused until a step ends: do 'metacontroller-apiserver migrate switch' "+
 		"or 'back'", err)
 }
 
-// undo completes the opposite step after an error, unless the user has interrupted this one.
+// undo runs the opposite step after an error, unless the user has interrupted this step.
 func (m *Migration) undo(ctx context.Context, cause error, opposite func(context.Context) error) error {
 	if ctx.Err() != nil {
 		return cause
@@ -79,44 +79,44 @@ func (m *Migration) undo(ctx context.Context, cause error, opposite func(context
 	return errors.Join(cause, opposite(ctx))
 }
 
-// moveToServer is everything up to the moment from which the objects of the server count.
+// moveToServer copies the objects to the server, and makes the server authoritative.
 func (m *Migration) moveToServer(ctx context.Context) error {
-	if err := m.freeze(ctx, inDefinitions); err != nil {
+	if err := m.freezer.freeze(ctx, inDefinitions); err != nil {
 		return err
 	}
-	if err := m.openDefinitions(ctx, false); err != nil {
+	if err := m.definitions.open(ctx, false); err != nil {
 		return err
 	}
-	if err := m.leadHere(ctx); err != nil {
+	if err := m.registrar.leadHere(ctx); err != nil {
 		return err
 	}
-	if err := m.untilFrozen(ctx); err != nil {
+	if err := m.freezer.untilFrozen(ctx); err != nil {
 		return err
 	}
 	m.say("the APIService %s leads to the Service %s, and holds its controllers", apiServiceName, m.config.Service)
-	if err := m.copy(ctx, inDefinitions, inServer); err != nil {
+	if err := m.copier.copy(ctx, inDefinitions, inServer); err != nil {
 		return err
 	}
 	if err := m.preview(ctx); err != nil {
 		return err
 	}
-	return m.setCounts(ctx, inServer)
+	return m.freezer.setCounts(ctx, inServer)
 }
 
-// serveFromServer lets the server and its controllers serve the objects that it has.
+// serveFromServer completes Switch: the server serves its objects, and its controllers run.
 func (m *Migration) serveFromServer(ctx context.Context) error {
-	// What watches the definitions lists again, at the server.
-	err := m.changeDefinitions(ctx, func(of definition) bool { return of.serve(servedVersion, false) })
+	// Clients that watch the definitions list again, at the server.
+	err := m.definitions.change(ctx, func(of definition) bool { return of.serve(servedVersion, false) })
 	if err != nil {
 		return err
 	}
-	if err := m.setHold(ctx, false); err != nil {
+	if err := m.registrar.setHold(ctx, false); err != nil {
 		return err
 	}
-	if err := m.thaw(ctx); err != nil {
+	if err := m.freezer.thaw(ctx); err != nil {
 		return err
 	}
-	err = m.untilAll(ctx, "the start of all controllers",
+	err = m.untilAll(ctx, "all controllers to start",
 		func(reason any) bool { return reason != v1alpha1.ReasonHeld })
 	if err != nil {
 		return err
@@ -125,11 +125,11 @@ func (m *Migration) serveFromServer(ctx context.Context) error {
 	return nil
 }
 
-// Back moves all objects to the definitions, which are created if they are gone, and starts Metacontroller. What
-// fails is undone.
+// Back moves all objects to the definitions, and starts Metacontroller. It creates missing definitions. If it fails, it
+// undoes its changes.
 func (m *Migration) Back(ctx context.Context) (err error) {
 	defer func() { err = m.withRefused(ctx, err) }()
-	now, err := m.situation(ctx)
+	now, err := m.state(ctx)
 	if err != nil {
 		return err
 	}
@@ -139,52 +139,52 @@ func (m *Migration) Back(ctx context.Context) (err error) {
 		return errors.New(is)
 	case now.isOriginal():
 		m.say("the CustomResourceDefinitions have the objects already")
-		return m.startOriginal(ctx)
+		return m.workloads.start(ctx)
 	case now.side == inDefinitions:
-		return m.serveFromDefinitions(ctx, (*Migration).cleanAll)
+		return m.serveFromDefinitions(ctx, m.copier.cleanAll)
 	}
 	if err := m.findBack(ctx, now); err != nil {
 		return err
 	}
-	if err := m.stopOriginal(ctx); err != nil {
+	if err := m.workloads.stop(ctx); err != nil {
 		return err
 	}
 	if err := m.moveToDefinitions(ctx); err != nil {
 		return m.undo(ctx, err, m.serveFromServer)
 	}
-	return m.serveFromDefinitions(ctx, (*Migration).cleanAll)
+	return m.serveFromDefinitions(ctx, m.copier.cleanAll)
 }
 
-// moveToDefinitions is everything up to the moment from which the objects of the definitions count.
+// moveToDefinitions copies the objects to the definitions, and makes these authoritative.
 func (m *Migration) moveToDefinitions(ctx context.Context) error {
-	if err := m.freeze(ctx, inServer); err != nil {
+	if err := m.freezer.freeze(ctx, inServer); err != nil {
 		return err
 	}
-	if err := m.openDefinitions(ctx, true); err != nil {
+	if err := m.definitions.open(ctx, true); err != nil {
 		return err
 	}
-	if err := m.until(ctx, "the end of what is being deleted", m.nothingIsDeleted); err != nil {
+	if err := m.until(ctx, "the deletion of objects with finalizers", m.nothingIsDeleted); err != nil {
 		return err
 	}
-	if err := m.setHold(ctx, true); err != nil {
+	if err := m.registrar.setHold(ctx, true); err != nil {
 		return err
 	}
-	err := m.untilAll(ctx, "the stop of all controllers of the server", func(reason any) bool {
+	err := m.untilAll(ctx, "all controllers of the server to stop", func(reason any) bool {
 		return reason == v1alpha1.ReasonHeld || reason == v1alpha1.ReasonNotSelected
 	})
 	if err != nil {
 		return err
 	}
-	m.say("the controllers of the server stand still")
-	if err := m.copy(ctx, inServer, inDefinitions); err != nil {
+	m.say("the controllers of the server are stopped")
+	if err := m.copier.copy(ctx, inServer, inDefinitions); err != nil {
 		return err
 	}
-	return m.setCounts(ctx, inDefinitions)
+	return m.freezer.setCounts(ctx, inDefinitions)
 }
 
-// nothingIsDeleted returns nil unless an object of the server waits for its finalizers.
+// nothingIsDeleted returns an error if an object of the server waits for its finalizers.
 func (m *Migration) nothingIsDeleted(ctx context.Context) error {
-	all, err := m.read(ctx, servedVersion, kinds()...)
+	all, err := m.copier.read(ctx, servedVersion, kinds()...)
 	for name, of := range all {
 		if of.GetDeletionTimestamp() != nil {
 			return fmt.Errorf("%s is being deleted, and has the finalizers %v", name, of.GetFinalizers())
@@ -193,63 +193,63 @@ func (m *Migration) nothingIsDeleted(ctx context.Context) error {
 	return err
 }
 
-// serveFromDefinitions has the definitions serve the objects that they have. It works without the server, too. clean
-// removes what the server has.
-func (m *Migration) serveFromDefinitions(ctx context.Context, clean func(*Migration, context.Context) error) error {
-	now, err := m.situation(ctx)
+// serveFromDefinitions completes Back: the definitions serve their objects, and Metacontroller runs. clean removes the
+// objects of the server. If the server does not answer, they stay.
+func (m *Migration) serveFromDefinitions(ctx context.Context, clean func(context.Context) error) error {
+	now, err := m.state(ctx)
 	if err != nil {
 		return err
 	}
 	answers := now.leadsHere && m.answers(ctx)
 	switch {
 	case answers:
-		if err := m.freeze(ctx, inDefinitions); err != nil {
+		if err := m.freezer.freeze(ctx, inDefinitions); err != nil {
 			return err
 		}
-		err := m.openDefinitions(ctx, false)
-		if err == nil { // which also says that they count
+		err := m.definitions.open(ctx, false)
+		if err == nil { // the policy now says that they are authoritative
 			err = m.serveDefinitions(ctx)
 		}
 		if err == nil {
-			err = clean(m, ctx)
+			err = clean(ctx)
 		}
 		if err != nil {
 			if !now.isInterrupted() {
-				err = errors.Join(err, m.thaw(ctx))
+				err = errors.Join(err, m.freezer.thaw(ctx))
 			}
 			return err
 		}
 	case now.leadsHere:
-		m.say("the server does not answer. If its storage has copies of the objects, remove them: they would come alive " +
-			"another time")
+		m.say("the server does not answer. If its storage has copies of the objects, remove them: otherwise they reappear " +
+			"when the server serves the API again")
 	}
 	if err := m.serveDefinitions(ctx); err != nil {
 		return err
 	}
-	if err := m.leadBack(ctx, now.service); err != nil {
+	if err := m.registrar.leadBack(ctx, now.service); err != nil {
 		return err
 	}
-	if err := m.changeDefinitions(ctx, definition.restore); err != nil {
+	if err := m.definitions.change(ctx, definition.restore); err != nil {
 		return err
 	}
 	m.say("the CustomResourceDefinitions serve the API")
-	return errors.Join(m.thaw(ctx), m.startOriginal(ctx))
+	return errors.Join(m.freezer.thaw(ctx), m.workloads.start(ctx))
 }
 
 func (m *Migration) serveDefinitions(ctx context.Context) error {
-	return m.changeDefinitions(ctx, func(of definition) bool { return of.serve(servedVersion, true) })
+	return m.definitions.change(ctx, func(of definition) bool { return of.serve(servedVersion, true) })
 }
 
 // answers reports whether the server serves the API within some seconds.
 func (m *Migration) answers(ctx context.Context) bool {
 	return wait.PollUntilContextTimeout(ctx, pollInterval, answerTimeout, true, func(ctx context.Context) (bool, error) {
-		return m.servedHere(ctx) == nil, nil
+		return m.registrar.servedHere(ctx) == nil, nil
 	}) == nil
 }
 
-// Finish removes the definitions with the copies in them.
+// Finish deletes the definitions with the copies in them.
 func (m *Migration) Finish(ctx context.Context) error {
-	now, err := m.situation(ctx)
+	now, err := m.state(ctx)
 	if err != nil {
 		return err
 	}
@@ -257,13 +257,13 @@ func (m *Migration) Finish(ctx context.Context) error {
 		is, next := now.describe()
 		return fmt.Errorf("the objects have not been moved to the server. %s Next: %s", is, next)
 	}
-	if err := m.stopOriginal(ctx); err != nil {
+	if err := m.workloads.stop(ctx); err != nil {
 		return err
 	}
-	if err := m.openDefinitions(ctx, false); err != nil {
+	if err := m.definitions.open(ctx, false); err != nil {
 		return err
 	}
-	all, err := m.read(ctx, copyVersion, kinds()...)
+	all, err := m.copier.read(ctx, copyVersion, kinds()...)
 	if err != nil {
 		return err
 	}
@@ -271,7 +271,7 @@ func (m *Migration) Finish(ctx context.Context) error {
 		if len(of.GetFinalizers()) == 0 {
 			continue
 		}
-		if err := m.remove(ctx, of, inDefinitions); err != nil {
+		if err := m.copier.remove(ctx, of, inDefinitions); err != nil {
 			return err
 		}
 	}
@@ -286,7 +286,7 @@ func (m *Migration) Finish(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("delete the CustomResourceDefinition %s: %w", kind.definition(), err)
 		}
-		if err := m.untilDeleted(ctx, kind); err != nil {
+		if err := m.definitions.untilDeleted(ctx, kind); err != nil {
 			return err
 		}
 		m.say("deleted the CustomResourceDefinition %s", kind.definition())
@@ -295,10 +295,10 @@ func (m *Migration) Finish(ctx context.Context) error {
 	return nil
 }
 
-// untilAll waits until the condition Ready of all controllers that the server has looked at has a reason that fits.
+// untilAll waits until the reason of the condition Ready fits, for all controllers that have this condition.
 func (m *Migration) untilAll(ctx context.Context, what string, fits func(reason any) bool) error {
 	return m.until(ctx, what, func(ctx context.Context) error {
-		all, err := m.controllers(ctx)
+		all, err := m.copier.controllers(ctx)
 		for name, of := range all {
 			if reason, message := readyOf(of.Unstructured); reason != "" && !fits(reason) {
 				return fmt.Errorf("%s: its condition Ready has the reason %s: %s", name, reason, message)
@@ -308,7 +308,7 @@ func (m *Migration) untilAll(ctx context.Context, what string, fits func(reason 
 	})
 }
 
-// readyOf returns the reason and the message of the condition Ready of a controller; nothing if it has none.
+// readyOf returns the reason and the message of the condition Ready of a controller, or empty texts.
 func readyOf(of *unstructured.Unstructured) (reason, message any) {
 	conditions, _, _ := unstructured.NestedSlice(of.Object, "status", "conditions")
 	for _, item := range conditions {

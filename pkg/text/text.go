@@ -1,15 +1,15 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package text fits texts that people read into the room that there is for them.
+// Package text shortens texts for people.
 package text
 
 import "strings"
 
-// ellipsis stands for what was left out.
+// ellipsis replaces omitted text.
 const ellipsis = "…"
 
-// Shorten returns a text with at most that many bytes. It leaves out the end of a longer one.
+// Shorten returns a text of at most that many bytes. It truncates longer texts.
 func Shorten(text string, most int) string {
 	if len(text) <= most {
 		return text

@@ -1,6 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package migrate has the command that moves a cluster from Metacontroller to this server, and back.
 package migrate
 
 import (
@@ -18,9 +19,9 @@ import (
 )
 
 const description = `Moves the CompositeControllers, DecoratorControllers and ControllerRevisions of a cluster from the
-CustomResourceDefinitions of Metacontroller to this server, and back. Writes to them are refused for some
-seconds. Each step can be done again if it was interrupted, and what fails is undone. Without a step, the
-command says how far the migration is.
+CustomResourceDefinitions of Metacontroller to this server, and back. During a step, the cluster refuses
+writes to these objects for some seconds. You can repeat a step that was interrupted. A step that fails
+undoes its changes. Without a step, the command shows the progress of the migration.
 
 The server must run in the cluster: see docs/migrate.md.`
 
@@ -67,26 +68,27 @@ type step struct {
 
 func steps() []step {
 	return []step{
-		{"check", "Say what stands in the way, and what will be different", `Writes nothing, and needs no server.`,
+		{"check", "Show what stands in the way, and what will be different",
+			`It does not write, and does not need the server.`,
 			(*migration.Migration).Check},
 		{"switch", "Move everything to the server",
-			`Scales Metacontroller to zero, refuses writes, copies all objects to the server, has the APIService
-lead to it, compares both sides, lists what the controllers would write, and lets them run.`,
+			`Scales Metacontroller to zero, refuses writes, points the APIService to the server, copies all objects
+to it, compares both sides, lists what the controllers would write, and starts them.`,
 			(*migration.Migration).Switch},
 		{"finish", "Remove the CustomResourceDefinitions", `Removes the CustomResourceDefinitions with the copies in them.`,
 			(*migration.Migration).Finish},
 		{"back", "Move everything to the CustomResourceDefinitions",
-			`Refuses writes, has the controllers of the server stand still, copies all objects into the
-CustomResourceDefinitions, which are created if they are gone, removes them from the server, has the
-definitions serve the API, and gives Metacontroller its replicas back. It can be done at any time.`,
+			`Refuses writes, stops the controllers of the server, copies all objects to the
+CustomResourceDefinitions (missing ones are created), removes the objects from the server, makes the
+definitions serve the API, and restores the replicas of Metacontroller. It is possible at any time.`,
 			(*migration.Migration).Back},
 	}
 }
 
 func (o *options) addFlags(command *cobra.Command) {
 	flags := command.PersistentFlags()
-	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "The kubeconfig of the cluster. If empty, it is that of $KUBECONFIG "+
-		"or of the Pod.")
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "The kubeconfig of the cluster. If empty, that of $KUBECONFIG "+
+		"or of the Pod is used.")
 	flags.StringVar(&o.context, "context", "", "The context of the kubeconfig.")
 	flags.StringVar(&o.Service.Name, "service-name", "metacontroller-apiserver",
 		"The name of the Service that leads to the server.")
@@ -94,15 +96,15 @@ func (o *options) addFlags(command *cobra.Command) {
 	flags.Int32Var(&o.Port, "service-port", 443, "The port of that Service.")
 	flags.StringVar(&o.original, "original", "", "The workload of Metacontroller, as statefulset/NAMESPACE/NAME or "+
 		"deployment/NAMESPACE/NAME, or "+
-		"\"none\" if it does not run in the cluster. If empty, it is looked for by its command and image.")
+		"\"none\" if it does not run in the cluster. If empty, it is found by its command and image.")
 	flags.BoolVar(&o.DiscardOthers, "discard-others", false,
-		"Remove from the server what the CustomResourceDefinitions do not have, or have otherwise.")
+		"Remove objects from the server that are missing or different in the CustomResourceDefinitions.")
 	flags.BoolVar(&o.AcceptWrites, "accept-writes", false,
-		"Let the controllers run although they would write children, or fail, by the preview.")
-	flags.DurationVar(&o.Timeout, "timeout", 2*time.Minute, "How long each wait for the cluster may take.")
+		"Start the controllers even if the preview shows that they would write children, or fail.")
+	flags.DurationVar(&o.Timeout, "timeout", 2*time.Minute, "The timeout of each wait for the cluster.")
 }
 
-// run does a step.
+// run runs a step.
 func (o *options) run(command *cobra.Command, do func(*migration.Migration, context.Context) error) error {
 	config, err := o.config(command)
 	if err != nil {

@@ -20,23 +20,23 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
-// newAdopt returns the command that hands a parent the objects that have the names of its children.
+// newAdopt returns the command that adopts existing objects as children of a parent.
 func newAdopt(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
 	a := &adopt{cluster: c, output: newOutput(streams)}
 	command := &cobra.Command{
 		Use:   "adopt [CONTROLLER] PARENT ...",
-		Short: "Make objects children of a parent that have the names of its children",
-		Long: `Make objects children of a parent that have the names of its children.
+		Short: "Adopt existing objects as children of a parent",
+		Long: `Adopt existing objects as children of a parent.
 
-After a restore, or after a controller was replaced by another one, a parent cannot have children (event
-ChildNameTaken) whose objects are there: their label controller-uid has the UID of the former parent, or the
-annotation metacontroller.k8s.io/decorator-controller has the name of another controller, or of none. The hook
-is asked which children the parent should have, as by preview. Each object that has the name of one is shown,
-with its owner as far as the object names it. Then the command changes those that have no other owner, so that the
-controller finds them: their labels, that annotation and, for a DecoratorController, their owner.
-ControllerRevisions with the UID of the former parent follow. What they contain stays as it is until the next
-sync. An object that another object controls, or that another controller still has, is left alone, and, without
---unmarked, one that no controller seems to have made.`,
+After a restore, or after a controller was replaced, objects with the names of children may exist that the controller
+cannot use (event ChildNameTaken): their label controller-uid has the UID of the former parent, or their annotation
+metacontroller.k8s.io/decorator-controller is missing or names another controller. The command calls the hook, like
+preview, to learn which children the parent should have, and lists each object with the name of one, and its owner if
+the object names it. It then changes the objects without another owner, so that the controller finds them: their labels,
+that annotation and, for a DecoratorController, their owner reference. It also updates ControllerRevisions with the UID
+of the former parent. The rest of the objects stays unchanged until the next sync. The command skips objects that
+another object controls or that another controller uses and, without --unmarked, objects that no controller seems to
+have created.`,
 		Example: `  # Which objects would become children of a Website?
   kubectl metacontroller adopt website/front -n shop --dry-run
 
@@ -45,7 +45,7 @@ sync. An object that another object controls, or that another controller still h
 		ValidArgsFunction: c.completeSubjects,
 		RunE: func(command *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return cmdutil.UsageErrorf(command, "give a parent")
+				return cmdutil.UsageErrorf(command, "specify a parent")
 			}
 			if err := a.validate(command); err != nil {
 				return err
@@ -54,14 +54,14 @@ sync. An object that another object controls, or that another controller still h
 		},
 	}
 	command.Flags().BoolVar(&a.dryRun, "dry-run", false,
-		"Show what would be changed, have the cluster check it, and store nothing.")
+		"Print the changes, and let the cluster check them without storing them.")
 	command.Flags().BoolVar(&a.unmarked, "unmarked", false,
-		"Adopt also objects in which nothing says that a controller made them. The next sync makes them what the hook wants.")
+		"Also adopt objects without a sign that a controller created them. The next sync overwrites them as the hook wants.")
 	a.output.addFlags(command)
 	return command
 }
 
-// adopt is the command under way.
+// adopt runs the command.
 type adopt struct {
 	*cluster
 	output
@@ -78,7 +78,7 @@ func (a *adopt) run(ctx context.Context, args []string) error {
 		return err
 	}
 	if len(parents) == 0 {
-		return fmt.Errorf("give a parent of %s, too", controller)
+		return fmt.Errorf("specify a parent of %s, too", controller)
 	}
 	return a.inList(true, func() error {
 		for _, argument := range parents {
@@ -90,7 +90,7 @@ func (a *adopt) run(ctx context.Context, args []string) error {
 	})
 }
 
-// parent hands one parent its children, of the only controller or of all that are for it.
+// parent adopts the children of one parent, for one controller or for all controllers of its type.
 func (a *adopt) parent(ctx context.Context, find *lookup.Lookup, only *lookup.Controller, argument string) error {
 	of, err := find.ParentIn(only, argument)
 	if err != nil {
@@ -106,7 +106,7 @@ func (a *adopt) parent(ctx context.Context, find *lookup.Lookup, only *lookup.Co
 	for _, controller := range controllers {
 		one, err := a.find(ctx, find, controller, of)
 		if apierrors.IsNotFound(err) && len(controllers) > 1 {
-			continue // another one selects the parent
+			continue // another controller selects the parent
 		}
 		if err != nil {
 			return fmt.Errorf("%s: find the children that it wants for %s: %w", controller, argument, err)
@@ -126,14 +126,14 @@ func (a *adopt) parent(ctx context.Context, find *lookup.Lookup, only *lookup.Co
 	return nil
 }
 
-// show prints what becomes of each object.
+// show prints what happens to each object.
 func (a *adopt) show(of *adoption) error {
 	if a.printer != nil {
 		return nil
 	}
 	rows := [][]string{{of.claimant.Parent.String() + " of " + of.controller.String()}}
 	for _, one := range of.candidates {
-		said := "is left alone: " + one.reason
+		said := "is skipped: " + one.reason
 		if one.change != nil {
 			said = one.inWords()
 		}
@@ -145,8 +145,8 @@ func (a *adopt) show(of *adoption) error {
 	return printTable(a.streams.Out, rows)
 }
 
-// perform changes the objects. The ControllerRevisions come first, so that the children are at the versions that
-// these name when they become children.
+// perform changes the objects. ControllerRevisions come first, so that they already name the versions of objects that
+// become children.
 func (a *adopt) perform(ctx context.Context, of *adoption) error {
 	done := "adopted"
 	if a.dryRun {
@@ -170,7 +170,7 @@ func (a *adopt) perform(ctx context.Context, of *adoption) error {
 	return nil
 }
 
-// change changes an object by a merge patch, and prints what was done.
+// change changes an object by a merge patch, and prints the result.
 func (a *adopt) change(
 	ctx context.Context, of schema.GroupVersionResource, namespace, name string, body []byte, done string,
 ) error {

@@ -29,26 +29,26 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
-// adoption is what adopt found out about one parent of one controller.
+// adoption has the objects that one parent of one controller may adopt.
 type adoption struct {
 	controller *lookup.Controller
 	parentType *lookup.Parent
 	claimant   object.Claimant
 	candidates []candidate
-	// relatives are the UIDs of the living parents of the type, and their names; nil until they are needed.
+	// relatives maps the UIDs of the existing parents of the type to their names; nil until they are needed.
 	relatives map[types.UID]string
 }
 
-// candidate is an object that has the name of a child that the hook wants, and is not that child.
+// candidate is an object that has the name of a desired child, but is not yet a child.
 type candidate struct {
 	resource schema.GroupVersionResource
 	holder   *object.Object
-	// change makes it the child; nil if it is left alone for a reason.
+	// change makes the object a child. It is nil if the object is skipped, for the reason.
 	change *object.Handover
 	reason string
 }
 
-// inWords says what is changed.
+// inWords describes the change.
 func (c *candidate) inWords() string {
 	var gets, loses []string
 	for _, name := range slices.Sorted(maps.Keys(c.change.Labels)) {
@@ -69,7 +69,7 @@ func (c *candidate) inWords() string {
 	return strings.Join(append(gets, loses...), ", ")
 }
 
-// find returns the objects that have the names of children that the hook wants, and are not these.
+// find returns the objects that have the names of desired children, but are not children.
 func (a *adopt) find(
 	ctx context.Context, find *lookup.Lookup, controller *lookup.Controller, parent *lookup.Parent,
 ) (*adoption, error) {
@@ -135,7 +135,7 @@ func readObject(
 	return object.Parse(raw)
 }
 
-// claimantOf returns by what a controller finds the children of a parent.
+// claimantOf returns how a controller finds the children of a parent.
 func claimantOf(controller *lookup.Controller, parent *object.Object) (object.Claimant, error) {
 	claimant := object.Claimant{Parent: parent, Selector: labels.Everything()}
 	composite, ok := controller.Object.(*v1alpha1.CompositeController)
@@ -162,8 +162,7 @@ func claimantOf(controller *lookup.Controller, parent *object.Object) (object.Cl
 	return claimant, nil
 }
 
-// wanted returns the children that the hook wants and the controller does not see, or applies: those that a sync would
-// create.
+// wanted returns the desired children that a sync would create or apply.
 func (a *adopt) wanted(
 	ctx context.Context, controller *lookup.Controller, parent *lookup.Parent,
 ) (wanted []v1alpha1.ReviewedObject, err error) {
@@ -192,7 +191,7 @@ func (a *adopt) wanted(
 	return wanted, err
 }
 
-// reasonAgainst returns why an object is left alone; empty if it is not.
+// reasonAgainst returns why an object is skipped, or an empty text.
 func (a *adopt) reasonAgainst(
 	ctx context.Context, find *lookup.Lookup, client dynamic.Interface, of *adoption, one *candidate,
 ) (string, error) {
@@ -208,7 +207,7 @@ func (a *adopt) reasonAgainst(
 	case one.change == nil:
 		return "no label can be set so that the selector of the parent matches it", nil
 	case !a.unmarked && !object.IsMarked(holder):
-		return "nothing in it says that a controller made it; with --unmarked, it is adopted, too", nil
+		return "it has no sign that a controller created it; --unmarked adopts it, too", nil
 	}
 	if decorator != "" && decorator != of.claimant.Decorator {
 		_, err := find.Controller(ctx, lookup.Decorator+"/"+decorator)
@@ -230,7 +229,7 @@ func (a *adopt) reasonAgainst(
 	return "", nil
 }
 
-// otherComposite returns why an object that the parent controls is left to a CompositeController.
+// otherComposite returns a reason if another CompositeController may want an object that the parent controls.
 func (a *adopt) otherComposite(
 	ctx context.Context, find *lookup.Lookup, of *adoption, one *candidate,
 ) (string, error) {
@@ -248,7 +247,7 @@ func (a *adopt) otherComposite(
 	return "", nil
 }
 
-// readRelatives reads the parents of the type that could have the object in the place of this one.
+// readRelatives lists the other parents of the type that could have the object.
 func (of *adoption) readRelatives(ctx context.Context, client dynamic.Interface) error {
 	if of.relatives != nil {
 		return nil
@@ -270,8 +269,8 @@ func (of *adoption) readRelatives(ctx context.Context, client dynamic.Interface)
 	return nil
 }
 
-// adoptRevisions gives the ControllerRevisions of the former parents, whose UIDs are in the labels of the objects, to
-// the parent: they say which children are at an earlier version of it.
+// adoptRevisions relabels the ControllerRevisions of former parents, whose UIDs are in the labels of the objects. They
+// say which children are at an earlier version of the parent.
 func (a *adopt) adoptRevisions(ctx context.Context, of *adoption, done string) error {
 	var former []string
 	for _, one := range of.candidates {

@@ -18,31 +18,36 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/cli-runtime/pkg/resource"
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 	"sigs.k8s.io/yaml"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/localhook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/lookup"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/printing"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/reviews"
 )
 
-// newCalls returns the command that shows the last calls of hooks.
+// newCalls returns the command that shows recent calls of hooks.
 func newCalls(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
 	l := &calls{cluster: c, output: newOutput(streams)}
 	command := &cobra.Command{
 		Use:   "calls [CONTROLLER] [PARENT] | CALL",
-		Short: "Show the last calls of hooks, and what was sent and answered",
-		Long: `Show the last calls of hooks, and what was sent and answered.
+		Short: "Show recent calls of hooks, with requests and responses",
+		Long: `Show recent calls of hooks, with requests and responses.
 
-The server keeps a limited number of the last calls of each controller, and those that failed longer. Calls are in the namespace of the
-parent. Without a parent, those in all namespaces are listed, unless there is --namespace; the newest comes last. Of a
-CALL, by its name in the list, the request and the answer are shown; values of Secrets and credentials are blanked.`,
-		Example: `  # The last calls of a controller.
+The server keeps a limited number of recent calls of each controller, and keeps failed calls longer. A call is in the
+namespace of its parent. Without a parent, list the calls in all namespaces, unless --namespace is set; the newest comes
+last. With the name of a CALL from the list, print its request and response; values of Secrets and credentials are
+redacted.`,
+		Example: `  # The recent calls of a controller.
   kubectl metacontroller calls cc/websites
 
-  # Those about a Website that failed.
+  # The failed calls about a Website.
   kubectl metacontroller calls website/front -n shop --failed
 
-  # What was sent and answered.
+  # The request and the response of a call.
   kubectl metacontroller calls 20261124-101500-123456-abcd -n shop`,
 		ValidArgsFunction: c.completeSubjects,
 		RunE: func(command *cobra.Command, args []string) error {
@@ -50,20 +55,20 @@ CALL, by its name in the list, the request and the answer are shown; values of S
 				return err
 			}
 			if len(args) > 2 {
-				return cmdutil.UsageErrorf(command, "give a controller, a parent, both, or a call")
+				return cmdutil.UsageErrorf(command, "specify a controller, a parent, both, or a call")
 			}
 			return l.run(command.Context(), args)
 		},
 	}
 	flags := command.Flags()
 	flags.BoolVar(&l.failed, "failed", false, "Show only calls that failed.")
-	flags.StringVar(&l.hook, "hook", "", "Show only calls of a hook: sync, finalize or customize.")
+	flags.StringVar(&l.hook, "hook", "", "Show only calls of this hook: sync, finalize or customize.")
 	l.addAllNamespaces(command)
 	l.output.addFlags(command, "wide")
 	return command
 }
 
-// calls is the command under way.
+// calls runs the command.
 type calls struct {
 	*cluster
 	output
@@ -107,7 +112,7 @@ func (l *calls) run(ctx context.Context, args []string) error {
 	return l.list(ctx, namespace, selector)
 }
 
-// call returns a call by its name. Its namespace is that of the options, or else found by a list.
+// call returns a call by its name. Without --namespace, it lists all calls to find the namespace.
 func (c *cluster) call(ctx context.Context, name string) (*v1alpha1.HookCall, error) {
 	client, err := c.client()
 	if err != nil {
@@ -115,19 +120,20 @@ func (c *cluster) call(ctx context.Context, name string) (*v1alpha1.HookCall, er
 	}
 	namespace := c.namespaceOrAll()
 	if namespace == "" {
-		found, err := client.MetacontrollerV1alpha1().HookCalls("").List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+		found, err := client.MetacontrollerV1alpha1().HookCalls("").List(ctx,
+			metav1.ListOptions{FieldSelector: "metadata.name=" + name})
 		if err != nil {
 			return nil, fmt.Errorf("find the call, without --namespace: %w", err)
 		}
 		if len(found.Items) == 0 {
-			return nil, fmt.Errorf("there is no call %s: it may be too long ago", name)
+			return nil, fmt.Errorf("there is no call %s: the server may not keep it any more", name)
 		}
 		namespace = found.Items[0].Namespace
 	}
 	return client.MetacontrollerV1alpha1().HookCalls(namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
-// list prints the calls that are selected.
+// list prints the selected calls.
 func (l *calls) list(ctx context.Context, namespace string, selector fields.Set) error {
 	client, err := l.client()
 	if err != nil {
@@ -141,7 +147,8 @@ func (l *calls) list(ctx context.Context, namespace string, selector fields.Set)
 		}
 		return l.inList(true, func() error { return printItems(&l.output, found.Items) })
 	}
-	raw, err := client.MetacontrollerV1alpha1().RESTClient().Get().NamespaceIfScoped(namespace, namespace != "").Resource("hookcalls").
+	raw, err := client.MetacontrollerV1alpha1().RESTClient().Get().NamespaceIfScoped(namespace,
+		namespace != "").Resource("hookcalls").
 		VersionedParams(&selected, metav1.ParameterCodec).
 		SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").Do(ctx).Raw()
 	if err != nil {
@@ -152,7 +159,7 @@ func (l *calls) list(ctx context.Context, namespace string, selector fields.Set)
 		return fmt.Errorf("read the answer of the server: %w", err)
 	}
 	if len(table.Rows) == 0 {
-		_, err := fmt.Fprintln(l.streams.ErrOut, "No calls are remembered.")
+		_, err := fmt.Fprintln(l.streams.ErrOut, "No calls are recorded.")
 		return err
 	}
 	for i := range table.Rows {
@@ -184,7 +191,8 @@ func (l *calls) showCall(call *v1alpha1.HookCall) error {
 	}
 	rows := [][]string{
 		{"call", call.Name}, {"controller", call.Spec.Controller.Kind + " " + call.Spec.Controller.Name}, {"about", about},
-		{"hook", call.Spec.Hook + " at " + call.Spec.URL}, {"began", call.Status.StartTime.UTC().Format("2006-01-02 15:04:05.000") + " UTC"},
+		{"hook", call.Spec.Hook + " at " + call.Spec.URL},
+		{"began", call.Status.StartTime.UTC().Format("2006-01-02 15:04:05.000") + " UTC"},
 		{"took", call.Status.Duration.Duration.String()}, {"result", result},
 	}
 	if call.Status.Code != 0 {
@@ -217,4 +225,216 @@ func printBody(to io.Writer, heading string, body *v1alpha1.HookCallBody) error 
 	}
 	_, err := fmt.Fprintf(to, "\n%s, %d bytes\n%s\n", heading, body.Bytes, indented(strings.TrimSpace(text), "  "))
 	return err
+}
+
+// newReplay returns the command that sends the request of a recorded call again.
+func newReplay(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
+	r := &replay{cluster: c, output: newOutput(streams)}
+	command := &cobra.Command{
+		Use:   "replay CALL",
+		Short: "Send the request of a recorded call to the hook again",
+		Long: `Send the request of a recorded call to the hook again.
+
+The command compares the response with the recorded one, and prints the writes that would follow now, like preview.
+Nothing is written. Recorded calls do not have the values of Secrets: the hook gets the current values, or placeholders
+if a Secret no longer exists. The comparison ignores these values.
+
+The exit codes are those of preview.`,
+		Example: `  # Does the hook still respond the same?
+  kubectl metacontroller calls cc/websites
+  kubectl metacontroller replay 20261124-101500-123456-abcd -n shop
+
+  # Can the hook on this machine process the request that made the other one fail?
+  kubectl metacontroller replay 20261124-101500-123456-abcd --hook http://localhost:8080`,
+		Args:              oneArg("the name of a call, see 'kubectl metacontroller calls'"),
+		ValidArgsFunction: c.completeCalls,
+		RunE: func(command *cobra.Command, args []string) error {
+			err := r.validate(command)
+			if err == nil {
+				err = r.run(command.Context(), args[0])
+			}
+			if _, withCode := errors.AsType[*exit](err); err != nil && !withCode {
+				return &exit{code: codeFailed, err: err}
+			}
+			return err
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&r.hook, "hook", "", "URL of a hook on this machine to call instead of that of the controller.")
+	cmdutil.AddFilenameOptionFlags(command, &r.files, "with a changed controller to use instead of the stored one.")
+	r.output.addFlags(command)
+	return command
+}
+
+// replay runs the command.
+type replay struct {
+	*cluster
+	output
+	hook  string
+	files resource.FilenameOptions
+	local *localhook.Hook
+}
+
+func (r *replay) validate(command *cobra.Command) (err error) {
+	if r.hook != "" {
+		if r.local, err = localhook.At(r.hook); err != nil {
+			return err
+		}
+	}
+	return r.output.validate(command)
+}
+
+func (r *replay) run(ctx context.Context, name string) error {
+	call, err := r.call(ctx, name)
+	if err != nil {
+		return err
+	}
+	if err := replayable(call); err != nil {
+		return err
+	}
+	controller, err := r.controllerOf(ctx, call)
+	if err != nil {
+		return err
+	}
+	reviewer, err := r.reviewer(controller)
+	if err != nil {
+		return err
+	}
+	about := call.Spec.Parent
+	spec := reviewOf(controller)
+	spec.Request = call.Status.Request.Object
+	spec.Parent = &v1alpha1.SyncReviewParent{
+		APIVersion: about.APIVersion, Kind: about.Kind, Namespace: about.Namespace, Name: about.Name,
+	}
+	var caller reviews.Caller
+	if r.local != nil {
+		caller = r.local.Of(controller)
+	}
+	var result v1alpha1.SyncReviewSummary
+	err = reviews.Each(ctx, reviewer, spec, caller, func(review *v1alpha1.SyncReview) error {
+		reviews.Add(&result, review.Status.Summary)
+		if r.printer != nil {
+			return r.printReview(review)
+		}
+		return r.show(call, controller, review)
+	})
+	if err != nil {
+		return err
+	}
+	return exitOf(&result)
+}
+
+// replayable returns why a call cannot be replayed.
+func replayable(call *v1alpha1.HookCall) error {
+	switch request := call.Status.Request; {
+	case call.Spec.Hook == "customize":
+		return errors.New("it is a call of the customize hook: only calls of sync and finalize hooks can be replayed")
+	case call.Spec.Revision != "":
+		return fmt.Errorf("it is about ControllerRevision %s of the parent: only calls about the current version can be "+
+			"replayed", call.Spec.Revision)
+	case request == nil || request.Object == nil:
+		omitted := ""
+		if request != nil {
+			omitted = ": " + request.Omitted
+		}
+		return errors.New("its request was not recorded completely" + omitted)
+	}
+	return nil
+}
+
+// controllerOf returns the controller of a call, from the files if there are any.
+func (r *replay) controllerOf(ctx context.Context, call *v1alpha1.HookCall) (*lookup.Controller, error) {
+	of := call.Spec.Controller
+	if r.files.RequireFilenameOrKustomize() != nil {
+		find, err := r.lookup()
+		if err != nil {
+			return nil, err
+		}
+		return find.Controller(ctx, of.Kind+"/"+of.Name)
+	}
+	read, err := lookup.Read(r.files)
+	if err != nil {
+		return nil, err
+	}
+	for i := range read {
+		controller, err := read[i].Controller()
+		if err != nil || controller != nil && controller.Reference() == of {
+			return controller, err
+		}
+	}
+	return nil, fmt.Errorf("there is no %s %s in the files", of.Kind, of.Name)
+}
+
+// show prints how the response differs from the recorded one, and the writes that would follow.
+func (r *replay) show(call *v1alpha1.HookCall, controller *lookup.Controller, review *v1alpha1.SyncReview) error {
+	style := r.style()
+	for i := range review.Status.Syncs {
+		sync := &review.Status.Syncs[i]
+		difference, err := answerDifference(call, sync)
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(r.streams.Out, "%s\nWhat would follow now:\n", style.Diff(difference)); err != nil {
+			return err
+		}
+		if err := style.Sync(r.streams.Out, controller.String(), sync); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// answerDifference describes how the response differs from that of a call.
+func answerDifference(call *v1alpha1.HookCall, sync *v1alpha1.ReviewedSync) (string, error) {
+	var now *runtime.RawExtension
+	for _, one := range sync.Calls {
+		if one.Hook == call.Spec.Hook && one.Revision == "" {
+			now = one.Response
+		}
+	}
+	then := call.Status.Response
+	switch {
+	case now == nil:
+		return "There is no answer now.", nil
+	case then == nil || then.Object == nil:
+		return fmt.Sprintf("There was no answer then (%s), and there is one now.", call.Status.Message), nil
+	}
+	before, err := withoutSecrets(then.Object.Raw)
+	if err != nil {
+		return "", err
+	}
+	after, err := withoutSecrets(now.Raw)
+	if err != nil {
+		return "", err
+	}
+	if difference := printing.Difference(before, after); difference != "" {
+		return "The answer then (-) and now (+):\n" + difference, nil
+	}
+	return "The answer is the same as then.", nil
+}
+
+// withoutSecrets returns a response as YAML without the values of Secrets, which are redacted in recorded calls and
+// digests in reviews.
+func withoutSecrets(answer []byte) (string, error) {
+	var content map[string]any
+	if err := json.Unmarshal(answer, &content); err != nil {
+		return "", fmt.Errorf("read the answer of the hook: %w", err)
+	}
+	for _, field := range []string{"children", "attachments"} {
+		objects, _ := content[field].([]any)
+		for _, one := range objects {
+			object, _ := one.(map[string]any)
+			if object["kind"] != "Secret" {
+				continue
+			}
+			for _, values := range []string{"data", "stringData"} {
+				data, _ := object[values].(map[string]any)
+				for name := range data {
+					data[name] = "(not shown)"
+				}
+			}
+		}
+	}
+	text, err := yaml.Marshal(content)
+	return string(text), err
 }

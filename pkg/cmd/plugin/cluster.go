@@ -27,11 +27,11 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
 )
 
-// cluster is the cluster that the flags name, as kubectl finds it. Nothing is read before it is needed.
+// cluster is the cluster that the flags select, as in kubectl. It sends no requests before they are needed.
 type cluster struct {
 	cmdutil.Factory
 	configFlags *genericclioptions.ConfigFlags
-	// warnings prints the warnings of the cluster, each once.
+	// warnings prints each warning of the cluster once.
 	warnings      rest.WarningHandler
 	allNamespaces bool
 }
@@ -61,7 +61,7 @@ func (w escapedWarnings) HandleWarningHeader(code int, agent, text string) {
 	w.WarningHandler.HandleWarningHeader(code, agent, printing.Escape(text))
 }
 
-// addFlags adds the flags that kubectl has for the cluster, with their completions.
+// addFlags adds the flags of kubectl that select the cluster, with their completions.
 func (c *cluster) addFlags(command *cobra.Command) {
 	c.configFlags.AddFlags(command.PersistentFlags())
 	for flag, names := range map[string]func() []string{
@@ -109,13 +109,13 @@ func startingWith(prefix string, names []string) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, prefix) })
 }
 
-// addAllNamespaces adds -A to a command whose default it is.
+// addAllNamespaces adds -A to a command that uses all namespaces by default.
 func (c *cluster) addAllNamespaces(command *cobra.Command) {
 	command.Flags().BoolVarP(&c.allNamespaces, "all-namespaces", "A", false,
-		"All namespaces, whatever --namespace says. It is the default where no parent is named.")
+		"Use all namespaces, regardless of --namespace. This is the default if no parent is named.")
 }
 
-// namespaceOrAll returns the namespace that a flag names; empty, for all, if none does.
+// namespaceOrAll returns the namespace of the flag, or an empty text for all namespaces.
 func (c *cluster) namespaceOrAll() string {
 	if c.allNamespaces {
 		return ""
@@ -132,8 +132,8 @@ func (c *cluster) client() (versioned.Interface, error) {
 	return versioned.NewForConfig(config)
 }
 
-// patch changes an object by a JSON merge patch, and returns what it has become. In a dry run, the cluster checks the
-// change and stores nothing.
+// patch changes an object by a JSON merge patch, and returns the result. In a dry run, the cluster checks the change
+// without storing it.
 func (c *cluster) patch(
 	ctx context.Context, of schema.GroupVersionResource, namespace, name string, patch []byte, dryRun bool,
 ) (*unstructured.Unstructured, error) {
@@ -148,31 +148,31 @@ func (c *cluster) patch(
 	return client.Resource(of).Namespace(namespace).Patch(ctx, name, types.MergePatchType, patch, options)
 }
 
-// lookup returns what finds controllers and parents in the cluster.
+// lookup returns a Lookup of controllers and parents in the cluster.
 func (c *cluster) lookup() (*lookup.Lookup, error) { return lookup.New(c) }
 
-// split splits arguments into the controller that the first one may name, which is nil if it does not, and parents.
+// split returns the controller that the first argument names, or nil if it names a parent, and the parents.
 func (c *cluster) split(
 	ctx context.Context, find *lookup.Lookup, args []string,
 ) (controller *lookup.Controller, parents []string, err error) {
 	controller, parents, err = find.Split(ctx, args)
 	if err == nil && len(parents) > 0 && c.allNamespaces {
-		err = errors.New("a parent cannot be given by its name across all namespaces: use --namespace")
+		err = errors.New("a parent cannot be selected by name across all namespaces: use --namespace")
 	}
 	return controller, parents, err
 }
 
-// completeFlag has the values of a flag completed. The command has the flag.
+// completeFlag sets the completion of a flag that the command has.
 func completeFlag(command *cobra.Command, name string, complete cobra.CompletionFunc) {
-	_ = command.RegisterFlagCompletionFunc(name, complete) // it fails only for flags that are not there
+	_ = command.RegisterFlagCompletionFunc(name, complete) // it fails only for unknown flags
 }
 
-// oneOf completes a flag that is one of these.
+// oneOf completes a flag with fixed values.
 func oneOf(values ...string) cobra.CompletionFunc {
 	return cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
 }
 
-// completeSubjects completes arguments of which the first may be a controller, and the others are its parents.
+// completeSubjects completes arguments: an optional controller first, and parents.
 func (c *cluster) completeSubjects(
 	command *cobra.Command, args []string, toComplete string,
 ) (names []string, _ cobra.ShellCompDirective) {
@@ -219,7 +219,7 @@ func (c *cluster) completeObjects(
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeCalls completes an argument that is a call, in all namespaces unless --namespace names one.
+// completeCalls completes the name of a call, in all namespaces unless --namespace is set.
 func (c *cluster) completeCalls(
 	command *cobra.Command, args []string, toComplete string,
 ) (names []string, _ cobra.ShellCompDirective) {

@@ -3,14 +3,13 @@
 
 // Package plugin is the command kubectl-metacontroller.
 //
-// It is a thin client: the API answers what needs the cluster, with the rights of the user who runs the command. What
-// kubectl has, it takes from there: the flags for the cluster and for files, the output formats, help and completion.
-// Each command has a file, which reads its arguments, asks, and prints. The packages below this one do what several
-// commands need:
+// It is a thin client: the API does the work in the cluster, with the rights of the user. The flags for the cluster and
+// for files, the output formats, help and completion are those of kubectl. The file of a command reads its arguments,
+// sends requests, and prints the responses. Subpackages have what several commands need:
 //
-//   - lookup finds the controllers and parents that arguments and files name;
-//   - reviews sends SyncReviews: page after page, and with the answers of a hook on this machine (localhook);
-//   - printing shows the answers to people.
+//   - lookup finds the controllers and parents in arguments and files;
+//   - reviews sends SyncReviews, page after page, and with responses of a hook on this machine (localhook);
+//   - printing prints the responses for people.
 package plugin
 
 import (
@@ -44,7 +43,7 @@ func Main(streams genericiooptions.IOStreams, args []string) int {
 	return exitCode(streams.ErrOut, command.ExecuteContext(ctx))
 }
 
-// exit is an error with the exit code that it ends the command with. Nothing is printed if it has no error.
+// exit is an error with the exit code of the command. Nothing is printed if err is nil.
 type exit struct {
 	code int
 	err  error
@@ -54,7 +53,7 @@ func (e *exit) Error() string { return fmt.Sprintf("exit code %d: %v", e.code, e
 
 func (e *exit) Unwrap() error { return e.err }
 
-// exitCode prints an error and returns the exit code for it: 1, unless it has one.
+// exitCode prints an error and returns its exit code, which is 1 by default.
 func exitCode(to io.Writer, err error) int {
 	if err == nil {
 		return 0
@@ -69,7 +68,7 @@ func exitCode(to io.Writer, err error) int {
 	return code
 }
 
-// explain returns the text of an error, and what to do if the cluster does not answer or does not serve our API.
+// explain returns the text of an error. It adds a hint if the cluster does not respond or does not serve our API.
 func explain(err error) string {
 	if status, ok := errors.AsType[*apierrors.StatusError](err); ok && apierrors.IsNotFound(err) {
 		if details := status.ErrStatus.Details; details != nil && details.Name == "" && lookup.IsOwnAPI(details) {
@@ -92,11 +91,11 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	streams.Out, streams.ErrOut = &printing.Terminal{Raw: cobraOut}, &printing.Terminal{Raw: cobraErr}
 	command := &cobra.Command{
 		Use:   "kubectl-metacontroller",
-		Short: "See what controllers of metacontroller-apiserver do and would do, and test their hooks",
-		Long: `See what controllers of metacontroller-apiserver do and would do, and test their hooks.
+		Short: "Inspect and manage controllers of metacontroller-apiserver, and test their hooks",
+		Long: `Inspect and manage controllers of metacontroller-apiserver, and test their hooks.
 
-A controller is given as cc/NAME (a CompositeController), dec/NAME (a DecoratorController), or NAME if only one of the two has
-it. A parent is given as TYPE/NAME, such as website/shop, or as NAME behind its controller.`,
+Specify a controller as cc/NAME (a CompositeController), dec/NAME (a DecoratorController), or NAME if only one of the
+two exists. Specify a parent as TYPE/NAME, such as website/shop, or as NAME after its controller.`,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl metacontroller"},
 		RunE:          func(command *cobra.Command, _ []string) error { return command.Help() },
 		SilenceErrors: true,
@@ -110,20 +109,20 @@ it. A parent is given as TYPE/NAME, such as website/shop, or as NAME behind its 
 	c.addFlags(command)
 	groups := templates.CommandGroups{
 		{
-			Message: "Look at controllers and parents:",
+			Message: "Inspect controllers and parents:",
 			Commands: []*cobra.Command{
 				newStatus(c, streams), newPreview(c, streams), newCalls(c, streams), newReplay(c, streams),
 			},
 		},
 		{
-			Message: "Have something done:",
+			Message: "Manage controllers and parents:",
 			Commands: []*cobra.Command{
 				newRollout(c, streams), newResync(c, streams), newPause(c, streams), newResume(c, streams),
 				newAdopt(c, streams),
 			},
 		},
 		{
-			Message:  "Write controllers:",
+			Message:  "Develop controllers:",
 			Commands: []*cobra.Command{newTest(streams), newRecord(c, streams), newInit(streams), newSchema(streams)},
 		},
 	}
@@ -149,11 +148,11 @@ func newVersion(streams genericiooptions.IOStreams) *cobra.Command {
 	}
 }
 
-// oneArg accepts one argument, which is called so.
+// oneArg accepts exactly one argument. The usage error describes it as what.
 func oneArg(what string) cobra.PositionalArgs {
 	return func(command *cobra.Command, args []string) error {
 		if len(args) != 1 {
-			return cmdutil.UsageErrorf(command, "give %s", what)
+			return cmdutil.UsageErrorf(command, "specify %s", what)
 		}
 		return nil
 	}

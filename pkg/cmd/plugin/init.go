@@ -19,17 +19,17 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/scaffold"
 )
 
-// newInit returns the command that begins a controller.
+// newInit returns the command that creates the files of a controller.
 func newInit(streams genericiooptions.IOStreams) *cobra.Command {
 	i := &initialization{streams: streams}
 	command := &cobra.Command{
 		Use:   "init NAME",
-		Short: "Begin a controller, with a hook that runs and its tests",
-		Long: `Begin a controller, with a hook that runs and its tests.
+		Short: "Create a controller with a working hook and tests",
+		Long: `Create a controller with a working hook and tests.
 
-A new folder NAME gets a CustomResourceDefinition, a CompositeController for it, a hook that makes a Deployment for each object, tests
-of the hook, what it takes to run it in a cluster, a Dockerfile and a README.md. The hook needs nothing but the library of its
-language. NAME is the singular of the new type, in lower case.`,
+The new folder NAME has a CustomResourceDefinition, a CompositeController for it, a hook that creates a Deployment for
+each object, tests of the hook, manifests that run it in a cluster, a Dockerfile and a README.md. The hook needs only
+the standard library of its language. NAME is the singular of the new type, in lower case.`,
 		Example: `  # A type Website of the group example.com, with a hook in Python.
   kubectl metacontroller init website
 
@@ -43,14 +43,14 @@ language. NAME is the singular of the new type, in lower case.`,
 	flags.StringVar(&i.language, "lang", "python", "Language of the hook: "+strings.Join(languages(), ", ")+".")
 	completeFlag(command, "lang", oneOf(languages()...))
 	flags.StringVar(&i.names.Group, "group", "example.com", "API group of the type.")
-	flags.StringVar(&i.names.Kind, "kind", "", "Kind of the type. Without it, NAME with a capital letter.")
-	flags.StringVar(&i.names.Plural, "plural", "", "Plural of the type, in lower case. Without it, NAME with an s.")
+	flags.StringVar(&i.names.Kind, "kind", "", "Kind of the type. By default, NAME with a capital letter.")
+	flags.StringVar(&i.names.Plural, "plural", "", "Plural of the type, in lower case. By default, NAME with an s.")
 	return command
 }
 
 func languages() []string { return slices.Sorted(maps.Keys(scaffold.Languages())) }
 
-// initialization is the command under way.
+// initialization runs the command.
 type initialization struct {
 	streams  genericiooptions.IOStreams
 	language string
@@ -77,7 +77,7 @@ func (i *initialization) run(command *cobra.Command, name string) error {
 	if _, err := scaffold.Write(folder, language, i.names); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(i.streams.Out, `Made %[1]s, with a controller for %[2]s (%[3]s.%[4]s) and a hook in %[5]s.
+	_, err := fmt.Fprintf(i.streams.Out, `Created %[1]s, with a controller for %[2]s (%[3]s.%[4]s) and a hook in %[5]s.
 
 Test the hook, without a cluster:
   cd %[1]s
@@ -86,7 +86,7 @@ Test the hook, without a cluster:
 Run it on this machine:
   %[6]s 8080 &
 
-Have a server on this machine call it:
+Let a server on this machine call it:
   kubectl apply -f crd.yaml
   kubectl wait --for=condition=Established -f crd.yaml
   kubectl apply -f controller.yaml -f example.yaml
@@ -96,10 +96,11 @@ README.md says more.
 	return err
 }
 
-// validate returns an error if a name cannot be one of a type.
+// validate returns an error if a name is not valid for a type.
 func (i *initialization) validate() error {
 	for _, one := range []struct{ what, name, label string }{
-		{"NAME", i.names.Singular, i.names.Singular}, {"--plural", i.names.Plural, i.names.Plural}, {"--kind", i.names.Kind, strings.ToLower(i.names.Kind)},
+		{"NAME", i.names.Singular, i.names.Singular}, {"--plural", i.names.Plural, i.names.Plural},
+		{"--kind", i.names.Kind, strings.ToLower(i.names.Kind)},
 	} {
 		if wrong := validation.IsDNS1035Label(one.label); len(wrong) > 0 {
 			return fmt.Errorf("%s is %q: %s", one.what, one.name, wrong[0])
@@ -109,15 +110,16 @@ func (i *initialization) validate() error {
 		return fmt.Errorf("--group is %q: %s", i.names.Group, wrong[0])
 	}
 	if !strings.Contains(i.names.Group, ".") {
-		return errors.New("--group has no dot: groups of this form belong to Kubernetes")
+		return errors.New("--group has no dot: such groups belong to Kubernetes")
 	}
 	return nil
 }
 
-// plural returns the plural of a name, as far as that can be said without knowing the word.
+// plural guesses the plural of a name.
 func plural(name string) string {
 	switch {
-	case strings.HasSuffix(name, "s"), strings.HasSuffix(name, "x"), strings.HasSuffix(name, "ch"), strings.HasSuffix(name, "sh"):
+	case strings.HasSuffix(name, "s"), strings.HasSuffix(name, "x"), strings.HasSuffix(name, "ch"),
+		strings.HasSuffix(name, "sh"):
 		return name + "es"
 	case strings.HasSuffix(name, "y") && len(name) > 1 && !strings.ContainsAny(name[len(name)-2:len(name)-1], "aeiou"):
 		return strings.TrimSuffix(name, "y") + "ies"

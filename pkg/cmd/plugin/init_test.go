@@ -72,7 +72,7 @@ func TestNamesThatNoTypeCanHave(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no name":                      {nil, "give one NAME"},
+		"no name":                      {nil, "specify one NAME"},
 		"a name with a capital letter": {[]string{"Website"}, `NAME is "Website"`},
 		"a kind with a space":          {[]string{"website", "--kind", "Web Site"}, "--kind"},
 		"a plural that is none":        {[]string{"website", "--plural", "web_sites"}, "--plural"},

@@ -23,17 +23,17 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/scheme"
 )
 
-// output is how a command prints what it has found: for people, or as -o says.
+// output prints the results of a command: for people, or in the format of -o.
 type output struct {
 	streams    genericiooptions.IOStreams
 	printFlags *genericclioptions.PrintFlags
 	columns    *get.CustomColumnsPrintFlags
-	// forPeople are the values of -o that are for people, too.
+	// forPeople are values of -o that also print for people.
 	forPeople []string
 	color     string
-	// printer prints objects as -o says; nil if the output is for people.
+	// printer prints objects in the format of -o; nil if the output is for people.
 	printer printers.ResourcePrinter
-	// list collects the objects that are printed as one List; nil if each is printed for itself.
+	// list collects the objects of one List; nil if each object is printed separately.
 	list *unstructured.UnstructuredList
 }
 
@@ -43,13 +43,13 @@ func newOutput(streams genericiooptions.IOStreams) output {
 	}
 }
 
-// addFlags adds -o with the formats of kubectl get, and --color. More values of -o may be for people.
+// addFlags adds -o with the formats of kubectl get, and --color. forPeople are further values of -o.
 func (o *output) addFlags(command *cobra.Command, forPeople ...string) {
 	o.forPeople = forPeople
 	o.printFlags.JSONYamlPrintFlags.AddFlags(command)
 	o.printFlags.TemplatePrinterFlags.AddFlags(command)
 	command.Flags().StringVarP(o.printFlags.OutputFormat, "output", "o", "",
-		"Output format. One of: ("+strings.Join(o.formats(), ", ")+"). Without it, the output is for people.")
+		"Output format. One of: ("+strings.Join(o.formats(), ", ")+"). By default, the output is for people.")
 	o.printFlags.OutputFlagSpecified = func() bool { return command.Flags().Changed("output") }
 	completeFlag(command, "output", oneOf(o.formats()...))
 	o.addColor(command)
@@ -62,7 +62,7 @@ func (o *output) formats() []string {
 
 func (o *output) addColor(command *cobra.Command) {
 	command.Flags().StringVar(&o.color, "color", "auto",
-		"Whether the output has colors: always, never, or auto, which is on a terminal unless NO_COLOR is set.")
+		"Use colors: always, never, or auto, which means on terminals unless NO_COLOR is set.")
 	completeFlag(command, "color", oneOf("always", "auto", "never"))
 }
 
@@ -97,11 +97,11 @@ func (o *output) toPrinter() (printers.ResourcePrinter, error) {
 	return printer, err
 }
 
-// isNames reports whether the output is names of objects.
+// isNames reports whether the output has only names of objects.
 func (o *output) isNames() bool { return *o.printFlags.OutputFormat == "name" }
 
-// inList has a function print objects. If several is true, they are the items of one v1 List, also if there is only one
-// or none of them: the form of the output follows from the arguments, as that of kubectl get.
+// inList calls printAll. If several is true, the printed objects are the items of one v1 List, even if there is only
+// one or none: as in kubectl get, the form of the output depends only on the arguments.
 func (o *output) inList(several bool, printAll func() error) error {
 	if !several || o.printer == nil {
 		return printAll()
@@ -120,7 +120,7 @@ func (o *output) inList(several bool, printAll func() error) error {
 	return err
 }
 
-// print prints an object as -o says.
+// print prints an object in the format of -o.
 func (o *output) print(object runtime.Object) error {
 	converted, err := toUnstructured(object)
 	if err != nil {
@@ -133,7 +133,7 @@ func (o *output) print(object runtime.Object) error {
 	return o.printer.PrintObj(converted, raw(o.streams.Out))
 }
 
-// printItems prints the items of a list that the API has answered.
+// printItems prints the items of a list of the API.
 func printItems[T any, P interface {
 	*T
 	runtime.Object
@@ -152,7 +152,7 @@ func toUnstructured(object runtime.Object) (*unstructured.Unstructured, error) {
 		return converted, nil
 	}
 	if object.GetObjectKind().GroupVersionKind().Empty() {
-		kinds, _, err := scheme.Scheme.ObjectKinds(object) // objects in lists, and answers to requests, have no kind
+		kinds, _, err := scheme.Scheme.ObjectKinds(object) // objects in lists and in responses have no kind
 		if err != nil {
 			return nil, err
 		}
@@ -166,7 +166,7 @@ func toUnstructured(object runtime.Object) (*unstructured.Unstructured, error) {
 	return converted, converted.UnmarshalJSON(raw)
 }
 
-// printDone prints what was done with an object, as -o says or as a line for people.
+// printDone prints an object in the format of -o, or a line that says what was done with it.
 func (o *output) printDone(object runtime.Object, done string) error {
 	if o.printer != nil {
 		return o.print(object)
@@ -174,8 +174,7 @@ func (o *output) printDone(object runtime.Object, done string) error {
 	return (&printers.NamePrinter{Operation: done}).PrintObj(object, o.streams.Out)
 }
 
-// raw returns an output itself, to which programs read what is written there: in the formats of -o, kubectl escapes
-// nothing either.
+// raw returns the output without escaping. Programs read the formats of -o, for which kubectl does not escape either.
 func raw(output io.Writer) io.Writer {
 	if terminal, ok := output.(*printing.Terminal); ok {
 		return terminal.Raw
@@ -183,7 +182,7 @@ func raw(output io.Writer) io.Writer {
 	return output
 }
 
-// style returns how text for people is coloured.
+// style returns the style of text for people.
 func (o *output) style() printing.Style {
 	if o.color != "auto" {
 		return printing.Style{Colored: o.color == "always"}
@@ -191,11 +190,11 @@ func (o *output) style() printing.Style {
 	return printing.Style{Colored: printers.AllowsColorOutput(raw(o.streams.Out))}
 }
 
-// inCell has a text remain in its cell.
+// inCell replaces characters that would end a cell.
 var inCell = strings.NewReplacer("\n", " ", "\t", " ")
 
-// printTable prints rows in columns, as kubectl does, without blanks behind the last cell. Only the last cell of a row
-// may be coloured.
+// printTable prints rows in columns, as kubectl does, without trailing spaces. Only the last cell of a row may be
+// colored.
 func printTable(to io.Writer, rows [][]string) error {
 	var aligned strings.Builder
 	table := printers.GetNewTabWriter(&aligned)

@@ -26,41 +26,42 @@ import (
 )
 
 const (
-	// reviewTimeout is how long the server may take for one review, in seconds: as long as it allows.
+	// reviewTimeout is the timeout of one review in seconds. It is the maximum that the server allows.
 	reviewTimeout = 30
-	// parentsPerReview is how many parents there are in one review.
+	// parentsPerReview is the number of parents in one review.
 	parentsPerReview = 50
 )
 
-// newPreview returns the command that shows what syncs would do.
+// newPreview returns the command that previews syncs.
 func newPreview(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
 	p := &preview{cluster: c, output: newOutput(streams)}
 	command := &cobra.Command{
 		Use:   "preview [CONTROLLER] [PARENT ...]",
-		Short: "Show what syncs would write, before it happens",
-		Long: `Show what syncs would write, before it happens.
+		Short: "Preview what syncs would write",
+		Long: `Preview what syncs would write.
 
-The controller's hook is called with what exists now, and what would follow is printed as a diff: each write with its reason
-and with what it changes. Nothing is written, and no call counts as a sync.
+The server calls the hook with the current objects, and the command prints the writes that would follow as a diff, each
+with its reason. Nothing is written, and the calls do not count as syncs.
 
- * With -f, a controller or parents are taken as they are in the file, and not as they are stored.
- * With --hook, the hook on this machine is called in the place of the one that the controller names. The cluster need not
-   reach it. Values of Secrets are replaced by digests in what it is sent.
- * With --dry-run, each write is sent to the cluster with dryRun=All, which applies its defaults, admission and quotas.
+ * With -f, use controllers or parents from files instead of the stored ones.
+ * With --hook, call a hook on this machine instead of the one of the controller. The cluster does not have to reach it.
+   Requests have digests instead of the values of Secrets.
+ * With --dry-run, send each write to the cluster with dryRun=All, so that it applies defaults, admission and quotas.
 
-Without parents, all parents of the controller are previewed: in all namespaces, unless there is --namespace.
+Without parents, preview all parents of the controller: in all namespaces, unless --namespace is set.
 
-The exit code is 0 if nothing would change, 1 if something would, and above 1 if a sync would fail or there is another error.`,
+The exit code is 0 if nothing would change, 1 if something would change, and greater than 1 if a sync would fail or
+another error occurs.`,
 		Example: `  # What would the next sync of a Website write?
   kubectl metacontroller preview website/shop -n shop
 
   # What would a change of the controller do, for all its parents?
   kubectl metacontroller preview -f controller.yaml
 
-  # What would the hook do that runs on this machine, for all parents with a label?
+  # What would a hook on this machine do, for all parents with a label?
   kubectl metacontroller preview cc/websites --hook http://localhost:8080 -l tier=front
 
-  # What would come of a change of a parent, or of a new one, and would the cluster accept it?
+  # What would a changed or new parent cause, and would the cluster accept the writes?
   kubectl metacontroller preview -f shop.yaml --dry-run
 
   # Print everything: requests, answers and steps.
@@ -75,22 +76,23 @@ The exit code is 0 if nothing would change, 1 if something would, and above 1 if
 	}
 	flags := command.Flags()
 	cmdutil.AddFilenameOptionFlags(command, &p.files,
-		"that have controllers or parents to preview as they are there; - is standard input.")
+		"with controllers or parents to preview; - is standard input.")
 	flags.StringVarP(&p.selector, "selector", "l", "", "Label selector for the parents, such as tier=front.")
-	flags.StringVar(&p.hook, "hook", "", "URL of a hook on this machine, such as http://localhost:8080; the paths of the controller's webhooks follow behind it.")
+	flags.StringVar(&p.hook, "hook", "",
+		"URL of a hook on this machine, such as http://localhost:8080. The paths of the webhooks are appended.")
 	flags.BoolVar(&p.dryRun, "dry-run", false, "Send each write to the cluster in a dry run.")
 	p.addAllNamespaces(command)
 	p.output.addFlags(command)
 	return command
 }
 
-// The exit codes of preview, as those of kubectl diff.
+// The exit codes of preview are like those of kubectl diff.
 const (
 	codeChanges = 1
 	codeFailed  = 2
 )
 
-// preview is the command under way.
+// preview runs the command.
 type preview struct {
 	*cluster
 	output
@@ -99,7 +101,7 @@ type preview struct {
 	dryRun         bool
 
 	local *localhook.Hook
-	// labels is the selector; nil for all.
+	// labels is the parsed selector; nil selects all parents.
 	labels  *metav1.LabelSelector
 	summary v1alpha1.SyncReviewSummary
 }
@@ -109,7 +111,7 @@ func (p *preview) validate(command *cobra.Command, args []string) (err error) {
 		return err
 	}
 	if len(args) == 0 && p.files.RequireFilenameOrKustomize() != nil {
-		return cmdutil.UsageErrorf(command, "give a controller, a parent, or a file with one of them")
+		return cmdutil.UsageErrorf(command, "specify a controller, a parent, or a file with one of them")
 	}
 	if p.hook != "" {
 		if p.local, err = localhook.At(p.hook); err != nil {
@@ -154,7 +156,8 @@ func (p *preview) review(ctx context.Context, of subject) error {
 	case of.object != nil:
 		spec.Object = &runtime.RawExtension{Raw: of.object}
 	case of.parent == nil:
-		spec.Parents = &v1alpha1.SyncReviewParents{Namespace: p.namespaceOrAll(), LabelSelector: p.labels, Limit: ptr.To[int32](parentsPerReview)}
+		spec.Parents = &v1alpha1.SyncReviewParents{Namespace: p.namespaceOrAll(), LabelSelector: p.labels,
+			Limit: ptr.To[int32](parentsPerReview)}
 	}
 	if p.dryRun {
 		spec.Until = v1alpha1.SyncReviewUntilDryRun
@@ -194,7 +197,7 @@ func reviewOf(controller *lookup.Controller) v1alpha1.SyncReviewSpec {
 	return spec
 }
 
-// show prints one answer.
+// show prints one response.
 func (p *preview) show(controller *lookup.Controller, review *v1alpha1.SyncReview) error {
 	if p.printer != nil {
 		return p.printReview(review)
@@ -220,8 +223,8 @@ func (p *preview) show(controller *lookup.Controller, review *v1alpha1.SyncRevie
 	return nil
 }
 
-// printReview prints a review as -o says. A review has no name: instead, the names are those of the parents whose syncs would change
-// something, or fail.
+// printReview prints a review as -o says. A review has no name: instead, the names are those of the parents whose syncs
+// would change something, or fail.
 func (o *output) printReview(review *v1alpha1.SyncReview) error {
 	if !o.isNames() {
 		return o.print(review)
@@ -241,21 +244,21 @@ func (o *output) printReview(review *v1alpha1.SyncReview) error {
 	return nil
 }
 
-// conclude prints the summary and returns the exit code as an error.
+// conclude prints the summary, and returns the exit code as an error.
 func (p *preview) conclude(subjects int) error {
 	if p.printer == nil {
 		if _, err := fmt.Fprintln(p.streams.Out, p.style().Summary(&p.summary)); err != nil {
 			return &exit{code: codeFailed, err: err}
 		}
 		if len(p.summary.Steps) > 0 && !p.dryRun {
-			const note = "note: the cluster was not asked whether it accepts these writes: --dry-run asks it"
+			const note = "note: the cluster did not check these writes: use --dry-run to check them"
 			if _, err := fmt.Fprintln(p.streams.ErrOut, note); err != nil {
 				return &exit{code: codeFailed, err: err}
 			}
 		}
 	}
 	if p.summary.Parents == 0 && subjects > 1 {
-		return &exit{code: codeFailed, err: errors.New("no controller has this parent: their selectors or namespaces leave it out")}
+		return &exit{code: codeFailed, err: errors.New("no controller selects this parent, by its selectors and namespaces")}
 	}
 	return exitOf(&p.summary)
 }
@@ -271,15 +274,14 @@ func exitOf(summary *v1alpha1.SyncReviewSummary) error {
 	return nil
 }
 
-// progress says on a terminal how many parents have been previewed. It is a line at the end of the output, which the
-// next output replaces.
+// progress prints on a terminal how many parents have been previewed, in a last line that the next output replaces.
 type progress struct {
 	to   io.Writer
 	of   int32
 	done int
 }
 
-// newProgress returns the progress of a subject. Without a terminal nothing is printed.
+// newProgress returns the progress of a subject. It prints only to terminals.
 func (p *preview) newProgress(of subject) *progress {
 	if of.parent != nil || of.object != nil || !printers.IsTerminal(raw(p.streams.ErrOut)) {
 		return &progress{to: io.Discard}
@@ -291,7 +293,7 @@ func (p *preview) newProgress(of subject) *progress {
 	return shown
 }
 
-// add says that more parents have been previewed.
+// add counts more previewed parents, and prints the line.
 func (p *progress) add(more int) {
 	p.done += more
 	if p.of >= int32(p.done) {

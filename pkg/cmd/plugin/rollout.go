@@ -22,12 +22,12 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions"
 )
 
-// newRollout returns the command with what is done with rolling updates.
+// newRollout returns the command with the subcommands for rolling updates.
 func newRollout(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "rollout",
-		Short: "See how far the rolling update of a parent is, or take it back",
-		Long:  "See how far the rolling update of a parent is, or take it back.",
+		Short: "Show or undo the rolling update of a parent",
+		Long:  "Show or undo the rolling update of a parent.",
 		Args:  cobra.NoArgs,
 		RunE:  func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
@@ -38,21 +38,21 @@ func newRollout(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
 	return command
 }
 
-// newRolloutStatus returns the command that shows how far a rollout is.
+// newRolloutStatus returns the command that shows the progress of a rollout.
 func newRolloutStatus(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
 	r := &rolloutStatus{rollout: rollout{cluster: c, output: newOutput(streams)}}
 	command := &cobra.Command{
 		Use:   "status PARENT",
-		Short: "Show how far a rolling update is, and wait until it is done",
-		Long: `Show how far a rolling update is, and wait until it is done.
+		Short: "Show the progress of a rolling update, and wait until it is done",
+		Long: `Show the progress of a rolling update, and wait until it is done.
 
-Each version of the parent that children are still at is a ControllerRevision. The update is done when all children
-are at the present version and healthy, and the parent is synced. With -o, the ControllerRevisions are printed: when
-the update is done, or at once with --watch=false.`,
+A ControllerRevision records each version of the parent that children still use. The update is done when all children
+are healthy at the current version, and the parent is synced. With -o, print the ControllerRevisions: when the update is
+done, or immediately with --watch=false.`,
 		Example: `  # Wait until all children of a CatSet have the new template.
   kubectl metacontroller rollout status catset/web
 
-  # Only look.
+  # Only print the progress.
   kubectl metacontroller rollout status catset/web --watch=false`,
 		Args:              oneArg("a parent, such as catset/web"),
 		ValidArgsFunction: c.completeObjects,
@@ -65,26 +65,26 @@ the update is done, or at once with --watch=false.`,
 	}
 	flags := command.Flags()
 	flags.BoolVarP(&r.watch, "watch", "w", true, "Wait until the update is done.")
-	flags.DurationVar(&r.timeout, "timeout", 0, "How long to wait, such as 5m. Zero is as long as it takes.")
+	flags.DurationVar(&r.timeout, "timeout", 0, "How long to wait, such as 5m. Zero means no limit.")
 	r.output.addFlags(command)
 	return command
 }
 
-// rollout is what the commands have in common.
+// rollout is the common part of the commands.
 type rollout struct {
 	*cluster
 	output
 }
 
-// rolloutStatus is the command under way.
+// rolloutStatus runs rollout status.
 type rolloutStatus struct {
 	rollout
 	watch   bool
 	timeout time.Duration
 }
 
-// lookInterval is how often it is looked how far a rollout is.
-const lookInterval = time.Second
+// pollInterval is how often the progress of a rollout is read.
+const pollInterval = time.Second
 
 func (r *rolloutStatus) run(ctx context.Context, argument string) error {
 	find, err := r.lookup()
@@ -97,13 +97,14 @@ func (r *rolloutStatus) run(ctx context.Context, argument string) error {
 	}
 	if r.timeout > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, r.timeout, fmt.Errorf("the rolling update is not done after %s", r.timeout))
+		ctx, cancel = context.WithTimeoutCause(ctx, r.timeout,
+			fmt.Errorf("the rolling update is not done after %s", r.timeout))
 		defer cancel()
 	}
-	ticker := time.NewTicker(lookInterval)
+	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
 	for said := ""; ; {
-		seen, err := r.look(ctx, parent)
+		seen, err := r.progress(ctx, parent)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -135,7 +136,7 @@ func (r *rolloutStatus) conclude(revisions []v1alpha1.ControllerRevision) error 
 	return r.inList(true, func() error { return printItems(&r.output, revisions) })
 }
 
-// progressOfRollout is how far a rollout is.
+// progressOfRollout is the progress of a rollout.
 type progressOfRollout struct {
 	parent    *unstructured.Unstructured
 	done      bool
@@ -143,8 +144,8 @@ type progressOfRollout struct {
 	revisions []v1alpha1.ControllerRevision
 }
 
-// look returns how far the rollout is.
-func (r *rolloutStatus) look(ctx context.Context, of *lookup.Parent) (*progressOfRollout, error) {
+// progress returns the progress of the rollout.
+func (r *rolloutStatus) progress(ctx context.Context, of *lookup.Parent) (*progressOfRollout, error) {
 	parent, revisions, err := r.revisionsOf(ctx, of)
 	if err != nil {
 		return nil, err
@@ -180,7 +181,7 @@ func (r *rolloutStatus) look(ctx context.Context, of *lookup.Parent) (*progressO
 		seen.text = "is rolled out"
 	default:
 		all := total(revisions)
-		seen.text = fmt.Sprintf("has %d of %d children at the present version; %s", all-behind, all, state)
+		seen.text = fmt.Sprintf("has %d of %d children at the current version; %s", all-behind, all, state)
 	}
 	return seen, nil
 }
@@ -193,7 +194,8 @@ func total(revisions []v1alpha1.ControllerRevision) (children int) {
 }
 
 // revisionsOf returns a parent and its ControllerRevisions, the current one first and the others by age.
-func (r *rollout) revisionsOf(ctx context.Context, of *lookup.Parent) (*unstructured.Unstructured, []v1alpha1.ControllerRevision, error) {
+func (r *rollout) revisionsOf(ctx context.Context, of *lookup.Parent) (*unstructured.Unstructured,
+	[]v1alpha1.ControllerRevision, error) {
 	client, err := r.DynamicClient()
 	if err != nil {
 		return nil, nil, err
@@ -237,22 +239,21 @@ func childrenAt(revision *v1alpha1.ControllerRevision) (count int) {
 	return count
 }
 
-// newRolloutUndo returns the command that takes a rolling update back.
+// newRolloutUndo returns the command that rolls a parent back.
 func newRolloutUndo(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
 	u := &rolloutUndo{rollout: rollout{cluster: c, output: newOutput(streams)}}
 	command := &cobra.Command{
 		Use:   "undo PARENT",
-		Short: "Give a parent the version back that it had before a rolling update",
-		Long: `Give a parent the version back that it had before a rolling update.
+		Short: "Roll a parent back to an earlier version",
+		Long: `Roll a parent back to an earlier version.
 
-The fields of the parent that rolling updates are about become what they were in an earlier version. The
-children that have moved go back one by one. Earlier versions are kept until the update is done: to
-take back one that is done, apply the earlier parent, for instance from a repository. If the parent is
-applied from a repository, change it there, too.`,
-		Example: `  # Go back to the version before.
+The fields of the parent that its revisions record are reset to an earlier version. Children that were already updated
+are rolled back one by one. Earlier versions exist until the update is done: to undo a complete update, apply the
+earlier parent, for example from a repository. If the parent is applied from a repository, change it there, too.`,
+		Example: `  # Roll back to the previous version.
   kubectl metacontroller rollout undo catset/web
 
-  # Which versions are there? Go back to one of them.
+  # List the versions, and roll back to one of them.
   kubectl metacontroller rollout status catset/web --watch=false -o yaml
   kubectl metacontroller rollout undo catset/web --to-revision catsets.ctl.enisoc.com-5d1c`,
 		Args:              oneArg("a parent, such as catset/web"),
@@ -266,13 +267,13 @@ applied from a repository, change it there, too.`,
 	}
 	flags := command.Flags()
 	flags.StringVar(&u.toRevision, "to-revision", "",
-		"Name of the ControllerRevision to go back to. Without it, the newest earlier one.")
-	flags.BoolVar(&u.dryRun, "dry-run", false, "Show what would change, and have the cluster check it.")
+		"Name of the ControllerRevision to roll back to. By default, the newest earlier one.")
+	flags.BoolVar(&u.dryRun, "dry-run", false, "Print the change, and let the cluster check it without storing it.")
 	u.output.addFlags(command)
 	return command
 }
 
-// rolloutUndo is the command under way.
+// rolloutUndo runs rollout undo.
 type rolloutUndo struct {
 	rollout
 	toRevision string
@@ -311,7 +312,7 @@ func (u *rolloutUndo) run(ctx context.Context, argument string) error {
 	return u.printDone(patched, done)
 }
 
-// choose returns the revision to go back to.
+// choose returns the revision to roll back to.
 func (u *rolloutUndo) choose(all []v1alpha1.ControllerRevision) (*v1alpha1.ControllerRevision, error) {
 	at := slices.IndexFunc(all, func(revision v1alpha1.ControllerRevision) bool {
 		if u.toRevision != "" {
@@ -325,11 +326,11 @@ func (u *rolloutUndo) choose(all []v1alpha1.ControllerRevision) (*v1alpha1.Contr
 	case u.toRevision != "":
 		return nil, fmt.Errorf("the parent has no ControllerRevision %q", u.toRevision)
 	}
-	return nil, errors.New("there is no earlier version of it to go back to: the last rolling update is done; " +
-		"to take it back, apply the earlier parent")
+	return nil, errors.New("there is no earlier version to roll back to: the last rolling update is done; " +
+		"to undo it, apply the earlier parent")
 }
 
-// backTo returns the JSON merge patch that gives a parent what a revision records.
+// backTo returns the JSON merge patch that restores the fields of a parent that a revision records.
 func backTo(parent *unstructured.Unstructured, revision *v1alpha1.ControllerRevision) ([]byte, error) {
 	raw, err := parent.MarshalJSON()
 	if err != nil {

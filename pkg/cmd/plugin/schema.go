@@ -18,28 +18,29 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/protocol/jsonschema"
 )
 
-// newSchema returns the command that prints the JSON Schemas of what hooks are sent and answer.
+// newSchema returns the command that prints the JSON Schemas of requests and responses of hooks.
 func newSchema(streams genericiooptions.IOStreams) *cobra.Command {
 	folder, format := "", ""
 	command := &cobra.Command{
 		Use:   "schema [NAME]",
-		Short: "Print the JSON Schemas of what hooks are sent and answer",
-		Long: `Print the JSON Schemas of what hooks are sent and answer, for editors, and for types that are generated from them in any language.
+		Short: "Print the JSON Schemas of requests and responses of hooks",
+		Long: `Print the JSON Schemas of requests and responses of hooks, for editors and for generators of types.
 
-There is one for each message of each kind of controllers, in each version of the protocol. Without a NAME, their names are listed.`,
+There is a schema for each message of each kind of controller, in each version of the protocol. Without a NAME, list the
+schemas.`,
 		Example: `  # List the schemas.
   kubectl metacontroller schema
 
-  # Make types in TypeScript of requests to the sync hook of a CompositeController.
+  # Generate TypeScript types of requests to the sync hook of a CompositeController.
   kubectl metacontroller schema composite-request-v2 | npx json-schema-to-typescript > request.d.ts
 
-  # Write all schemas into a folder.
+  # Write all schemas to a folder.
   kubectl metacontroller schema --folder schemas`,
 		ValidArgs: slices.Sorted(maps.Keys(jsonschema.Documents())),
 		RunE: func(command *cobra.Command, args []string) error {
 			switch {
 			case len(args) > 1 || len(args) == 1 && folder != "":
-				return cmdutil.UsageErrorf(command, "give one NAME, or --folder")
+				return cmdutil.UsageErrorf(command, "specify one NAME, or --folder")
 			case format != "json" && format != "yaml":
 				return cmdutil.UsageErrorf(command, "--output is %q, it should be json or yaml", format)
 			case folder != "":
@@ -50,7 +51,7 @@ There is one for each message of each kind of controllers, in each version of th
 			return printSchema(command, streams, args[0], format)
 		},
 	}
-	command.Flags().StringVar(&folder, "folder", "", "Folder that all schemas are written to, as JSON.")
+	command.Flags().StringVar(&folder, "folder", "", "Folder to write all schemas to, as JSON.")
 	command.Flags().StringVarP(&format, "output", "o", "json", "Output format of a schema: json or yaml.")
 	completeFlag(command, "output", oneOf("json", "yaml"))
 	return command
@@ -61,7 +62,7 @@ func printSchema(command *cobra.Command, streams genericiooptions.IOStreams, nam
 	document, known := jsonschema.Documents()[name]
 	if !known {
 		names := strings.Join(command.ValidArgs, ", ")
-		return cmdutil.UsageErrorf(command, "there is no schema %q, there are %s", name, names)
+		return cmdutil.UsageErrorf(command, "there is no schema %q: use one of %s", name, names)
 	}
 	text, err := document.Format()
 	if err == nil && format == "yaml" {

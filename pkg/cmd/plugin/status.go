@@ -24,21 +24,21 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/text"
 )
 
-// newStatus returns the command that shows how controllers and parents do.
+// newStatus returns the command that shows the status of controllers and parents.
 func newStatus(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
 	s := &status{cluster: c, output: newOutput(streams)}
 	command := &cobra.Command{
 		Use:   "status [CONTROLLER] [PARENT ...]",
-		Short: "Show how a controller or a parent does, and what is wrong",
-		Long: `Show how a controller or a parent does, and what is wrong.
+		Short: "Show the status of controllers or parents",
+		Long: `Show the status of controllers or parents.
 
-Of a parent, it shows a tree with the controllers that are for it and with its children, how old they are and what is wrong with
-each. Of a controller, it shows its conditions, and those of its parents that are not as they should be: in all namespaces,
-unless there is --namespace. Without arguments, it shows all controllers.`,
+For a parent, print a tree of its controllers and children, with the age and the problems of each. For a controller,
+print its conditions, and the parents that are not synced or have warnings: in all namespaces, unless --namespace is
+set. Without arguments, list all controllers.`,
 		Example: `  # A Website with its children.
   kubectl metacontroller status website/front -n shop
 
-  # A controller, and which of its parents fail or wait.
+  # A controller, and its parents that fail or wait.
   kubectl metacontroller status cc/websites
 
   # All controllers.
@@ -56,7 +56,7 @@ unless there is --namespace. Without arguments, it shows all controllers.`,
 	return command
 }
 
-// status is the command under way.
+// status runs the command.
 type status struct {
 	*cluster
 	output
@@ -112,7 +112,8 @@ func (s *status) showAll(ctx context.Context, find *lookup.Lookup) error {
 	for _, controller := range all {
 		counts := parentCounts(controller)
 		rows = append(rows, []string{
-			controller.Short(), number(counts.Total), number(counts.Synced), number(counts.Failing), number(counts.Paused), age(controller.GetCreationTimestamp()),
+			controller.Short(), number(counts.Total), number(counts.Synced), number(counts.Failing), number(counts.Paused),
+			age(controller.GetCreationTimestamp()),
 			s.stateOf(controller),
 		})
 	}
@@ -130,10 +131,10 @@ func parentCounts(controller *lookup.Controller) v1alpha1.ParentCounts {
 	return v1alpha1.ParentCounts{}
 }
 
-// shownParents is how many parents of a controller are listed.
+// shownParents is how many parents of a controller are listed at most.
 const shownParents = 20
 
-// showController prints how a controller does, and which of its parents are not as they should be.
+// showController prints the status of a controller, and its parents with problems.
 func (s *status) showController(ctx context.Context, controller *lookup.Controller) error {
 	if s.printer != nil {
 		return s.print(controller.Object)
@@ -160,7 +161,7 @@ func (s *status) showController(ctx context.Context, controller *lookup.Controll
 	return s.showTroubled(ctx, controller)
 }
 
-// stateOf returns the state of a controller in a line.
+// stateOf returns the state of a controller as one line.
 func (s *status) stateOf(controller *lookup.Controller) string {
 	conditions := controller.GetStatus().Conditions
 	ready := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)
@@ -182,7 +183,7 @@ func withReason(condition metav1.Condition) string {
 	return condition.Reason + ": " + text.OneLine(condition.Message)
 }
 
-// parents returns the types of the parents and how they do.
+// parents returns the types of the parents, and their number by state.
 func (s *status) parents(controller *lookup.Controller) string {
 	text := lookup.TypeNames(controller.ParentTypes())
 	counts := parentCounts(controller)
@@ -204,7 +205,7 @@ func (s *status) parents(controller *lookup.Controller) string {
 	return text
 }
 
-// addressOf returns where a webhook is called; empty if there is none. Passwords are not shown.
+// addressOf returns the redacted URL of a webhook; empty if there is none.
 func addressOf(webhook *v1alpha1.Webhook) string {
 	if webhook == nil {
 		return ""
@@ -216,7 +217,7 @@ func addressOf(webhook *v1alpha1.Webhook) string {
 	return address.Redacted()
 }
 
-// showTroubled prints the parents that are not synced.
+// showTroubled prints the parents that are not synced or have warnings.
 func (s *status) showTroubled(ctx context.Context, controller *lookup.Controller) error {
 	client, err := s.client()
 	if err != nil {
@@ -265,12 +266,12 @@ func selectorOf(controller *lookup.Controller) string {
 	return "controller=" + controller.GetName() + ",kind=" + controller.Kind
 }
 
-// stateOfSync returns the state of a parent in a line.
+// stateOfSync returns the state of a parent as one line.
 func (s *status) stateOfSync(row *v1alpha1.Sync) string {
 	return s.colored(row, string(row.Status.State)+reason(row))
 }
 
-// reason returns why a parent is in its state, as it follows the state in a line; empty if there is nothing to say.
+// reason returns why a parent is in its state, to append to the state; empty if there is no reason.
 func reason(row *v1alpha1.Sync) string {
 	if message := cmp.Or(row.Status.Message, row.Status.WaitsFor); message != "" {
 		return ": " + text.OneLine(message)
@@ -278,7 +279,7 @@ func reason(row *v1alpha1.Sync) string {
 	return ""
 }
 
-// colored returns a text with the color of the state of a parent.
+// colored returns a text in the color of the state of a parent.
 func (s *status) colored(row *v1alpha1.Sync, text string) string {
 	switch row.Status.State {
 	case v1alpha1.SyncStateSynced:
@@ -309,7 +310,7 @@ func asWanted(of *v1alpha1.SyncChildren) string {
 
 func number(of int32) string { return strconv.Itoa(int(of)) }
 
-// age returns how long ago a time is, as kubectl prints it.
+// age returns the time since at, as kubectl prints it.
 func age(at metav1.Time) string {
 	if at.IsZero() {
 		return "<unknown>"

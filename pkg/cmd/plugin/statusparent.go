@@ -23,7 +23,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/text"
 )
 
-// showParent prints a parent as a tree: the controllers that are for it, and its children.
+// showParent prints a tree of a parent, its controllers and its children.
 func (s *status) showParent(ctx context.Context, find *lookup.Lookup, only *lookup.Controller, argument string) error {
 	parent, err := find.ParentIn(only, argument)
 	if err != nil {
@@ -33,7 +33,8 @@ func (s *status) showParent(ctx context.Context, find *lookup.Lookup, only *look
 	if err != nil {
 		return err
 	}
-	object, err := client.Resource(parent.Mapping.Resource).Namespace(parent.Namespace).Get(ctx, parent.Name, metav1.GetOptions{})
+	object, err := client.Resource(parent.Mapping.Resource).Namespace(parent.Namespace).Get(ctx, parent.Name,
+		metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
@@ -53,27 +54,31 @@ func (s *status) showParent(ctx context.Context, find *lookup.Lookup, only *look
 	return s.showTree(ctx, find, client, object, rows)
 }
 
-// rowsOf returns the Syncs of a parent, those of CompositeControllers first. Those of a cluster-scoped parent are in the server's
-// namespace, which is not known here.
+// rowsOf returns the Syncs of a parent, those of CompositeControllers first. Those of a cluster-scoped parent are in
+// the server's namespace, which is not known here.
 func (c *cluster) rowsOf(ctx context.Context, parent *unstructured.Unstructured) ([]v1alpha1.Sync, error) {
 	client, err := c.client()
 	if err != nil {
 		return nil, err
 	}
-	list, err := client.MetacontrollerV1alpha1().Syncs(parent.GetNamespace()).List(ctx, metav1.ListOptions{FieldSelector: v1alpha1.FieldParent + "=" + parent.GetName()})
+	list, err := client.MetacontrollerV1alpha1().Syncs(parent.GetNamespace()).List(ctx,
+		metav1.ListOptions{FieldSelector: v1alpha1.FieldParent + "=" + parent.GetName()})
 	if err != nil {
 		return nil, fmt.Errorf("read how its controllers do: %w", err)
 	}
 	rows := slices.DeleteFunc(list.Items, func(row v1alpha1.Sync) bool { return row.Spec.Parent.UID != parent.GetUID() })
 	slices.SortFunc(rows, func(a, b v1alpha1.Sync) int {
-		return cmp.Or(cmp.Compare(a.Spec.Controller.Kind, b.Spec.Controller.Kind), cmp.Compare(a.Spec.Controller.Name, b.Spec.Controller.Name))
+		return cmp.Or(cmp.Compare(a.Spec.Controller.Kind, b.Spec.Controller.Kind),
+			cmp.Compare(a.Spec.Controller.Name, b.Spec.Controller.Name))
 	})
 	return rows, nil
 }
 
-// showTree prints the tree, and below it what is to be said of the syncs.
-func (s *status) showTree(ctx context.Context, find *lookup.Lookup, client dynamic.Interface, parent *unstructured.Unstructured, rows []v1alpha1.Sync) error {
-	root := &node{name: objectName(parent, ""), age: age(parent.GetCreationTimestamp()), state: s.style().Warning(children.Trouble(parent))}
+// showTree prints the tree, followed by the problems and warnings of the syncs.
+func (s *status) showTree(ctx context.Context, find *lookup.Lookup, client dynamic.Interface,
+	parent *unstructured.Unstructured, rows []v1alpha1.Sync) error {
+	root := &node{name: objectName(parent, ""), age: age(parent.GetCreationTimestamp()),
+		state: s.style().Warning(children.Trouble(parent))}
 	var notes []string
 	for i := range rows {
 		below, problems := s.branch(ctx, find, client, parent, &rows[i])
@@ -96,8 +101,9 @@ func (s *status) showTree(ctx context.Context, find *lookup.Lookup, client dynam
 	return nil
 }
 
-// branch returns a controller in the tree of a parent, with the children below it, and why some of them are not there.
-func (s *status) branch(ctx context.Context, find *lookup.Lookup, client dynamic.Interface, parent *unstructured.Unstructured, row *v1alpha1.Sync) (*node, []error) {
+// branch returns the node of a controller with its children, and errors for children that cannot be shown.
+func (s *status) branch(ctx context.Context, find *lookup.Lookup, client dynamic.Interface,
+	parent *unstructured.Unstructured, row *v1alpha1.Sync) (*node, []error) {
 	of := &node{
 		name: row.Spec.Controller.Kind + " " + row.Spec.Controller.Name, age: ago(row.Status.LastSyncTime),
 		state: s.stateInTree(row, s.answeredBefore(ctx, row)),
@@ -134,7 +140,7 @@ func isAbout(step *v1alpha1.SyncStep, of *unstructured.Unstructured) bool {
 	return step.Kind == of.GetKind() && step.Namespace == of.GetNamespace() && step.Name == of.GetName()
 }
 
-// failure says that a step failed, and why, if that is not in the row of the controller.
+// failure says that a step failed, and why, unless the row of the controller has the error.
 func (s *status) failure(row *v1alpha1.Sync, step *v1alpha1.SyncStep) string {
 	said := step.Operation + " failed"
 	if !strings.Contains(row.Status.Message, step.Error) {
@@ -143,7 +149,7 @@ func (s *status) failure(row *v1alpha1.Sync, step *v1alpha1.SyncStep) string {
 	return s.style().Bad(said)
 }
 
-// stateInTree returns the state of a parent in a line of its tree, with when its numbers were true if that is not now.
+// stateInTree returns the state of a parent for its tree. then says when the numbers were valid, if they are outdated.
 // Warnings are below the tree.
 func (s *status) stateInTree(row *v1alpha1.Sync, then string) string {
 	text := string(row.Status.State)
@@ -156,9 +162,9 @@ func (s *status) stateInTree(row *v1alpha1.Sync, then string) string {
 	return s.colored(row, text)
 }
 
-// answeredBefore says when the hook has answered what the number of children is from, if it has not answered its last
-// call about the parent; else it is empty. It is not known without the right to list HookCalls, nor if the calls are
-// not remembered.
+// answeredBefore says when the hook last responded, on which the number of children is based, if its last call about
+// the parent failed. It is empty otherwise, and if the user must not list HookCalls or the server does not keep the
+// calls.
 func (s *status) answeredBefore(ctx context.Context, row *v1alpha1.Sync) string {
 	client, err := s.client()
 	if row.Status.State != v1alpha1.SyncStateFailing || row.Status.Children == nil || err != nil {
@@ -198,8 +204,8 @@ func (s *status) answeredBefore(ctx context.Context, row *v1alpha1.Sync) string 
 	return " when the hook answered last, " + ago(&answered.Status.StartTime) + " ago"
 }
 
-// whyNoController returns why no controller has a parent: for each that is for its type, why it does not run, or that
-// it does not select the parent. A child is the parent of none: the error names its own parent.
+// whyNoController returns why no controller has a parent: each controller of its type does not run, or does not select
+// the parent. If the object is itself a child, the error names its parent.
 func (s *status) whyNoController(
 	ctx context.Context, find *lookup.Lookup, only *lookup.Controller, of *lookup.Parent,
 	object *unstructured.Unstructured,
@@ -236,7 +242,7 @@ func (s *status) whyNoController(
 	return fmt.Errorf("no controller has %s as a parent: %s", objectName(object, ""), strings.Join(reasons, "; "))
 }
 
-// failedSteps returns the steps of the last sync that failed to make an object.
+// failedSteps returns the failed steps of the last sync.
 func failedSteps(row *v1alpha1.Sync) (failed []v1alpha1.SyncStep) {
 	steps, last := row.Status.LastSteps, row.Status.LastSyncTime
 	if steps == nil || last == nil || !steps.Time.Equal(last) {
@@ -250,7 +256,7 @@ func failedSteps(row *v1alpha1.Sync) (failed []v1alpha1.SyncStep) {
 	return failed
 }
 
-// objectName returns the name of an object, with its namespace if that is another one.
+// objectName returns the kind and name of an object, with its namespace if that differs from namespace.
 func objectName(of *unstructured.Unstructured, namespace string) string {
 	if of.GetNamespace() == namespace {
 		return of.GetKind() + " " + of.GetName()
@@ -264,8 +270,8 @@ type node struct {
 	below            []*node
 }
 
-// rows returns the node and those below it as rows of a table. The name begins with the branch to it, and those below are behind
-// an indent.
+// rows returns the node and those below it as rows of a table. The name begins with the branch to it, and those below
+// are behind an indent.
 func (n *node) rows(branch, indent string) [][]string {
 	all := [][]string{{branch + n.name, n.age, n.state}}
 	for i, below := range n.below {

@@ -22,23 +22,23 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
 )
 
-// subject is what one review, or one row of them, is about.
+// subject is the controller and the parents of one review, or of several pages of it.
 type subject struct {
 	controller *lookup.Controller
-	// parent or object is the only parent; both are nil for all.
+	// parent or object is the only parent; both are nil for all parents.
 	parent *v1alpha1.SyncReviewParent
 	object []byte
-	// found is true if the controller was not named, but is one of those that are for the type of the parent.
+	// found is true if the controller was not named, but found by the type of the parent.
 	found bool
-	// optional is true if the controller need not have the parent, because another may.
+	// optional is true if another controller may have the parent instead.
 	optional bool
 }
 
-// isOne reports whether there is one review of the subject, whatever is in the cluster.
+// isOne reports whether there is exactly one review of the subject, regardless of the cluster.
 func (s *subject) isOne() bool { return !s.found && (s.parent != nil || s.object != nil) }
 
-// subjects returns what arguments and files are about. The first argument may be a controller, the others are
-// parents. Controllers and parents in files take the place of those that are stored.
+// subjects returns the subjects of arguments and files. The first argument may be a controller, the others are parents.
+// Controllers and parents in files replace stored ones.
 func (p *preview) subjects(ctx context.Context, args []string) ([]subject, error) {
 	find, err := p.lookup()
 	if err != nil {
@@ -63,7 +63,7 @@ func (p *preview) subjects(ctx context.Context, args []string) ([]subject, error
 	return p.subjectsOfAny(ctx, find, given.objects, args)
 }
 
-// subjectsOf returns what is previewed if the controllers are known.
+// subjectsOf returns the subjects if the controllers are known.
 func (p *preview) subjectsOf(find *lookup.Lookup, given *given, parents []string) (all []subject, err error) {
 	ignored := len(given.objects)
 	for _, controller := range given.controllers {
@@ -86,17 +86,20 @@ func (p *preview) subjectsOf(find *lookup.Lookup, given *given, parents []string
 		}
 	}
 	if ignored > 0 {
-		_, err = fmt.Fprintf(p.streams.ErrOut, "note: %d of the objects in the files are not for these controllers, and are ignored\n", ignored)
+		_, err = fmt.Fprintf(p.streams.ErrOut,
+			"note: ignored %d objects in the files that are not parents of these controllers\n", ignored)
 	}
 	return all, err
 }
 
-// subjectsOfAny returns what is previewed of parents, by each controller that is for their types.
-func (p *preview) subjectsOfAny(ctx context.Context, find *lookup.Lookup, objects []givenObject, parents []string) (all []subject, err error) {
+// subjectsOfAny returns the subjects for parents without a controller: one for each controller of their type.
+func (p *preview) subjectsOfAny(ctx context.Context, find *lookup.Lookup, objects []givenObject,
+	parents []string) (all []subject, err error) {
 	add := func(of schema.GroupResource, parent *v1alpha1.SyncReviewParent, object []byte) error {
 		controllers, err := find.ControllersOf(ctx, of)
 		for _, controller := range controllers {
-			all = append(all, subject{controller: controller, parent: parent, object: object, found: true, optional: len(controllers) > 1})
+			all = append(all, subject{controller: controller, parent: parent, object: object, found: true,
+				optional: len(controllers) > 1})
 		}
 		return err
 	}
@@ -117,19 +120,19 @@ func (p *preview) subjectsOfAny(ctx context.Context, find *lookup.Lookup, object
 	return all, nil
 }
 
-// given is what the files have.
+// given has the objects of the files.
 type given struct {
 	controllers []*lookup.Controller
 	objects     []givenObject
 }
 
-// givenObject is an object that is no controller.
+// givenObject is an object that is not a controller.
 type givenObject struct {
 	of  schema.GroupResource
 	raw []byte
 }
 
-// manifests reads the files. Objects without a namespace are in that of the options.
+// manifests reads the files. Objects without a namespace get the one of the flags.
 func (p *preview) manifests(find *lookup.Lookup) (*given, error) {
 	read, err := lookup.Read(p.files)
 	if err != nil {
@@ -148,7 +151,9 @@ func (p *preview) manifests(find *lookup.Lookup) (*given, error) {
 			all.controllers = append(all.controllers, controller)
 		}
 	}
-	read = slices.DeleteFunc(read, func(one lookup.Manifest) bool { return one.GroupVersionKind().Group == v1alpha1.GroupName })
+	read = slices.DeleteFunc(read, func(one lookup.Manifest) bool {
+		return one.GroupVersionKind().Group == v1alpha1.GroupName
+	})
 	for i := range read {
 		of, err := find.Complete(read[i].Unstructured)
 		if err != nil {
@@ -163,8 +168,8 @@ func (p *preview) manifests(find *lookup.Lookup) (*given, error) {
 	return all, nil
 }
 
-// reviewer returns what answers the reviews of a controller. Warnings and errors about a controller of a file name the
-// file and the fields there, and not those of the review that is made of it.
+// reviewer returns the Reviewer for a controller. If the controller is from a file, warnings and errors name the file
+// and its fields instead of fields of the review.
 func (c *cluster) reviewer(of *lookup.Controller) (reviews.Reviewer, error) {
 	config, err := c.ToRESTConfig()
 	if err != nil {
@@ -185,7 +190,7 @@ func (c *cluster) reviewer(of *lookup.Controller) (reviews.Reviewer, error) {
 	return &candidateReviewer{answering, file}, nil
 }
 
-// candidateReviewer answers reviews with a candidate.
+// candidateReviewer sends reviews with a candidate.
 type candidateReviewer struct {
 	reviews.Reviewer
 	file candidateFile
@@ -216,15 +221,15 @@ func (w *candidateWarnings) HandleWarningHeader(code int, agent, text string) {
 // candidateFile is the path of the file that has the candidate.
 type candidateFile string
 
-// candidateField is the field of a review that has the spec of the controller in the file.
+// candidateField is the field of a review with the spec of the controller in the file.
 var candidateField = regexp.MustCompile(`\bspec\.candidate\b`)
 
-// inFile returns a text with the fields as they are in the file.
+// inFile replaces names of fields of the review in a text by those of the file.
 func (f candidateFile) inFile(text string) string {
 	return candidateField.ReplaceAllString(text, "spec")
 }
 
-// explain returns an error about the candidate as one about the file. Other errors remain as they are.
+// explain turns an error about the candidate into one about the file. It returns other errors unchanged.
 func (f candidateFile) explain(err error) error {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	if !ok || f.inFile(status.ErrStatus.Message) == status.ErrStatus.Message {

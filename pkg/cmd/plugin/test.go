@@ -32,17 +32,18 @@ func newTest(streams genericiooptions.IOStreams) *cobra.Command {
 	t := &test{output: newOutput(streams)}
 	command := &cobra.Command{
 		Use:   "test [FOLDER ...]",
-		Short: "Test a hook without a cluster, by cases that are files",
-		Long: `Test a hook without a cluster, by cases that are files.
+		Short: "Test a hook with cases in files, without a cluster",
+		Long: `Test a hook with cases in files, without a cluster.
 
-A FOLDER, by default the present one, has a controller with the CustomResourceDefinitions of its types. In the folder tests below it is
-a file for each case, which says what exists and what is expected. The hook is called, and what the controller would do with its
-answer is worked out by the code that does it in a cluster: selectors, adoption, merging, rolling updates, finalizers.
+A FOLDER, by default the current one, has a controller and the CustomResourceDefinitions of its types. Its subfolder
+tests has a file for each case, with the existing objects and the expected result. The command calls the hook, and the
+code of the server computes what the controller would do with the response: selectors, adoption, merging, rolling
+updates, finalizers.
 
   # tests/first.yaml
   parent: ../my-website.yaml        # an object, or a file with one
-  children: []                      # of the parent, as the controller has made them
-  others: []                        # what else exists, such as objects for a customize hook
+  children: []                      # of the parent, as the controller has created them
+  others: []                        # other existing objects, such as those for a customize hook
   expect:
     status: {ready: 0}
     children:
@@ -51,25 +52,24 @@ answer is worked out by the code that does it in a cluster: selectors, adoption,
     - create ConfigMap shop
     - update status of Website shop
 
-Fields of objects that are not in expect are not looked at, unless it has exact: true. The file tests/suite.yaml says how the hook is
-started:
+Fields of objects that are missing in expect are ignored, unless it has exact: true. The file tests/suite.yaml has the
+command that starts the hook:
 
   hookCommand: python3 hook.py $PORT
 
-The plugin shows that command and runs it as you, with all your rights: look at the folder of another person before
-you test it.
+The plugin prints that command and runs it with all your rights: read the folder of another person before you test it.
 
-The exit code is 0 if all cases pass, 1 if some do not, and above 1 if they cannot be run.`,
+The exit code is 0 if all cases pass, 1 if some fail, and greater than 1 if they cannot be run.`,
 		Example: `  # Run all cases in the folder tests, with the hook that suite.yaml starts.
   kubectl metacontroller test
 
-  # Run those with "scale" in their names against a hook that runs already.
+  # Run the cases with "scale" in their names against a hook that is already running.
   kubectl metacontroller test --hook http://localhost:8080 --run scale
 
-  # Write what comes of the cases into their files, and look at the changes.
+  # Write the results of the cases to their files as expected, and review the changes.
   kubectl metacontroller test --update && git diff
 
-  # Write the results for a build server.
+  # Write a report for a build server.
   kubectl metacontroller test --junit results.xml`,
 		RunE: func(command *cobra.Command, args []string) error {
 			if err := t.validate(command); err != nil {
@@ -79,15 +79,16 @@ The exit code is 0 if all cases pass, 1 if some do not, and above 1 if they cann
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&t.hook, "hook", "", "URL of the hook, such as http://localhost:8080, if it runs already.")
-	flags.StringVar(&t.hookCommand, "hook-command", "", "Command that starts the hook; $PORT is the port that it has to listen on. It takes the place of the one in suite.yaml.")
+	flags.StringVar(&t.hook, "hook", "", "URL of the hook, such as http://localhost:8080, if it is already running.")
+	flags.StringVar(&t.hookCommand, "hook-command", "",
+		"Command that starts the hook, which must listen on $PORT. It overrides the one in suite.yaml.")
 	cmdutil.AddFilenameOptionFlags(command, &t.files,
-		"that have the controllers and their CustomResourceDefinitions, if the folder does not.")
+		"with the controllers and their CustomResourceDefinitions, if the folder does not have them.")
 	flags.StringVar(&t.pattern, "run", "", "Regular expression for the names of the cases to run.")
 	flags.BoolVar(&t.update, "update", false,
-		"Write what comes of the cases into their files, unless it is probably a mistake: a failure or a warning that is "+
-			"not expected, or an answer that is another one the second time.")
-	flags.StringVar(&t.junit, "junit", "", "File to write the results to, in the form of JUnit.")
+		"Write the results of the cases to their files as expected, unless they are probably a mistake: an unexpected "+
+			"failure or warning, or another response to the second call.")
+	flags.StringVar(&t.junit, "junit", "", "File to write a report to, in the JUnit format.")
 	t.addColor(command)
 	return command
 }
@@ -98,7 +99,7 @@ const (
 	codeCannotRun   = 2
 )
 
-// test is the command under way.
+// test runs the command.
 type test struct {
 	output
 	hook, hookCommand string
@@ -112,7 +113,7 @@ type test struct {
 
 func (t *test) validate(command *cobra.Command) (err error) {
 	if t.hook != "" && t.hookCommand != "" {
-		return cmdutil.UsageErrorf(command, "give --hook or --hook-command, not both")
+		return cmdutil.UsageErrorf(command, "specify --hook or --hook-command, not both")
 	}
 	if t.names, err = regexp.Compile(t.pattern); err != nil {
 		return cmdutil.UsageErrorf(command, "--run: %v", err)
@@ -144,7 +145,7 @@ func (t *test) run(ctx context.Context, folders []string) error {
 	return t.conclude(all)
 }
 
-// runFolder runs the cases of a folder and prints the results, with a prefix before the names.
+// runFolder runs the cases of a folder and prints the results. The prefix precedes their names.
 func (t *test) runFolder(ctx context.Context, folder, prefix string) (*hooktest.Report, error) {
 	suite, err := hooktest.Load(folder, t.files)
 	if err != nil {
@@ -169,9 +170,10 @@ func (t *test) runFolder(ctx context.Context, folder, prefix string) (*hooktest.
 	return report, nil
 }
 
-// results returns the results of the cases of a suite, in their order: with the hook at the address that is given, or else with one that is
-// started, until stop is called.
-func (t *test) results(ctx context.Context, suite *hooktest.Suite) (results iter.Seq[*hooktest.Result], stop func(), err error) {
+// results returns the results of the cases of a suite in order. It calls the hook at --hook, or starts one, which stop
+// stops.
+func (t *test) results(ctx context.Context, suite *hooktest.Suite) (results iter.Seq[*hooktest.Result], stop func(),
+	err error) {
 	run := suite.Run
 	if t.update {
 		run = suite.RunTwice
@@ -194,11 +196,11 @@ func (t *test) start(ctx context.Context, suite *hooktest.Suite) (*localhook.Pro
 		command = suite.HookCommand
 	}
 	if command == "" {
-		return nil, errors.New("how is the hook started? Give --hook-command or --hook, or write hookCommand into tests/suite.yaml")
+		return nil, errors.New("no command starts the hook: set --hook-command or --hook, or hookCommand in tests/suite.yaml")
 	}
 	if t.hookCommand == "" {
-		// The folder may come from another person, so users see which program of it the command starts.
-		_, err := fmt.Fprintf(t.streams.ErrOut, "note: %s has this program run: %s\n", suite.SettingsPath(), command)
+		// The folder may come from another person, so print which program the command starts.
+		_, err := fmt.Fprintf(t.streams.ErrOut, "note: %s runs this command: %s\n", suite.SettingsPath(), command)
 		if err != nil {
 			return nil, err
 		}
@@ -209,7 +211,7 @@ func (t *test) start(ctx context.Context, suite *hooktest.Suite) (*localhook.Pro
 // runner runs a case with some hooks.
 type runner func(ctx context.Context, of *hooktest.Case, hooks hooktest.Hooks) *hooktest.Result
 
-// runInTurn runs one case of a suite after the other, so that it is known in which of them the program has printed something.
+// runInTurn runs one case after the other, so that the output of the program belongs to one case.
 func runInTurn(
 	ctx context.Context, suite *hooktest.Suite, run runner, program *localhook.Program,
 ) iter.Seq[*hooktest.Result] {
@@ -224,7 +226,7 @@ func runInTurn(
 	}
 }
 
-// runAtOnce runs the cases of a suite, several at once.
+// runAtOnce runs the cases of a suite in parallel.
 func runAtOnce(
 	ctx context.Context, suite *hooktest.Suite, run runner, hook *localhook.Hook,
 ) iter.Seq[*hooktest.Result] {
@@ -249,7 +251,7 @@ func runAtOnce(
 	}
 }
 
-// show prints a result, and writes it into the file of the case if that is asked for.
+// show prints a result. With --update, it writes the result to the file of the case.
 func (t *test) show(result *hooktest.Result, prefix string) error {
 	style, state, more := t.style(), "", ""
 	switch {
@@ -267,14 +269,16 @@ func (t *test) show(result *hooktest.Result, prefix string) error {
 	case result.Err != nil:
 		state, more = style.Bad("FAIL"), indented(result.Err.Error(), "      ")+"\n"
 	case result.Difference != "":
-		state, more = style.Bad("FAIL"), "      what is expected (-) and what came (+):\n"+indented(style.Diff(result.Difference), "      ")+"\n"
+		state = style.Bad("FAIL")
+		more = "      expected (-) and actual (+):\n" + indented(style.Diff(result.Difference), "      ") + "\n"
 	default:
 		state = style.Good("ok  ")
 	}
 	if more != "" && result.Printed != "" {
 		more += "      the hook printed:\n" + indented(result.Printed, "        ") + "\n"
 	}
-	_, err := fmt.Fprintf(t.streams.Out, "%s  %s%s %s\n%s", state, prefix, result.Name, style.Faint(fmt.Sprintf("(%d ms)", result.Duration.Milliseconds())), more)
+	_, err := fmt.Fprintf(t.streams.Out, "%s  %s%s %s\n%s", state, prefix, result.Name,
+		style.Faint(fmt.Sprintf("(%d ms)", result.Duration.Milliseconds())), more)
 	return err
 }
 
@@ -292,7 +296,7 @@ func (t *test) conclude(all []*hooktest.Report) error {
 	}
 	switch {
 	case passed+failed == 0:
-		return &exit{code: codeCannotRun, err: fmt.Errorf("no case has a name that matches %q", t.pattern)}
+		return &exit{code: codeCannotRun, err: fmt.Errorf("no name of a case matches %q", t.pattern)}
 	case failed > 0:
 		_, _ = fmt.Fprintf(t.streams.Out, "%d failed, %d passed.\n", failed, passed)
 		return &exit{code: codeCasesFailed}
@@ -312,4 +316,63 @@ func (t *test) writeJUnit(all []*hooktest.Report) error {
 // indented returns lines with an indent.
 func indented(text, indent string) string {
 	return indent + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n"+indent)
+}
+
+// newRecord returns the command that creates a test case from a call.
+func newRecord(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
+	r := &record{cluster: c, streams: streams}
+	command := &cobra.Command{
+		Use:   "record CALL",
+		Short: "Create a test case from a recorded call",
+		Long: `Create a test case from a recorded call.
+
+The command writes a file to the folder tests, with the parent, its children and the related objects of the request. The
+case expects the response of the hook and the writes that follow. Values of Secrets are redacted. Review the file before
+you keep it: it has objects of your cluster.`,
+		Example: `  kubectl metacontroller calls website/front -n shop
+  kubectl metacontroller record 20261124-101500-123456-abcd -n shop --name scaled-down`,
+		Args:              oneArg("the name of a call, see 'kubectl metacontroller calls'"),
+		ValidArgsFunction: c.completeCalls,
+		RunE: func(command *cobra.Command, args []string) error {
+			if strings.ContainsAny(r.name, `/\`) {
+				return cmdutil.UsageErrorf(command, "--name is %q, it should be the name of a file, without its extension", r.name)
+			}
+			return r.run(command.Context(), args[0])
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&r.folder, "folder", ".",
+		"Folder with the controller. The case is written to its subfolder tests.")
+	flags.StringVar(&r.name, "name", "", "Name of the case. By default, the name of the call.")
+	cmdutil.AddFilenameOptionFlags(command, &r.files,
+		"with the controllers and their CustomResourceDefinitions, if the folder does not have them.")
+	return command
+}
+
+// record runs the command.
+type record struct {
+	*cluster
+	streams      genericiooptions.IOStreams
+	folder, name string
+	files        resource.FilenameOptions
+}
+
+func (r *record) run(ctx context.Context, name string) error {
+	suite, err := hooktest.Begin(r.folder, r.files)
+	if err != nil {
+		return err
+	}
+	call, err := r.call(ctx, name)
+	if err != nil {
+		return err
+	}
+	if r.name == "" {
+		r.name = name
+	}
+	path, err := suite.Record(ctx, call, r.name)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(r.streams.Out, path)
+	return err
 }

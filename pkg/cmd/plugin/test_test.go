@@ -97,7 +97,7 @@ func TestTest(t *testing.T) {
 		{[]string{"--run", "good"}, 0, "ok    good (? ms)\n1 passed.\n"},
 		{[]string{"--junit", junit}, 1, `ok    good (? ms)
 FAIL  wrong (? ms)
-      what is expected (-) and what came (+):
+      expected (-) and actual (+):
         labels:
       -   seen: "no"
       +   seen: "yes"
@@ -107,7 +107,7 @@ FAIL  wrong (? ms)
 `},
 		{[]string{"--run", "none"}, 2, ""},
 		{[]string{"--hook", "http://127.0.0.1:1", "--run", "good"}, 1, `FAIL  good (? ms)
-      what is expected (-) and what came (+):
+      expected (-) and actual (+):
       - labels:
       -   seen: "yes"
       - steps:
@@ -181,7 +181,7 @@ func TestUpdateWritesNoMistakes(t *testing.T) {
 // A folder may come from another person, so the command names the program of the folder before it runs it.
 func TestWhatIsRunIsSaidBefore(t *testing.T) {
 	folder := project(t)
-	said := "note: " + filepath.Join(folder, "tests", "suite.yaml") + " has this program run: "
+	said := "note: " + filepath.Join(folder, "tests", "suite.yaml") + " runs this command: "
 	settings := `hookCommand: "printf '\e[2K'; exit 1"` + "\n"
 	if err := os.WriteFile(filepath.Join(folder, "tests", "suite.yaml"), []byte(settings), 0o600); err != nil {
 		t.Fatal(err)

@@ -6,8 +6,10 @@ package statichost
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,22 +17,26 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	"k8s.io/kube-openapi/pkg/validation/strfmt"
+	"k8s.io/kube-openapi/pkg/validation/validate"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
 )
 
-// Namespace is where objects are that are given without one.
+// Namespace is the default namespace.
 const Namespace = "default"
 
-// resourceVersion is that of all objects that have none, and of all lists.
+// resourceVersion is the version of lists, and of objects without one.
 const resourceVersion = "1000"
 
-// created is when all objects were created that do not say it: long ago.
+// created is the creation time of objects without one: long ago.
 var created = metav1.NewTime(time.Date(2024, time.January, 1, 0, 0, 0, 0, time.UTC))
 
-// Complete gives an object what a cluster would have given it: a namespace, a UID, which is always the same for the same
-// name, a version, and the defaults of custom resources and of our API. The error says why a cluster would not take the
-// object, or which fields of it the cluster would drop.
+// Complete sets the fields of an object that a cluster would have set: a namespace, a UID that depends only on the
+// name, a version, and the defaults of custom resources and of our API. It returns an error if a cluster would refuse
+// the object, or drop fields of it.
 func (t *Types) Complete(object *unstructured.Unstructured) error {
 	of, err := t.Of(object.GroupVersionKind())
 	if err != nil {
@@ -80,7 +86,7 @@ func (t *Type) completeMetadata(object *unstructured.Unstructured) error {
 	return nil
 }
 
-// uidOf returns a UID that is made of the name of an object.
+// uidOf returns a UID derived from the name of an object.
 func uidOf(resource, path string) types.UID {
 	sum := sha256.Sum256([]byte(resource + " " + path))
 	return types.UID(fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16]))
@@ -96,7 +102,7 @@ func path(object *unstructured.Unstructured) string {
 
 var secret = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
 
-// completeSecret gives a Secret its type, and moves what is plain into data.
+// completeSecret sets the type of a Secret, and moves stringData to data.
 func completeSecret(object *unstructured.Unstructured) error {
 	if _, given := object.Object["type"]; !given {
 		object.Object["type"] = "Opaque"
@@ -106,7 +112,8 @@ func completeSecret(object *unstructured.Unstructured) error {
 		return err
 	}
 	for name, value := range plain {
-		if err := unstructured.SetNestedField(object.Object, base64.StdEncoding.EncodeToString([]byte(value)), "data", name); err != nil {
+		if err := unstructured.SetNestedField(object.Object, base64.StdEncoding.EncodeToString([]byte(value)), "data",
+			name); err != nil {
 			return err
 		}
 	}
@@ -114,7 +121,7 @@ func completeSecret(object *unstructured.Unstructured) error {
 	return nil
 }
 
-// defaultOwn sets the defaults of an object of our API. It refuses fields that there are not.
+// defaultOwn sets the defaults of an object of our API. It refuses unknown fields.
 func defaultOwn(object *unstructured.Unstructured) error {
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
@@ -168,4 +175,54 @@ func setDefaults(value any, schema map[string]any) {
 			}
 		}
 	}
+}
+
+// validate returns an error if a custom resource does not match its schema.
+func (t *Type) validate(object *unstructured.Unstructured) error {
+	raw, err := json.Marshal(t.schema)
+	if err != nil {
+		return err
+	}
+	var of spec.Schema
+	if err := json.Unmarshal(raw, &of); err != nil {
+		return fmt.Errorf("read its schema: %w", err)
+	}
+	result := validate.NewSchemaValidator(&of, nil, "", strfmt.Default).Validate(object.Object)
+	return errors.Join(result.Errors...)
+}
+
+// refuseUnknown returns an error if an object has unknown fields, which a cluster would drop.
+func (t *Types) refuseUnknown(object *unstructured.Unstructured) error {
+	known, err := t.fieldsOf(object.GroupVersionKind())
+	if err != nil {
+		return err
+	}
+	raw, err := object.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, unknown := range known.UnknownFields(raw) {
+		text := fmt.Sprintf("the type %s of %s has no field %s", object.GetKind(), object.GetAPIVersion(), unknown.Path)
+		if unknown.Meant != "" {
+			text += ", did you mean " + unknown.Meant + "?"
+		}
+		errs = append(errs, errors.New(text))
+	}
+	return errors.Join(errs...)
+}
+
+// fieldsOf returns the fields of a kind.
+func (t *Types) fieldsOf(kind schema.GroupVersionKind) (*openapi.Type, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if known, isRead := t.fields[kind]; isRead {
+		return known, nil
+	}
+	read, err := openapi.Read(t.document, func(schema.GroupVersionKind) reflect.Type { return nil }, kind)
+	if err != nil {
+		return nil, fmt.Errorf("read the schema of %s: %w", kind.Kind, err)
+	}
+	t.fields[kind] = read[kind]
+	return read[kind], nil
 }

@@ -1,24 +1,31 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package statichost simulates a cluster with fixed objects, which never changes. It returns a rest.Config whose
+// requests are answered within the process: discovery, schemas, lists, and watches without changes. It has the types of
+// Kubernetes and of CustomResourceDefinitions, and completes objects as a cluster would: with a UID, a version, and the
+// defaults of custom resources. It refuses all writes.
 package statichost
 
 import (
+	_ "embed" // for builtInJSON
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
 )
 
-// Types are the types of a cluster: those of Kubernetes, those of our API, and those that are defined. Its methods may be
-// called concurrently.
+// Types are the types of a cluster: those of Kubernetes, of our API, and of CustomResourceDefinitions. Its methods are
+// safe for concurrent use.
 type Types struct {
 	catalog *Catalog
 	byKind  map[schema.GroupVersionKind]*Type
@@ -28,7 +35,7 @@ type Types struct {
 	document []byte
 
 	mu sync.Mutex
-	// fields are what is known of the fields of kinds.
+	// fields caches the fields of kinds.
 	fields map[schema.GroupVersionKind]*openapi.Type
 }
 
@@ -53,14 +60,16 @@ func NewTypes(definitions []*unstructured.Unstructured) (*Types, error) {
 		return nil, err
 	}
 	catalog.Resources[v1alpha1.SchemeGroupVersion.String()] = ownResources
-	t := &Types{catalog: catalog, byKind: map[schema.GroupVersionKind]*Type{}, fields: map[schema.GroupVersionKind]*openapi.Type{}}
+	t := &Types{catalog: catalog, byKind: map[schema.GroupVersionKind]*Type{},
+		fields: map[schema.GroupVersionKind]*openapi.Type{}}
 	for apiVersion, resources := range catalog.Resources {
 		version, err := schema.ParseGroupVersion(apiVersion)
 		if err != nil {
 			return nil, err
 		}
 		for _, resource := range resources {
-			t.byKind[version.WithKind(resource.Kind)] = &Type{GroupVersionResource: version.WithResource(resource.Name), Resource: resource}
+			t.byKind[version.WithKind(resource.Kind)] = &Type{GroupVersionResource: version.WithResource(resource.Name),
+				Resource: resource}
 		}
 	}
 	for _, definition := range definitions {
@@ -68,7 +77,8 @@ func NewTypes(definitions []*unstructured.Unstructured) (*Types, error) {
 			return nil, fmt.Errorf("CustomResourceDefinition %s: %w", definition.GetName(), err)
 		}
 	}
-	t.document, err = json.Marshal(map[string]any{"openapi": "3.0.0", "components": map[string]any{"schemas": catalog.Schemas}})
+	t.document, err = json.Marshal(map[string]any{"openapi": "3.0.0",
+		"components": map[string]any{"schemas": catalog.Schemas}})
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +98,7 @@ var ownResources = []Resource{
 	{Name: "controllerrevisions", Kind: "ControllerRevision", Namespaced: true},
 }
 
-// Of returns the type of a kind. The error says which versions of it there are, if any.
+// Of returns the type of a kind. The error lists other versions of it, if any.
 func (t *Types) Of(kind schema.GroupVersionKind) (*Type, error) {
 	if found := t.byKind[kind]; found != nil {
 		return found, nil
@@ -114,4 +124,107 @@ func (t *Types) named(version schema.GroupVersion, resource string) *Type {
 		}
 	}
 	return nil
+}
+
+// builtInJSON are the types of a cluster without CustomResourceDefinitions. A test compares it with a real one, and writes
+// it (test/integration/plugin).
+//
+//go:embed builtin.json
+var builtInJSON []byte
+
+// Catalog describes types as a cluster does.
+type Catalog struct {
+	// Resources are the types by their apiVersion.
+	Resources map[string][]Resource `json:"resources"`
+	// Schemas are the schemas of their OpenAPI documents by name, with what merging needs of them.
+	Schemas map[string]json.RawMessage `json:"schemas"`
+}
+
+// Resource is a type.
+type Resource struct {
+	Name       string `json:"name"`
+	Kind       string `json:"kind"`
+	Namespaced bool   `json:"namespaced,omitempty"`
+	// Status is true if its status is written by itself.
+	Status bool `json:"status,omitempty"`
+}
+
+// builtIn returns the types of a cluster without CustomResourceDefinitions.
+func builtIn() (*Catalog, error) {
+	catalog := &Catalog{}
+	if err := json.Unmarshal(builtInJSON, catalog); err != nil {
+		return nil, fmt.Errorf("read the types of Kubernetes: %w", err)
+	}
+	return catalog, nil
+}
+
+// definition is the part of a CustomResourceDefinition that is used.
+type definition struct {
+	Spec struct {
+		Group    string
+		Scope    string
+		Names    struct{ Plural, Kind string }
+		Versions []struct {
+			Name         string
+			Served       bool
+			Subresources struct{ Status *struct{} }
+			Schema       struct {
+				OpenAPIV3Schema json.RawMessage `json:"openAPIV3Schema"`
+			}
+		}
+	}
+}
+
+// define adds the types of a CustomResourceDefinition.
+func (t *Types) define(object *unstructured.Unstructured) error {
+	raw, err := object.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	var of definition
+	if err := json.Unmarshal(raw, &of); err != nil {
+		return err
+	}
+	if want := of.Spec.Names.Plural + "." + of.Spec.Group; object.GetName() != want {
+		return fmt.Errorf("its name must be %q", want)
+	}
+	for _, version := range of.Spec.Versions {
+		if !version.Served {
+			continue
+		}
+		in := schema.GroupVersion{Group: of.Spec.Group, Version: version.Name}
+		resource := Resource{
+			Name: of.Spec.Names.Plural, Kind: of.Spec.Names.Kind, Namespaced: of.Spec.Scope == "Namespaced",
+			Status: version.Subresources.Status != nil,
+		}
+		described := map[string]any{"x-kubernetes-preserve-unknown-fields": true}
+		if raw := version.Schema.OpenAPIV3Schema; raw != nil {
+			described = nil
+			if err := utiljson.Unmarshal(raw, &described); err != nil {
+				return err
+			}
+		}
+		t.byKind[in.WithKind(resource.Kind)] = &Type{GroupVersionResource: in.WithResource(resource.Name),
+			Resource: resource, schema: described}
+		t.catalog.Resources[in.String()] = append(t.catalog.Resources[in.String()], resource)
+		if err := t.publish(in.WithKind(resource.Kind), described); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// publish adds the schema of a custom resource to the catalog, as a cluster does.
+func (t *Types) publish(kind schema.GroupVersionKind, described map[string]any) error {
+	published := maps.Clone(described)
+	if properties, ok := published["properties"].(map[string]any); ok {
+		properties = maps.Clone(properties)
+		properties["metadata"] = map[string]any{"$ref": "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}
+		published["properties"] = properties
+	}
+	published["x-kubernetes-group-version-kind"] = []any{map[string]any{"group": kind.Group, "version": kind.Version,
+		"kind": kind.Kind}}
+	raw, err := json.Marshal(published)
+	t.catalog.Schemas[kind.Group+"."+kind.Version+"."+kind.Kind] = raw
+	return err
 }

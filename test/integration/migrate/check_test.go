@@ -70,9 +70,9 @@ metadata: {name: dependent, namespace: %s, ownerReferences: [{apiVersion: metaco
 	kind: CompositeController, name: a, uid: %s}]}
 `, env.Namespace(t), owner.GetUID()))
 	env.Apply(t, fmt.Sprintf(plain, "odd", "ftp://hooks.example"))
-	w.expectSays([]string{"switch"}, true, "Stands in the way:", "CompositeController odd: the server does not take it",
+	w.expectSays([]string{"switch"}, true, "Stands in the way:", "CompositeController odd: the server does not accept it",
 		"spec.hooks.sync.webhook.url",
-		"these belong to the objects by UIDs", "/dependent", "3 things stand in the way")
+		"these objects have owners that get new UIDs", "/dependent", "3 things stand in the way")
 	w.patchDefinition("decoratorcontrollers.metacontroller.k8s.io", `{"spec":{"conversion":{"strategy":"Webhook",`+
 		`"webhook":{"conversionReviewVersions":["v1"],"clientConfig":{"url":"https://127.0.0.1:1/"}}}}}`)
 	w.expectSays([]string{"check"}, true, "it has a conversion webhook")

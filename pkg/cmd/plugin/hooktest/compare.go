@@ -4,11 +4,16 @@
 package hooktest
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/printing"
@@ -17,7 +22,7 @@ import (
 // errNothingExpected is the error of a case without expectations.
 var errNothingExpected = errors.New("nothing is expected: write expect, or run with --update to have it written")
 
-// compare returns the difference between what is expected and what came, as lines of a diff; empty if there is none.
+// compare returns a diff of the expected and the actual result; empty if they are equal.
 func compare(expected *Expected, came *Outcome) (string, error) {
 	if expected == nil {
 		return "", errNothingExpected
@@ -41,7 +46,7 @@ func compare(expected *Expected, came *Outcome) (string, error) {
 	return printing.Difference(string(wanted), string(have)), nil
 }
 
-// fieldsOf returns what is expected as decoded JSON, without the field exact.
+// fieldsOf returns the expected result as decoded JSON, without the field exact.
 func fieldsOf(expected *Expected) (fields map[string]any, err error) {
 	raw, err := json.Marshal(expected)
 	if err != nil {
@@ -52,15 +57,15 @@ func fieldsOf(expected *Expected) (fields map[string]any, err error) {
 	return fields, err
 }
 
-// form is how much is shown of an outcome beside what is expected of it.
+// form says which fields of an outcome to compare or write.
 type form int
 
 const (
-	// partial shows the fields that are expected.
+	// partial has only expected fields.
 	partial form = iota
-	// filling shows the fields that are expected, and all of an object of which none is.
+	// filling has expected fields, and all fields of objects without any.
 	filling
-	// whole shows everything.
+	// whole has all fields.
 	whole
 )
 
@@ -71,10 +76,10 @@ func formOf(expected *Expected) form {
 	return partial
 }
 
-// problems are the fields that are looked at even if nothing is expected of them.
+// problems are the fields that are compared even if they are not expected.
 var problems = []string{"error", "refused", "warnings"}
 
-// inTheFormOf returns the part of the outcome that is comparable with what is expected: the fields that are there, and problems.
+// inTheFormOf returns the part of the outcome to compare with the expected result: expected fields, and problems.
 func (o *Outcome) inTheFormOf(want map[string]any, as form) map[string]any {
 	got := map[string]any{}
 	for name, wanted := range want {
@@ -102,7 +107,7 @@ func (o *Outcome) field(name string, wanted, value any, as form) any {
 	return project(wanted, value, as)
 }
 
-// withParts returns a text, or texts, with those in the place of which a part is wanted replaced by that part.
+// withParts replaces texts by the expected parts that they contain.
 func withParts(wanted, value any) any {
 	switch value := value.(type) {
 	case string:
@@ -123,7 +128,7 @@ func withParts(wanted, value any) any {
 	return value
 }
 
-// steps returns steps in the form in which those are wanted that do the same: as text or as an object.
+// steps returns each step in the form of the equal expected step: as text or as an object.
 func steps(wanted, value any, as form) any {
 	left, _ := wanted.([]any)
 	all := []any{}
@@ -145,7 +150,7 @@ func steps(wanted, value any, as form) any {
 	return all
 }
 
-// inOrderOf returns objects in the order of those that are wanted, in which hooks may answer them as they like.
+// inOrderOf returns objects in the order of the expected ones, since the order in a response has no meaning.
 func inOrderOf(wanted, value any, as form) any {
 	left := asList(value)
 	if left == nil {
@@ -164,7 +169,7 @@ func inOrderOf(wanted, value any, as form) any {
 	return append(all, left...)
 }
 
-// identity is the name of an object, as far as an answer has it.
+// identity is the name of an object in a response.
 type identity struct{ apiVersion, kind, namespace, name any }
 
 func identityOf(value any) identity {
@@ -173,7 +178,7 @@ func identityOf(value any) identity {
 	return identity{object["apiVersion"], object["kind"], metadata["namespace"], metadata["name"]}
 }
 
-// project returns a value without the fields of objects that are not wanted.
+// project returns a value without the fields of objects that are not expected.
 func project(wanted, value any, as form) any {
 	if as == whole {
 		return value
@@ -208,4 +213,68 @@ func project(wanted, value any, as form) any {
 func asList(value any) []any {
 	list, _ := value.([]any)
 	return list
+}
+
+// first are the first fields of an object, in the order in which people write them. Other fields follow by name.
+var first = []string{
+	"exact", "result", "error", "refused", "apiVersion", "kind", "name", "namespace", "labels", "annotations", "metadata",
+	"spec", "step", "why", "type", "reason", "from", "to",
+	"controller", "parent", "deleted", "status",
+}
+
+// last are the last fields.
+var last = []string{"steps", "changes", "object", "rollout", "events", "warnings", "expect"}
+
+// formatted returns a decoded JSON value as YAML.
+func formatted(value any) ([]byte, error) {
+	var text bytes.Buffer
+	encoder := yaml.NewEncoder(&text)
+	encoder.SetIndent(2)
+	encoder.CompactSeqIndent()
+	if err := encoder.Encode(nodeOf(value)); err != nil {
+		return nil, err
+	}
+	return text.Bytes(), encoder.Close()
+}
+
+func nodeOf(value any) *yaml.Node {
+	switch value := value.(type) {
+	case map[string]any:
+		node := &yaml.Node{Kind: yaml.MappingNode}
+		for _, name := range slices.SortedFunc(maps.Keys(value), inOrder) {
+			node.Content = append(node.Content, textNode(name), nodeOf(value[name]))
+		}
+		if len(value) == 0 {
+			node.Style = yaml.FlowStyle
+		}
+		return node
+	case []any:
+		node := &yaml.Node{Kind: yaml.SequenceNode}
+		for _, item := range value {
+			node.Content = append(node.Content, nodeOf(item))
+		}
+		if len(value) == 0 {
+			node.Style = yaml.FlowStyle
+		}
+		return node
+	}
+	node := &yaml.Node{}
+	_ = node.Encode(value) // a scalar can always be encoded
+	return node
+}
+
+func textNode(text string) *yaml.Node {
+	node := &yaml.Node{}
+	node.SetString(text)
+	return node
+}
+
+func inOrder(a, b string) int { return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(a, b)) }
+
+// place returns the rank of a field.
+func place(name string) int {
+	if at := slices.Index(first, name); at >= 0 {
+		return at
+	}
+	return len(first) + 1 + slices.Index(last, name)
 }

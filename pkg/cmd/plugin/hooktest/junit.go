@@ -52,7 +52,8 @@ func WriteJUnit(to io.Writer, reports []*Report) error {
 		var seconds float64
 		for _, result := range report.Results {
 			seconds += result.Duration.Seconds()
-			one := junitCase{Name: result.Name, Class: report.Folder, File: result.Path, Time: fmt.Sprintf("%.3f", result.Duration.Seconds()), Output: result.Printed}
+			one := junitCase{Name: result.Name, Class: report.Folder, File: result.Path,
+				Time: fmt.Sprintf("%.3f", result.Duration.Seconds()), Output: result.Printed}
 			switch {
 			case result.Err != nil:
 				suite.Errors++

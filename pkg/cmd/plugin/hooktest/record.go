@@ -26,8 +26,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 )
 
-// Record writes a case of a call of a sync or finalize hook into the folder of the cases, and returns its path. What exists is what
-// the hook was sent, and what is expected is what it answered and what follows from that.
+// Record writes a case for a call of a sync or finalize hook to the folder of the cases, and returns its path. The
+// objects are those of the request. The expected result is the response and the writes that follow.
 func (s *Suite) Record(ctx context.Context, call *v1alpha1.HookCall, name string) (path string, err error) {
 	recorded, err := s.read(call)
 	if err != nil {
@@ -68,14 +68,14 @@ func (s *Suite) Record(ctx context.Context, call *v1alpha1.HookCall, name string
 	return path, err
 }
 
-// recording is what a call was about.
+// recording has the objects of a call.
 type recording struct {
 	parent           map[string]any
 	children, others []any
-	// answer is what the hook answered, and rules select the related objects.
+	// answer is the response of the hook, and rules select the related objects.
 	answer []byte
 	rules  []any
-	// hasSecrets is true if there are Secrets among the children, or among those that the hook wants.
+	// hasSecrets is true if there are Secrets among the observed or desired children.
 	hasSecrets bool
 }
 
@@ -88,8 +88,9 @@ func (s *Suite) read(call *v1alpha1.HookCall) (*recording, error) {
 		Attachments groups         `json:"attachments"`
 		Related     groups         `json:"related"`
 	}
-	if call.Status.Request == nil || call.Status.Request.Object == nil || call.Status.Response == nil || call.Status.Response.Object == nil {
-		return nil, errors.New("the request or the answer of the call was not kept whole, or is no JSON object")
+	if call.Status.Request == nil || call.Status.Request.Object == nil || call.Status.Response == nil ||
+		call.Status.Response.Object == nil {
+		return nil, errors.New("the request or the response of the call was not recorded completely, or is not a JSON object")
 	}
 	if err := utiljson.Unmarshal(call.Status.Request.Object.Raw, &request); err != nil {
 		return nil, fmt.Errorf("read the request: %w", err)
@@ -115,7 +116,7 @@ func (s *Suite) read(call *v1alpha1.HookCall) (*recording, error) {
 	return r, err
 }
 
-// rulesOf returns rules that select exactly some related objects.
+// rulesOf returns rules that select exactly the related objects.
 func (s *Suite) rulesOf(related groups) (rules []any, err error) {
 	for _, group := range slices.Sorted(maps.Keys(related)) {
 		kind, apiVersion, _ := strings.Cut(group, ".")
@@ -142,7 +143,7 @@ func (s *Suite) rulesOf(related groups) (rules []any, err error) {
 	return rules, nil
 }
 
-// groups are objects as requests have them: by type, and by name.
+// groups are objects in the form of requests: by type and by name.
 type groups = map[string]map[string]map[string]any
 
 // objectsOf returns the objects in the groups of a request, in order.
@@ -156,8 +157,8 @@ func objectsOf(groups groups) (all []any) {
 	return all
 }
 
-// clean removes what a case need not have: what differs from cluster to cluster, and what kubectl has noted. Blanked
-// values of Secrets become placeholders.
+// clean removes metadata that depends on the cluster, and the annotation of kubectl. Redacted values of Secrets become
+// placeholders.
 func clean(object map[string]any) {
 	if isSecret(object) {
 		fillBlanks(object)
@@ -174,7 +175,7 @@ func clean(object map[string]any) {
 	}
 }
 
-// fillBlanks puts placeholders that hooks can decode in the place of blanked values of a Secret.
+// fillBlanks replaces redacted values of a Secret by placeholders that hooks can decode.
 func fillBlanks(object map[string]any) {
 	values, _ := object["data"].(map[string]any)
 	for name, value := range values {
@@ -200,7 +201,7 @@ func (o *Outcome) forgetSecrets() {
 	}
 }
 
-// given returns what exists in the case.
+// given returns the fields of the case with the existing objects.
 func (r *recording) given(call *v1alpha1.HookCall) map[string]any {
 	given := map[string]any{"controller": call.Spec.Controller.Name, "parent": r.parent}
 	if len(r.children) > 0 {
@@ -212,7 +213,7 @@ func (r *recording) given(call *v1alpha1.HookCall) map[string]any {
 	return given
 }
 
-// hooks answers as the hook did.
+// hooks returns a Caller with the recorded responses.
 func (r *recording) hooks(*lookup.Controller) reviews.Caller {
 	return func(_ context.Context, hook string, _ []byte) ([]byte, error) {
 		if hook != "customize" {

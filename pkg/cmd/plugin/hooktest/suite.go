@@ -1,6 +1,13 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package hooktest runs tests of hooks that are written as files, without a cluster.
+//
+// A Suite is read from a folder: the controllers with their CustomResourceDefinitions, and the cases in the folder
+// tests. A Case (case.go) has the objects that exist and the expected result. A fixture (fixture.go) completes the
+// objects as a cluster and earlier syncs would have done. Package offline then reviews a sync of the parent, and a
+// Caller calls the hooks (run.go). The Outcome has the form of a case and is compared with the expected result
+// (compare.go).
 package hooktest
 
 import (
@@ -25,10 +32,11 @@ import (
 type Settings struct {
 	// HookCommand starts the hook. $PORT in it is the port that the hook has to listen on.
 	HookCommand string `json:"hookCommand,omitempty"`
-	// Filenames are the files and folders with the controllers and their CustomResourceDefinitions, relative to the folder above tests.
-	// None are those in that folder.
+	// Filenames are the files and folders with the controllers and their CustomResourceDefinitions, relative to the folder
+	// above tests. None are those in that folder.
 	Filenames []string `json:"filenames,omitempty"`
-	// ApplyStrategy is how children are written whose rules do not say it: dynamic-apply or server-side-apply, as the server's flag.
+	// ApplyStrategy is how children are written whose rules do not say it: dynamic-apply or server-side-apply, as the
+	// server's flag.
 	ApplyStrategy controller.ApplyStrategy `json:"applyStrategy,omitempty"`
 }
 

@@ -19,11 +19,12 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/printing"
 )
 
-// whatIsWritten are the fields that are written for a case that expects nothing yet, if they are there.
-var whatIsWritten = []string{"status", "labels", "annotations", "children", "finalized", "resyncAfter", "related", "steps", "events", "rollout"}
+// whatIsWritten are the fields that are written to a case without expectations.
+var whatIsWritten = []string{"status", "labels", "annotations", "children", "finalized", "resyncAfter", "related",
+	"steps", "events", "rollout"}
 
-// Update writes what came of the case into its file, in the form of what was expected. All else in the file stays as it is. It
-// reports whether anything has changed.
+// Update writes the outcome to the file of the case, in the form of the expected result. It keeps everything else in
+// the file, and reports whether the file has changed.
 func (r *Result) Update() (written bool, err error) {
 	got, err := r.updated()
 	if got == nil || err != nil {
@@ -47,8 +48,7 @@ func (r *Result) Update() (written bool, err error) {
 	return true, os.WriteFile(r.Path, after, 0o644) //nolint:gosec // it is a file of a repository
 }
 
-// problem returns what of the outcome is probably a mistake, unless something of the sort is expected; empty if nothing
-// is.
+// problem returns the part of the outcome that is probably a mistake and is not expected; empty if there is none.
 func (r *Result) problem() string {
 	want := map[string]any{}
 	if r.Expect != nil {
@@ -72,7 +72,7 @@ func (r *Result) problem() string {
 	return ""
 }
 
-// differenceTo returns the difference to another outcome of the case, as lines of a diff; empty if there is none.
+// differenceTo returns a diff to another outcome of the case; empty if they are equal.
 func (r *Result) differenceTo(other *Outcome) (string, error) {
 	if other == nil || reflect.DeepEqual(r.Outcome.fields, other.fields) {
 		return "", nil
@@ -85,7 +85,7 @@ func (r *Result) differenceTo(other *Outcome) (string, error) {
 	return printing.Difference(string(first), string(second)), err
 }
 
-// updated returns what is to be expected; nil if it is already.
+// updated returns the new expected result; nil if it is unchanged.
 func (r *Result) updated() (map[string]any, error) {
 	if r.Expect == nil {
 		return r.Outcome.summary(), nil
@@ -111,7 +111,7 @@ func (r *Result) updated() (map[string]any, error) {
 	return got, nil
 }
 
-// summary returns what is worth to be expected of an outcome.
+// summary returns the fields of an outcome to expect in a new case.
 func (o *Outcome) summary() map[string]any {
 	kept := map[string]any{}
 	for _, name := range slices.Concat(whatIsWritten, problems) {
@@ -133,7 +133,7 @@ func (o *Outcome) summary() map[string]any {
 	return kept
 }
 
-// reasons returns warnings without their messages, which are longer and may change.
+// reasons returns warnings without their messages, which may change.
 func reasons(warnings any) any {
 	var all []any
 	for _, warning := range asList(warnings) {
@@ -143,13 +143,14 @@ func reasons(warnings any) any {
 	return all
 }
 
-// replaceExpect returns a case with another text in the place of the field expect, or at the end.
+// replaceExpect returns a file with its field expect replaced by a text, or with the text appended.
 func replaceExpect(file, text []byte) ([]byte, error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(file, &document); err != nil {
 		return nil, err
 	}
-	if len(document.Content) != 1 || document.Content[0].Kind != yaml.MappingNode || document.Content[0].Style == yaml.FlowStyle {
+	if len(document.Content) != 1 || document.Content[0].Kind != yaml.MappingNode ||
+		document.Content[0].Style == yaml.FlowStyle {
 		return nil, errors.New("only a case in the block style of YAML can be updated")
 	}
 	lines := strings.SplitAfter(string(file), "\n")

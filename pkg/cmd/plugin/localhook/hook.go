@@ -1,6 +1,8 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package localhook calls hooks on the machine of the user, which the server cannot reach. It can also start their
+// programs.
 package localhook
 
 import (
@@ -20,7 +22,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/text"
 )
 
-// Hook is where the hooks of controllers are on this machine.
+// Hook calls the hooks of controllers at an address on this machine.
 type Hook struct {
 	base   *url.URL
 	client *http.Client
@@ -49,7 +51,7 @@ func At(address string) (*Hook, error) {
 	}}, nil
 }
 
-// URL returns where a webhook is called instead of where its spec says.
+// URL returns the local URL of a webhook.
 func (h *Hook) URL(webhook *v1alpha1.Webhook) (string, error) {
 	inSpec, err := webhook.Address().Parse()
 	if err != nil {
@@ -61,7 +63,8 @@ func (h *Hook) URL(webhook *v1alpha1.Webhook) (string, error) {
 	return here.String(), nil
 }
 
-// Controller says where the hooks of a controller are: sync, finalize and customize. It returns nil for one that it has not.
+// Controller says where the hooks of a controller are: sync, finalize and customize. It returns nil for one that it has
+// not.
 type Controller interface {
 	Webhook(name string) *v1alpha1.Webhook
 }
@@ -122,7 +125,7 @@ func (h *Hook) Call(ctx context.Context, webhook *v1alpha1.Webhook, request []by
 	return answer, nil
 }
 
-// withHint adds to an error of a connection what it means, as the server does.
+// withHint adds an explanation to an error of a connection, as the server does.
 func withHint(err error) error {
 	if hint := hook.ClosedHint(err); hint != "" {
 		return fmt.Errorf("%w (%s)", err, hint)

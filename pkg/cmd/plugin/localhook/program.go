@@ -19,8 +19,8 @@ import (
 type Program struct {
 	*Hook
 	command *exec.Cmd
-	// output is a file: what the program prints before it answers can be read when the answer is there. A pipe would have to be copied first.
-	// read is the offset up to which Output has returned it.
+	// output is a file: what the program prints before it answers can be read when the answer is there. A pipe would have
+	// to be copied first. read is the offset up to which Output has returned it.
 	output *os.File
 	read   int64
 	// ended is closed when the program has ended.
@@ -32,8 +32,8 @@ const (
 	startTimeout = 2 * time.Minute
 	// stopTimeout is how long it may take to end.
 	stopTimeout = 3 * time.Second
-	// lookInterval is how often it is tried whether it listens.
-	lookInterval = 20 * time.Millisecond
+	// pollInterval is how often Start tries to connect.
+	pollInterval = 20 * time.Millisecond
 	// maxOutput is how much of the output is returned at once, in bytes.
 	maxOutput = 16 << 10
 )
@@ -92,9 +92,10 @@ func freePort() (string, error) {
 
 // waitFor waits until the program listens on the port.
 func (p *Program) waitFor(ctx context.Context, port string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("nothing listens on port %s, which is $PORT, after %s", port, startTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout,
+		fmt.Errorf("nothing listens on port %s, which is $PORT, after %s", port, startTimeout))
 	defer cancel()
-	ticker := time.NewTicker(lookInterval)
+	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
 	var dialer net.Dialer
 	for {
@@ -111,7 +112,7 @@ func (p *Program) waitFor(ctx context.Context, port string) error {
 	}
 }
 
-// Stop ends the program and the ones that it has started, and waits until it has ended.
+// Stop terminates the program and its child processes, and waits until it has ended.
 func (p *Program) Stop() {
 	terminate(p.command)
 	timer := time.NewTimer(stopTimeout)

@@ -5,14 +5,17 @@ package lookup
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
@@ -33,16 +36,16 @@ type Object interface {
 	GetStatus() *v1alpha1.ControllerStatus
 }
 
-// Controller is a controller: a stored one, or one that a file has.
+// Controller is a stored controller, or one from a file.
 type Controller struct {
 	Kind string
 	Object
-	// Candidate is the JSON of the spec that a file has; nil if the controller is the stored one. Path is that of the file.
+	// Candidate is the JSON of the spec in a file; nil if the controller is stored. Path is the path of the file.
 	Candidate []byte
 	Path      string
 }
 
-// String returns the controller as people write it.
+// String returns the kind and name of the controller.
 func (c *Controller) String() string { return c.Kind + " " + c.GetName() }
 
 // Short returns the controller as an argument: cc/NAME or dec/NAME.
@@ -79,7 +82,9 @@ func (c *Controller) InReview() v1alpha1.SyncReviewController {
 
 // IsFor reports whether the controller's parents may be of a type.
 func (c *Controller) IsFor(parents schema.GroupResource) bool {
-	return slices.ContainsFunc(c.ParentTypes(), func(rule v1alpha1.ResourceRule) bool { return rule.GroupResource() == parents })
+	return slices.ContainsFunc(c.ParentTypes(), func(rule v1alpha1.ResourceRule) bool {
+		return rule.GroupResource() == parents
+	})
 }
 
 // Webhook returns the webhook of a hook: sync, finalize or customize. It is nil if the controller has none.
@@ -102,7 +107,7 @@ func (c *Controller) Webhook(name string) *v1alpha1.Webhook {
 	return hook.Webhook
 }
 
-// kindOf returns the kind of controllers that a type in an argument means; empty if it means none.
+// kindOf returns the kind of controllers for a type in an argument; empty if it is another type.
 func kindOf(argument string) string {
 	switch strings.TrimSuffix(strings.ToLower(argument), "."+v1alpha1.GroupName) {
 	case "cc", "cctl", "compositecontroller", "compositecontrollers":
@@ -113,8 +118,8 @@ func kindOf(argument string) string {
 	return ""
 }
 
-// IsController reports whether an argument is a controller: in the form TYPE/NAME, or as a name alone. Parents without a
-// controller have a type.
+// IsController reports whether an argument is a controller: in the form TYPE/NAME, or as a name alone. Parents without
+// a controller have a type.
 func IsController(argument string) bool {
 	of, _, ok := strings.Cut(argument, "/")
 	return !ok || kindOf(of) != ""
@@ -126,7 +131,7 @@ func IsTypedController(argument string) bool {
 	return ok && kindOf(of) != ""
 }
 
-// Split splits arguments into the controller that the first one may name, which is nil if it does not, and parents.
+// Split returns the controller that the first argument names, or nil if it names a parent, and the parents.
 func (l *Lookup) Split(ctx context.Context, args []string) (controller *Controller, parents []string, err error) {
 	if len(args) == 0 || !IsController(args[0]) {
 		return nil, args, nil
@@ -144,7 +149,7 @@ func (l *Lookup) Controller(ctx context.Context, argument string) (*Controller, 
 	kind := kindOf(of)
 	switch {
 	case typed && kind == "":
-		return nil, fmt.Errorf("%q is no controller: give it as cc/NAME or dec/NAME", argument)
+		return nil, fmt.Errorf("%q is not a controller: specify it as cc/NAME or dec/NAME", argument)
 	case kind != "":
 		return l.controller(ctx, kind, name)
 	}
@@ -155,11 +160,12 @@ func (l *Lookup) Controller(ctx context.Context, argument string) (*Controller, 
 	decorator, other := l.controller(ctx, Decorator, name)
 	switch {
 	case err == nil && other == nil:
-		return nil, fmt.Errorf("there are a CompositeController and a DecoratorController %q: give it as cc/%s or dec/%s", name, name, name)
+		return nil, fmt.Errorf("a CompositeController and a DecoratorController %q exist: specify cc/%s or dec/%s",
+			name, name, name)
 	case err == nil && apierrors.IsNotFound(other):
 		return composite, nil
 	case apierrors.IsNotFound(err) && apierrors.IsNotFound(other):
-		return nil, fmt.Errorf("there is no controller %q; give a parent as TYPE/NAME", name)
+		return nil, fmt.Errorf("there is no controller %q; specify a parent as TYPE/NAME", name)
 	}
 	return decorator, other
 }
@@ -200,3 +206,48 @@ func (l *Lookup) Controllers(ctx context.Context) ([]*Controller, error) {
 
 // IsOwnAPI reports whether details of an error are about the API of metacontroller-apiserver.
 func IsOwnAPI(details *metav1.StatusDetails) bool { return details.Group == v1alpha1.GroupName }
+
+// Manifest is an object in a file.
+type Manifest struct {
+	*unstructured.Unstructured
+	// Path is the path or URL of the file, or STDIN.
+	Path string
+}
+
+// Read returns the objects in files in order, as kubectl reads them, without access to a cluster.
+func Read(files resource.FilenameOptions) ([]Manifest, error) {
+	if files.RequireFilenameOrKustomize() != nil {
+		return nil, nil
+	}
+	infos, err := resource.NewLocalBuilder().Unstructured().FilenameParam(false, &files).Flatten().Do().Infos()
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Manifest, 0, len(infos))
+	for _, info := range infos {
+		all = append(all, Manifest{Unstructured: info.Object.(*unstructured.Unstructured), Path: info.Source})
+	}
+	return all, nil
+}
+
+// Controller returns the object as a controller; nil if it is another object.
+func (m *Manifest) Controller() (*Controller, error) {
+	if m.GroupVersionKind().Group != v1alpha1.GroupName {
+		return nil, nil
+	}
+	controller := &Controller{Kind: m.GetKind(), Path: m.Path}
+	switch controller.Kind {
+	case Composite:
+		controller.Object = &v1alpha1.CompositeController{}
+	case Decorator:
+		controller.Object = &v1alpha1.DecoratorController{}
+	default:
+		return nil, nil
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(m.Object, controller.Object); err != nil {
+		return nil, fmt.Errorf("%s: %s %s: %w", m.Path, m.GetKind(), m.GetName(), err)
+	}
+	var err error
+	controller.Candidate, err = json.Marshal(m.Object["spec"])
+	return controller, err
+}

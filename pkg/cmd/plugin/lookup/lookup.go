@@ -1,10 +1,8 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lookup finds the controllers and parents that arguments and files name.
-//
-// Arguments and files come in; controllers, with the spec that is stored or that a file has, and names of parents
-// go out. It reads from the cluster: controllers, and which types there are.
+// Package lookup finds the controllers and parents in arguments and files. It returns controllers, with the stored spec
+// or that of a file, and names of parents. It reads controllers and types from the cluster.
 package lookup
 
 import (
@@ -27,12 +25,11 @@ import (
 type Lookup struct {
 	client versioned.Interface
 	mapper meta.RESTMapper
-	// namespace is where objects are that are given without one.
+	// namespace is the default namespace.
 	namespace string
 }
 
-// New returns a Lookup in the cluster that flags name. Objects that are given without a namespace are in that of the
-// flags.
+// New returns a Lookup in the cluster of the flags, with their namespace as the default.
 func New(getter genericclioptions.RESTClientGetter) (*Lookup, error) {
 	config, err := getter.ToRESTConfig()
 	if err != nil {
@@ -57,7 +54,7 @@ type Parent struct {
 	Namespace, Name string
 }
 
-// Parent returns the parent that an argument in the form TYPE/NAME names. It need not exist.
+// Parent returns the parent of an argument in the form TYPE/NAME. It does not have to exist.
 func (l *Lookup) Parent(argument string) (*Parent, error) {
 	of, name, ok := strings.Cut(argument, "/")
 	if !ok || of == "" || name == "" || strings.Contains(name, "/") {
@@ -97,7 +94,8 @@ func (l *Lookup) ParentIn(controller *Controller, argument string) (*Parent, err
 		}
 	}
 	if len(rules) != 1 {
-		return nil, fmt.Errorf("%s is for %s: give the parent as TYPE/NAME", controller, TypeNames(controller.ParentTypes()))
+		return nil, fmt.Errorf("%s is for %s: specify the parent as TYPE/NAME", controller,
+			TypeNames(controller.ParentTypes()))
 	}
 	mapping, err := l.typeOf(rules[0])
 	if err != nil {
@@ -119,7 +117,7 @@ func (l *Lookup) typeOf(rule v1alpha1.ResourceRule) (*meta.RESTMapping, error) {
 	return l.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 }
 
-// TypeNames returns the types that rules name, as people write them.
+// TypeNames returns the names of the types of rules, separated by commas.
 func TypeNames(rules []v1alpha1.ResourceRule) string {
 	var names []string
 	for _, rule := range rules {

@@ -1,6 +1,8 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package printing prints responses of the API for people: writes as a diff, and counts in words. Colors only repeat
+// what the text says.
 package printing
 
 import (
@@ -11,7 +13,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
-// Sync prints what the sync of a parent would do. In the first column are the signs of a diff.
+// Sync prints the reviewed sync of a parent. The first column has the signs of a diff.
 func (s Style) Sync(to io.Writer, by string, sync *v1alpha1.ReviewedSync) error {
 	p := printer{Style: s, parent: &sync.Parent}
 	p.line(s.Heading(Name(sync.Parent)) + p.faintly(" by "+by) + ": " + p.result(sync))
@@ -70,7 +72,7 @@ func (p *printer) result(sync *v1alpha1.ReviewedSync) string {
 	}
 }
 
-// verbs are what steps do, as people say it.
+// verbs are the verbs for the operations of steps.
 var verbs = map[v1alpha1.ReviewedOperation]string{
 	v1alpha1.ReviewedCreate:            "create",
 	v1alpha1.ReviewedUpdate:            "update",
@@ -87,7 +89,8 @@ var verbs = map[v1alpha1.ReviewedOperation]string{
 }
 
 func (p *printer) step(step *v1alpha1.ReviewedStep) {
-	p.line("  " + verbs[step.Operation] + " " + p.Heading(Child(p.parent, step.ReviewedObject)) + p.faintly(": "+step.Why) + p.dryRun(step))
+	p.line("  " + verbs[step.Operation] + " " + p.Heading(Child(p.parent, step.ReviewedObject)) +
+		p.faintly(": "+step.Why) + p.dryRun(step))
 	if dryRun := step.DryRun; dryRun != nil {
 		for _, warning := range dryRun.Warnings {
 			p.line("    " + p.Warning("warning of the cluster: "+warning))
@@ -98,7 +101,7 @@ func (p *printer) step(step *v1alpha1.ReviewedStep) {
 	}
 }
 
-// dryRun says what the cluster, or the guard against endless writes, makes of a step.
+// dryRun describes the result of a dry run of a step, or that the guard against write loops postpones it.
 func (p *printer) dryRun(step *v1alpha1.ReviewedStep) string {
 	switch dryRun := step.DryRun; {
 	case step.Postponed:
@@ -147,7 +150,7 @@ func (p *printer) event(event *v1alpha1.ReviewedEvent) {
 	p.line("  " + text)
 }
 
-// Step returns what a step does, in a few words.
+// Step returns a short description of a step.
 func Step(parent *v1alpha1.ReviewedObject, step *v1alpha1.ReviewedStep) string {
 	return verbs[step.Operation] + " " + Child(parent, step.ReviewedObject)
 }

@@ -142,7 +142,7 @@ func (c *changing) Create(_ context.Context, review *v1alpha1.SyncReview, _ meta
 func TestAReviewThatAlwaysAsksForMoreEnds(t *testing.T) {
 	call := func(context.Context, string, []byte) ([]byte, error) { return []byte(`{}`), nil }
 	err := Each(t.Context(), &changing{}, v1alpha1.SyncReviewSpec{}, call, func(*v1alpha1.SyncReview) error { return nil })
-	if err == nil || !strings.Contains(err.Error(), "again and again") {
+	if err == nil || !strings.Contains(err.Error(), "keeps requesting") {
 		t.Errorf("the error is %v", err)
 	}
 }
@@ -159,7 +159,7 @@ func TestARequestThatIsLeftOutIsAFailure(t *testing.T) {
 		t.Errorf("called would be %v", missing)
 	}
 	asked.markFailed(review)
-	if sync := review.Status.Syncs[0]; sync.Result != v1alpha1.ReviewedFailed || !strings.Contains(sync.Error, "larger") {
+	if sync := review.Status.Syncs[0]; sync.Result != v1alpha1.ReviewedFailed || !strings.Contains(sync.Error, "exceeds the maximum size") {
 		t.Errorf("the sync is %+v", sync)
 	}
 }

@@ -1,6 +1,8 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package scaffold writes the folder of a new controller, with a hook in one of several languages and its tests. The
+// folder project has one for a type Website; its names are replaced.
 package scaffold
 
 import (
@@ -17,11 +19,11 @@ import (
 //go:embed all:project
 var project embed.FS
 
-// Language is what hooks are written in.
+// Language is a language of hooks.
 type Language struct {
-	// Name is how it is called, and Folder where its files are.
+	// Name is the name of the language, and Folder has its files.
 	Name, Folder string
-	// File is the one with the hook, and Command starts it; the port follows.
+	// File has the hook, and Command starts it if the port is appended.
 	File, Command string
 }
 
@@ -34,13 +36,14 @@ func Languages() map[string]Language {
 	}
 }
 
-// Names are those of the type that the controller is for.
+// Names are the names of the parent type.
 type Names struct {
 	// Singular and Plural are in lower case, Kind is in CamelCase, and Group is the API group.
 	Singular, Plural, Kind, Group string
 }
 
-// Write writes the files of a controller into a folder, which must be empty if it exists, and returns their paths in it.
+// Write writes the files of a controller into a folder, which must be empty if it exists, and returns their paths in
+// it.
 func Write(folder string, language Language, names Names) (files []string, err error) {
 	entries, err := os.ReadDir(folder)
 	switch {

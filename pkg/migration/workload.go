@@ -23,13 +23,13 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/enumerate"
 )
 
-// Workload names a StatefulSet or a Deployment. The zero value is any that is recognised.
+// Workload names a StatefulSet or a Deployment. The zero value stands for any that is recognised as Metacontroller.
 type Workload struct{ Kind, Namespace, Name string }
 
-// NoWorkload says that Metacontroller does not run in the cluster.
+// NoWorkload returns the Workload for a cluster in which Metacontroller does not run.
 func NoWorkload() Workload { return Workload{Kind: "none"} }
 
-// ParseWorkload reads kind/namespace/name, "none", or nothing for any.
+// ParseWorkload parses kind/namespace/name, "none", or an empty text for any.
 func ParseWorkload(text string) (Workload, error) {
 	switch text {
 	case "":
@@ -46,8 +46,8 @@ func ParseWorkload(text string) (Workload, error) {
 
 func (w Workload) String() string { return w.Kind + "/" + w.Namespace + "/" + w.Name }
 
-// replicasAnnotation is on the workload of Metacontroller while it is stopped for a migration. Its value says how
-// many replicas it had.
+// replicasAnnotation is on the workload of Metacontroller while the migration has stopped it. Its value is the former
+// number of replicas.
 const replicasAnnotation = "metacontroller.k8s.io/replicas-before-migration"
 
 // originalProgram is the name of Metacontroller's program, and the last part of the name of its image.
@@ -60,23 +60,26 @@ type runningOriginal struct {
 	selector *metav1.LabelSelector
 	// args are those of its container.
 	args []string
-	// before is how many replicas it had when a migration stopped it; 0 if none did.
+	// before is how many replicas it had when a migration stopped it, or 0.
 	before int32
 }
 
-// originals returns the workloads of Metacontroller: the named one, or those that are recognised.
-func (m *Migration) originals(ctx context.Context) (found []runningOriginal, err error) {
-	named := m.config.Original
+// workloads stops and starts Metacontroller.
+type workloads struct{ *cluster }
+
+// find returns the workloads of Metacontroller: the named one, or those that are recognised.
+func (w *workloads) find(ctx context.Context) (found []runningOriginal, err error) {
+	named := w.config.Original
 	if named == NoWorkload() {
 		return nil, nil
 	}
 	for _, kind := range []string{"statefulset", "deployment"} {
-		list, err := m.dynamic.Resource(workloads(kind)).Namespace(named.Namespace).List(ctx, metav1.ListOptions{})
+		list, err := w.dynamic.Resource(workloadResource(kind)).Namespace(named.Namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return nil, fmt.Errorf("look for Metacontroller: %w", err)
 		}
 		for _, item := range list.Items {
-			var of appsv1.StatefulSet // a Deployment has what is read here, too
+			var of appsv1.StatefulSet // a Deployment has these fields, too
 			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(item.Object, &of); err != nil {
 				return nil, fmt.Errorf("look for Metacontroller: %w", err)
 			}
@@ -94,12 +97,12 @@ func (m *Migration) originals(ctx context.Context) (found []runningOriginal, err
 	return found, nil
 }
 
-func workloads(kind string) schema.GroupVersionResource {
+func workloadResource(kind string) schema.GroupVersionResource {
 	return appsv1.SchemeGroupVersion.WithResource(kind + "s")
 }
 
-// argsOfOriginal returns the arguments of the container that runs Metacontroller, by its command or its image, or
-// else those of the first one. runs reports whether one does.
+// argsOfOriginal returns the arguments of the container whose command or image is Metacontroller's. If there is none,
+// runs is false, and args are those of the first container.
 func argsOfOriginal(of corev1.PodSpec) (args []string, runs bool) {
 	for _, container := range of.Containers {
 		image, _, _ := strings.Cut(container.Image, "@")
@@ -117,23 +120,23 @@ func argsOfOriginal(of corev1.PodSpec) (args []string, runs bool) {
 	return slices.Concat(of.Containers[0].Command, of.Containers[0].Args), false
 }
 
-// stopOriginal scales Metacontroller to zero, and waits until its Pods have ended.
-func (m *Migration) stopOriginal(ctx context.Context) error {
-	found, err := m.originals(ctx)
+// stop scales Metacontroller to zero, and waits until its Pods have ended.
+func (w *workloads) stop(ctx context.Context) error {
+	found, err := w.find(ctx)
 	if err != nil {
 		return err
 	}
 	for _, of := range found {
 		if of.replicas > 0 {
-			if err := m.scale(ctx, of, 0); err != nil {
+			if err := w.scale(ctx, of, 0); err != nil {
 				return err
 			}
-			m.say("scaled %s from %d to 0", of.Workload, of.replicas)
+			w.say("scaled %s from %d to 0", of.Workload, of.replicas)
 		}
-		err := m.until(ctx, "the end of Metacontroller", func(ctx context.Context) error {
-			left, err := m.pods(ctx, of)
+		err := w.until(ctx, "Metacontroller to stop", func(ctx context.Context) error {
+			left, err := w.pods(ctx, of)
 			if err == nil && len(left) > 0 {
-				err = fmt.Errorf("%s has the Pods %s", of.Workload, enumerate.First(maxNamed, left))
+				err = fmt.Errorf("%s still has the Pods %s", of.Workload, enumerate.First(maxNamed, left))
 			}
 			return err
 		})
@@ -144,9 +147,9 @@ func (m *Migration) stopOriginal(ctx context.Context) error {
 	return nil
 }
 
-// pods returns the names of the Pods of a workload that have not ended.
-func (m *Migration) pods(ctx context.Context, of runningOriginal) (names []string, err error) {
-	list, err := m.kube.CoreV1().Pods(of.Namespace).List(ctx,
+// pods returns the names of the Pods of a workload that have not terminated.
+func (w *workloads) pods(ctx context.Context, of runningOriginal) (names []string, err error) {
+	list, err := w.kube.CoreV1().Pods(of.Namespace).List(ctx,
 		metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(of.selector)})
 	if err != nil {
 		return nil, fmt.Errorf("look for the Pods of %s: %w", of.Workload, err)
@@ -159,9 +162,9 @@ func (m *Migration) pods(ctx context.Context, of runningOriginal) (names []strin
 	return names, nil
 }
 
-// startOriginal gives Metacontroller the replicas back that a migration took.
-func (m *Migration) startOriginal(ctx context.Context) error {
-	found, err := m.originals(ctx)
+// start restores the replicas of Metacontroller.
+func (w *workloads) start(ctx context.Context) error {
+	found, err := w.find(ctx)
 	if err != nil {
 		return err
 	}
@@ -170,36 +173,36 @@ func (m *Migration) startOriginal(ctx context.Context) error {
 			continue
 		}
 		if of.before == 0 {
-			m.say("%s has no replicas, and none before the migration: scale it up", of.Workload)
+			w.say("%s has no replicas, and none before the migration: scale it up", of.Workload)
 			continue
 		}
-		if err := m.scale(ctx, of, of.before); err != nil {
+		if err := w.scale(ctx, of, of.before); err != nil {
 			return err
 		}
-		m.say("scaled %s from 0 to %d", of.Workload, of.before)
+		w.say("scaled %s from 0 to %d", of.Workload, of.before)
 	}
 	if len(found) == 0 {
-		m.say("no workload of Metacontroller was found: start it")
+		w.say("no workload of Metacontroller was found: start it")
 	}
 	return nil
 }
 
-// sayBeside says that Metacontroller runs beside the server, which both run the same controllers then.
-func (m *Migration) sayBeside(ctx context.Context, now *situation) error {
+// sayBeside warns if Metacontroller runs beside the server, since both would run the same controllers.
+func (w *workloads) sayBeside(ctx context.Context, now *state) error {
 	if !now.leadsHere {
 		return nil
 	}
-	found, err := m.originals(ctx)
+	found, err := w.find(ctx)
 	for _, of := range found {
 		if of.replicas > 0 {
-			m.say("Metacontroller runs beside the server, as %s: stop it, or both run the same controllers", of.Workload)
+			w.say("Metacontroller runs beside the server, as %s: stop it, or both run the same controllers", of.Workload)
 		}
 	}
 	return err
 }
 
-// scale sets the replicas of a workload, and notes how many it had before it was stopped.
-func (m *Migration) scale(ctx context.Context, of runningOriginal, replicas int32) error {
+// scale sets the replicas of a workload. If it stops the workload, it records their former number.
+func (w *workloads) scale(ctx context.Context, of runningOriginal, replicas int32) error {
 	note := map[string]any{replicasAnnotation: nil}
 	if replicas == 0 {
 		note[replicasAnnotation] = strconv.Itoa(int(of.replicas))
@@ -209,8 +212,8 @@ func (m *Migration) scale(ctx context.Context, of runningOriginal, replicas int3
 	if err != nil {
 		return err
 	}
-	_, err = m.dynamic.Resource(workloads(of.Kind)).Namespace(of.Namespace).Patch(ctx, of.Name, types.MergePatchType,
-		patch, metav1.PatchOptions{})
+	_, err = w.dynamic.Resource(workloadResource(of.Kind)).Namespace(of.Namespace).Patch(ctx, of.Name,
+		types.MergePatchType, patch, metav1.PatchOptions{})
 	if err != nil {
 		return fmt.Errorf("scale %s to %d: %w", of.Workload, replicas, err)
 	}

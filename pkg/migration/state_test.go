@@ -60,40 +60,40 @@ func TestWhichSideCounts(t *testing.T) {
 		of.SetAnnotations(map[string]string{countsAnnotation: string(counts)})
 		return of
 	}
-	m := &Migration{config: Config{Service: types.NamespacedName{Namespace: "ns", Name: "ours"}}}
+	m := &Migration{cluster: &cluster{config: Config{Service: types.NamespacedName{Namespace: "ns", Name: "ours"}}}}
 	for name, test := range map[string]struct {
-		is      situation
+		is      state
 		counts  side
 		strange bool
 	}{
-		"nothing is installed": {situation{}, nowhere, false},
-		"Metacontroller": {situation{service: leading("", nil), definitions: defined(t, true)},
+		"nothing is installed": {state{}, nowhere, false},
+		"Metacontroller": {state{service: leading("", nil), definitions: defined(t, true)},
 			inDefinitions, false},
-		"the server alone": {situation{service: leading("ours", nil)}, inServer, false},
-		"the server over Metacontroller": {situation{service: leading("ours", nil), definitions: defined(t, true)},
+		"the server alone": {state{service: leading("ours", nil)}, inServer, false},
+		"the server over Metacontroller": {state{service: leading("ours", nil), definitions: defined(t, true)},
 			inDefinitions, false},
-		"after a switch": {situation{service: leading("ours", moved), definitions: defined(t, false)},
+		"after a switch": {state{service: leading("ours", moved), definitions: defined(t, false)},
 			inServer, false},
-		"definitions that are back": {situation{service: leading("ours", moved), definitions: defined(t, true)},
+		"definitions that are back": {state{service: leading("ours", moved), definitions: defined(t, true)},
 			inServer, false},
-		"an APIService that is new": {situation{service: leading("ours", nil), definitions: defined(t, false)},
+		"an APIService that is new": {state{service: leading("ours", nil), definitions: defined(t, false)},
 			inServer, false},
-		"an APIService that was deleted": {situation{definitions: defined(t, false)}, inDefinitions, true},
-		"another server": {situation{service: leading("other", moved), definitions: defined(t, false)},
+		"an APIService that was deleted": {state{definitions: defined(t, false)}, inDefinitions, true},
+		"another server": {state{service: leading("other", moved), definitions: defined(t, false)},
 			inDefinitions, true},
-		"an interrupted switch whose policy was removed": {situation{service: leading("ours", held),
+		"an interrupted switch whose policy was removed": {state{service: leading("ours", held),
 			definitions: begun(t, true)}, inDefinitions, false},
-		"an interrupted way back whose policy was removed": {situation{service: leading("ours", held),
+		"an interrupted way back whose policy was removed": {state{service: leading("ours", held),
 			definitions: begun(t, false)}, inServer, false},
 		"a way back into definitions that are newer than the APIService, whose policy was removed": {
-			situation{service: older(leading("ours", held)), definitions: begun(t, true)}, inDefinitions, false},
-		"a finish that was interrupted": {situation{service: leading("ours", moved), definitions: begun(t, true)},
+			state{service: older(leading("ours", held)), definitions: begun(t, true)}, inDefinitions, false},
+		"a finish that was interrupted": {state{service: leading("ours", moved), definitions: begun(t, true)},
 			inServer, false},
-		"an interrupted switch": {situation{service: leading("ours", nil), definitions: defined(t, true),
+		"an interrupted switch": {state{service: leading("ours", nil), definitions: defined(t, true),
 			policy: policy(inDefinitions)}, inDefinitions, false},
-		"a switch interrupted at its end": {situation{service: leading("ours", nil), definitions: defined(t, true),
+		"a switch interrupted at its end": {state{service: leading("ours", nil), definitions: defined(t, true),
 			policy: policy(inServer)}, inServer, false},
-		"a way back, as it deletes the APIService": {situation{definitions: defined(t, true), policy: policy(inDefinitions)},
+		"a way back, as it deletes the APIService": {state{definitions: defined(t, true), policy: policy(inDefinitions)},
 			inDefinitions, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/registration"
 )
 
-// side is where the objects are that count. The other side has none, or copies.
+// side is one of the places that store the objects. One side is authoritative; the other has copies or nothing.
 type side string
 
 const (
@@ -22,27 +22,27 @@ const (
 	nowhere       side = ""
 )
 
-// situation is what the cluster says of the migration.
-type situation struct {
+// state is the progress of the migration, as the cluster shows it.
+type state struct {
 	service     apiService
 	definitions map[string]definition
 	// policy freezes the objects; nil if there is none.
 	policy *unstructured.Unstructured
-	// side is where the objects are that count.
+	// side is the authoritative side.
 	side side
 	// leadsHere is true if the APIService leads to this server.
 	leadsHere bool
 }
 
-// situation reads how far the migration is.
-func (m *Migration) situation(ctx context.Context) (*situation, error) {
-	s := &situation{definitions: map[string]definition{}}
+// state reads the progress of the migration.
+func (m *Migration) state(ctx context.Context) (*state, error) {
+	s := &state{definitions: map[string]definition{}}
 	var err error
-	if s.service, err = m.getAPIService(ctx); err != nil {
+	if s.service, err = m.registrar.get(ctx); err != nil {
 		return nil, err
 	}
 	for _, kind := range kinds() {
-		found, err := m.getDefinition(ctx, kind)
+		found, err := m.definitions.get(ctx, kind)
 		if err != nil {
 			return nil, err
 		}
@@ -50,7 +50,7 @@ func (m *Migration) situation(ctx context.Context) (*situation, error) {
 			s.definitions[kind.resource] = found
 		}
 	}
-	if s.policy, err = m.getPolicy(ctx); err != nil {
+	if s.policy, err = m.freezer.get(ctx); err != nil {
 		return nil, err
 	}
 	s.leadsHere = s.service.exists() && s.service.leadsTo() == m.config.Service
@@ -58,8 +58,8 @@ func (m *Migration) situation(ctx context.Context) (*situation, error) {
 	return s, m.refuseStrange(s)
 }
 
-// refuseStrange returns an error if it is not known where the objects are that count.
-func (m *Migration) refuseStrange(s *situation) error {
+// refuseStrange returns an error if the authoritative side is unknown.
+func (m *Migration) refuseStrange(s *state) error {
 	if s.service.exists() && s.service.leadsTo().Name != "" && !s.leadsHere {
 		return fmt.Errorf("the APIService %s leads to the Service %s, not to %s: see --service-name and --service-namespace",
 			apiServiceName, s.service.leadsTo(), m.config.Service)
@@ -71,9 +71,9 @@ func (m *Migration) refuseStrange(s *situation) error {
 	return nil
 }
 
-// isInterrupted reports whether a step has begun and not ended. The policy says so; if a user has removed it,
-// the APIService does.
-func (s *situation) isInterrupted() bool {
+// isInterrupted reports whether a step has begun and not finished. The policy shows that or, if a user has deleted it,
+// the APIService.
+func (s *state) isInterrupted() bool {
 	if s.policy != nil || !s.leadsHere {
 		return s.policy != nil
 	}
@@ -81,8 +81,8 @@ func (s *situation) isInterrupted() bool {
 	return s.isOpen() && annotations[v1alpha1.HoldAnnotation] != "" && annotations[v1alpha1.MovedAnnotation] == ""
 }
 
-// isOpen reports whether a definition has the version for copies.
-func (s *situation) isOpen() bool {
+// isOpen reports whether a definition has the copyVersion.
+func (s *state) isOpen() bool {
 	for _, of := range s.definitions {
 		if of.version(copyVersion) != nil {
 			return true
@@ -91,10 +91,10 @@ func (s *situation) isOpen() bool {
 	return false
 }
 
-// counts returns where the objects are that count. The policy says so, because a killed step may have left everything
-// else in any state. If a user has removed it, the objects of definitions count from when these serve the API, which
-// is the first change after the policy says so, and the last one before.
-func (s *situation) counts() side {
+// counts returns the authoritative side. The policy names it, because a killed step may have left everything else in
+// any state. If a user has deleted the policy, the definitions are authoritative if they serve the API: each step
+// changes that right after it has changed the policy.
+func (s *state) counts() side {
 	if s.policy != nil {
 		return side(s.policy.GetAnnotations()[countsAnnotation])
 	}
@@ -118,13 +118,13 @@ func (s *situation) counts() side {
 	return inServer
 }
 
-// isOriginal reports whether nothing was begun, or everything undone.
-func (s *situation) isOriginal() bool {
+// isOriginal reports whether no step was begun, or all were undone.
+func (s *state) isOriginal() bool {
 	return s.side == inDefinitions && s.policy == nil && !s.leadsHere && !s.isOpen() && s.serve()
 }
 
 // serve reports whether all definitions serve the API.
-func (s *situation) serve() bool {
+func (s *state) serve() bool {
 	for _, of := range s.definitions {
 		if !registration.Serves(of.Unstructured, servedVersion) {
 			return false
@@ -133,20 +133,20 @@ func (s *situation) serve() bool {
 	return true
 }
 
-// describe says how far the migration is, and what to do next.
-func (s *situation) describe() (is, next string) {
+// describe returns the progress of the migration, and what to do next.
+func (s *state) describe() (is, next string) {
 	switch {
 	case s.side == nowhere:
 		return "The cluster does not serve the API.", "nothing; install the server"
 	case s.isInterrupted():
-		is = fmt.Sprintf("A step is not complete. The objects of the %s count.", s.side)
+		is = fmt.Sprintf("A step is not complete. The objects of the %s are authoritative.", s.side)
 		if s.policy != nil {
 			is += " Writes to the API are refused meanwhile."
 		}
 		return is, "switch or back"
 	case s.side == inDefinitions && s.leadsHere:
 		return "The server was installed over Metacontroller's CustomResourceDefinitions. It does not show their objects, " +
-			"which count, and its controllers are held.", "back, or check and switch"
+			"which are authoritative, and its controllers are held.", "back, or check and switch"
 	case s.side == inDefinitions:
 		return "The CustomResourceDefinitions serve the API.", "check and switch"
 	case len(s.definitions) > 0:
@@ -156,13 +156,13 @@ func (s *situation) describe() (is, next string) {
 	return "The server serves the API. There are no CustomResourceDefinitions.", "nothing; back is possible"
 }
 
-// Status says how far the migration is.
+// Status reports the progress of the migration.
 func (m *Migration) Status(ctx context.Context) error {
-	now, err := m.situation(ctx)
+	now, err := m.state(ctx)
 	if err != nil {
 		return err
 	}
 	is, next := now.describe()
 	m.say("%s\nNext: %s", is, next)
-	return m.sayBeside(ctx, now)
+	return m.workloads.sayBeside(ctx, now)
 }

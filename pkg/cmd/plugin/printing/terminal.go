@@ -6,6 +6,7 @@ package printing
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -39,7 +40,7 @@ func isUnsafe(char rune) bool { return unicode.IsControl(char) && char != '\n' &
 
 // Terminal is an output for people, which escapes what is written to it.
 type Terminal struct {
-	// Raw is the output itself. What is not for people, and what moves the cursor, is written there.
+	// Raw is the unescaped output, for programs and for sequences that move the cursor.
 	Raw io.Writer
 	// Styled is true if the codes of a Style that is Colored are not escaped.
 	Styled bool
@@ -76,3 +77,43 @@ func (t *Terminal) Escape(text string) string {
 	}
 	return escaped.String()
 }
+
+// Style colors text for terminals. The zero value does not change it.
+type Style struct{ Colored bool }
+
+// The escape sequences of terminals begin and end with these texts.
+const codeBegin, codeEnd = "\x1b[", "m"
+
+// with returns a text with a code, which is one that isCode knows.
+func (s Style) with(code, text string) string {
+	if !s.Colored || text == "" {
+		return text
+	}
+	return codeBegin + code + codeEnd + Escape(text) + codeBegin + "0" + codeEnd
+}
+
+// isCode reports whether a Style uses a code.
+func isCode(code string) bool {
+	return slices.Contains([]string{"0", "1", "1;31", "2", "31", "32", "33"}, code)
+}
+
+// Heading is for headings.
+func (s Style) Heading(text string) string { return s.with("1", text) }
+
+// Added and Removed are for lines of a diff.
+func (s Style) Added(text string) string { return s.with("32", text) }
+
+// Removed is for lines of a diff.
+func (s Style) Removed(text string) string { return s.with("31", text) }
+
+// Bad is for failures.
+func (s Style) Bad(text string) string { return s.with("1;31", text) }
+
+// Warning is for possible problems.
+func (s Style) Warning(text string) string { return s.with("33", text) }
+
+// Good is for good states.
+func (s Style) Good(text string) string { return s.with("32", text) }
+
+// Faint is for explanations.
+func (s Style) Faint(text string) string { return s.with("2", text) }

@@ -22,20 +22,21 @@ import (
 )
 
 const (
-	// policyName is the name of the policy that freezes the objects, and of the binding that denies. The one that warns
-	// is called warningName.
+	// policyName is the name of the policy that freezes the objects, and of the binding that denies writes. warningName is
+	// the name of the binding that warns.
 	policyName  = "metacontroller-apiserver-migration"
 	warningName = policyName + "-warning"
-	// countsAnnotation on the policy says which side has the objects that count.
+	// countsAnnotation on the policy names the authoritative side.
 	countsAnnotation = group + "/counts"
 	// manager is the field manager of the requests that the policy lets pass.
 	manager = "metacontroller-apiserver-migrate"
-	// settlePeriod is how long a change of the policy or of the APIService may take until all kube-apiservers know it.
+	// settlePeriod is how long it may take until all kube-apiservers know a change of the policy or of the APIService.
 	settlePeriod = 2 * time.Second
 )
 
-// policy refuses writes to the objects by everybody but the servers themselves, and a user with the field manager of
-// this package. A deletion has no field manager: that of this package has a precondition, and kubectl's has none.
+// policy refuses writes of the objects unless they come from the servers themselves, or from this user with the field
+// manager of this package. A deletion has no field manager, but deletions by this package have a precondition, and
+// those by kubectl have none.
 const policy = `
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
@@ -60,8 +61,8 @@ spec:
       again. If this lasts, a step was interrupted: do 'metacontroller-apiserver migrate switch' or 'back' again
 `
 
-// binding is a binding of the policy. Of the policies that deny a request, an answer names only one, which may be
-// another than ours. It has all warnings, so the second binding shows that the policy is known.
+// binding is a binding of the policy. If several policies deny a request, the response names only one of them. It has
+// all warnings, though, so the second binding shows that the policy is in effect.
 const binding = `
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding
@@ -69,7 +70,7 @@ metadata: {name: %s}
 spec: {policyName: metacontroller-apiserver-migration, validationActions: [%s]}
 `
 
-// probe is an object that both sides would take.
+// probe is an object that both sides would accept.
 const probe = `
 apiVersion: metacontroller.k8s.io/v1alpha1
 kind: DecoratorController
@@ -88,8 +89,11 @@ func bindings() schema.GroupVersionResource {
 	return policies().GroupVersion().WithResource("validatingadmissionpolicybindings")
 }
 
-func (m *Migration) getPolicy(ctx context.Context) (*unstructured.Unstructured, error) {
-	found, err := m.dynamic.Resource(policies()).Get(ctx, policyName, metav1.GetOptions{})
+// freezer prevents others from writing the objects, by a policy.
+type freezer struct{ *cluster }
+
+func (f *freezer) get(ctx context.Context) (*unstructured.Unstructured, error) {
+	found, err := f.dynamic.Resource(policies()).Get(ctx, policyName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -99,19 +103,19 @@ func (m *Migration) getPolicy(ctx context.Context) (*unstructured.Unstructured, 
 	return found, nil
 }
 
-// setCounts has the policy say which side has the objects that count. It makes the policy if there is none.
-func (m *Migration) setCounts(ctx context.Context, counts side) error {
-	self, err := m.kube.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{},
+// setCounts notes on the policy which side is authoritative. It creates the policy if there is none.
+func (f *freezer) setCounts(ctx context.Context, counts side) error {
+	self, err := f.kube.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{},
 		metav1.CreateOptions{})
 	if err != nil {
-		return fmt.Errorf("ask the cluster for the name of the user: %w", err)
+		return fmt.Errorf("get the name of the user from the cluster: %w", err)
 	}
-	err = m.apply(ctx, policies(), policyName, fmt.Sprintf(policy, counts, strconv.Quote(self.Status.UserInfo.Username)))
+	err = f.apply(ctx, policies(), policyName, fmt.Sprintf(policy, counts, strconv.Quote(self.Status.UserInfo.Username)))
 	if err == nil {
-		err = m.apply(ctx, bindings(), policyName, fmt.Sprintf(binding, policyName, "Deny"))
+		err = f.apply(ctx, bindings(), policyName, fmt.Sprintf(binding, policyName, "Deny"))
 	}
-	if err == nil { // after the other one, so that who knows it knows both
-		err = m.apply(ctx, bindings(), warningName, fmt.Sprintf(binding, warningName, "Warn"))
+	if err == nil { // last, so that it implies the other one
+		err = f.apply(ctx, bindings(), warningName, fmt.Sprintf(binding, warningName, "Warn"))
 	}
 	if err != nil {
 		return fmt.Errorf("apply the ValidatingAdmissionPolicy %s and its bindings: %w", policyName, err)
@@ -119,42 +123,42 @@ func (m *Migration) setCounts(ctx context.Context, counts side) error {
 	return nil
 }
 
-func (m *Migration) apply(ctx context.Context, resource schema.GroupVersionResource, name, text string) error {
+func (f *freezer) apply(ctx context.Context, resource schema.GroupVersionResource, name, text string) error {
 	wanted := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal([]byte(text), &wanted.Object); err != nil {
 		return err
 	}
-	_, err := m.dynamic.Resource(resource).Apply(ctx, name, wanted,
+	_, err := f.dynamic.Resource(resource).Apply(ctx, name, wanted,
 		metav1.ApplyOptions{FieldManager: manager, Force: true})
 	return err
 }
 
-// freeze has the objects written by nobody else, on whichever side serves the API, and notes which side counts.
-func (m *Migration) freeze(ctx context.Context, counts side) error {
-	wasFrozen := m.frozen(ctx) == nil
-	if err := m.setCounts(ctx, counts); err != nil {
+// freeze refuses writes by others, whichever side serves the API, and notes which side is authoritative.
+func (f *freezer) freeze(ctx context.Context, counts side) error {
+	wasFrozen := f.frozen(ctx) == nil
+	if err := f.setCounts(ctx, counts); err != nil {
 		return err
 	}
-	if err := m.untilFrozen(ctx); err != nil || wasFrozen {
+	if err := f.untilFrozen(ctx); err != nil || wasFrozen {
 		return err
 	}
-	m.say("writes to the API are refused from here on")
+	f.say("writes to the API are refused from here on")
 	return pause(ctx, settlePeriod)
 }
 
-// untilFrozen waits until who serves the API refuses writes.
-func (m *Migration) untilFrozen(ctx context.Context) error {
-	return m.until(ctx, "that writes to the API are refused", m.frozen)
+// untilFrozen waits until the side that serves the API refuses writes.
+func (f *freezer) untilFrozen(ctx context.Context) error {
+	return f.until(ctx, "the API to refuse writes", f.frozen)
 }
 
-// frozen returns nil if who serves the API refuses writes.
-func (m *Migration) frozen(ctx context.Context) error {
+// frozen returns nil if the side that serves the API refuses writes.
+func (f *freezer) frozen(ctx context.Context) error {
 	written := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal([]byte(probe), &written.Object); err != nil {
 		return err
 	}
 	warned := &warnings{}
-	host := rest.CopyConfig(m.config.Host)
+	host := rest.CopyConfig(f.config.Host)
 	host.WarningHandler = warned
 	client, err := dynamic.NewForConfig(host)
 	if err != nil {
@@ -171,7 +175,7 @@ func (m *Migration) frozen(ctx context.Context) error {
 	return err
 }
 
-// warnings notes whether the policy has warned.
+// warnings records whether the policy has warned.
 type warnings struct{ ofPolicy bool }
 
 // HandleWarningHeader implements rest.WarningHandler.
@@ -179,25 +183,25 @@ func (w *warnings) HandleWarningHeader(_ int, _, text string) {
 	w.ofPolicy = w.ofPolicy || strings.Contains(text, warningName)
 }
 
-// thaw removes the policy. The policy goes last, because it says which side counts.
-func (m *Migration) thaw(ctx context.Context) error {
+// thaw removes the bindings and then the policy, which names the authoritative side.
+func (f *freezer) thaw(ctx context.Context) error {
 	for _, of := range []struct {
 		resource schema.GroupVersionResource
 		name     string
 	}{{bindings(), policyName}, {bindings(), warningName}, {policies(), policyName}} {
-		err := m.dynamic.Resource(of.resource).Delete(ctx, of.name, metav1.DeleteOptions{})
+		err := f.dynamic.Resource(of.resource).Delete(ctx, of.name, metav1.DeleteOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("remove the %s %s: %w", of.resource.Resource, of.name, err)
 		}
 	}
-	err := m.until(ctx, "that writes to the API are accepted", func(ctx context.Context) error {
-		if m.frozen(ctx) == nil {
+	err := f.until(ctx, "the API to accept writes", func(ctx context.Context) error {
+		if f.frozen(ctx) == nil {
 			return errors.New("they are still refused")
 		}
 		return nil
 	})
 	if err == nil {
-		m.say("writes to the API are accepted again")
+		f.say("writes to the API are accepted again")
 	}
 	return err
 }

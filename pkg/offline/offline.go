@@ -1,6 +1,8 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package offline answers SyncReviews of objects from files, without a cluster. It runs the code of the controllers
+// against a host that never changes (statichost).
 package offline
 
 import (
@@ -22,14 +24,16 @@ import (
 // Reviewer answers SyncReviews. Secrets are shown as they are.
 type Reviewer struct{ reviews *review.Reviews }
 
-// With calls do with a Reviewer of objects, which the types have completed: controllers, parents and whatever else there
-// is. Children are written by this strategy if their rule does not say another. It returns the error of do.
-func With(ctx context.Context, types *statichost.Types, objects []*unstructured.Unstructured, strategy controller.ApplyStrategy, do func(context.Context, *Reviewer) error) error {
+// With calls do with a Reviewer of objects, which types must have completed: controllers, parents and others. strategy
+// is the default for children whose rule does not have one. It returns the error of do.
+func With(ctx context.Context, types *statichost.Types, objects []*unstructured.Unstructured,
+	strategy controller.ApplyStrategy, do func(context.Context, *Reviewer) error) error {
 	host, err := statichost.New(types, objects)
 	if err != nil {
 		return err
 	}
-	config := controller.Config{Host: host.Config(), Loopback: host.Config(), Metrics: prometheus.NewRegistry(), Options: controller.DefaultOptions()}
+	config := controller.Config{Host: host.Config(), Loopback: host.Config(), Metrics: prometheus.NewRegistry(),
+		Options: controller.DefaultOptions()}
 	config.Namespace, config.ApplyStrategy = Namespace, strategy
 	ctx = klog.NewContext(ctx, logr.Discard())
 	return controller.WithReviews(ctx, config, func(ctx context.Context, reviews *review.Reviews) error {
@@ -37,11 +41,12 @@ func With(ctx context.Context, types *statichost.Types, objects []*unstructured.
 	})
 }
 
-// Namespace is the one of ControllerRevisions of cluster-scoped parents.
+// Namespace is the namespace of ControllerRevisions of cluster-scoped parents.
 const Namespace = "metacontroller"
 
 // Create answers a review.
-func (r *Reviewer) Create(ctx context.Context, review *v1alpha1.SyncReview, _ metav1.CreateOptions) (*v1alpha1.SyncReview, error) {
+func (r *Reviewer) Create(ctx context.Context, review *v1alpha1.SyncReview,
+	_ metav1.CreateOptions) (*v1alpha1.SyncReview, error) {
 	answered := review.DeepCopy()
 	_, err := r.reviews.Answer(ctx, rights.User{Name: "offline", Groups: []string{"system:masters"}}, answered)
 	return answered, err
