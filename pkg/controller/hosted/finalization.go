@@ -4,17 +4,12 @@
 package hosted
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	"k8s.io/klog/v2"
-
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/enumerate"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/syncqueue"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
@@ -79,33 +74,6 @@ type unfinalizedError struct{ text string }
 
 func (e *unfinalizedError) Error() string { return e.text }
 
-// reportUnfinalized notes that the finalize hook of a parent has not finished. The parent is failing
-// if that goes on for too long.
-func (c *Controller) reportUnfinalized(ctx context.Context, key object.Key, state *parentState, result syncResult) syncqueue.Result {
-	snapshot := result.unfinalized
-	next := syncqueue.Done(result.resyncAfter)
-	if result.retry {
-		next = syncqueue.Backoff(result.resyncAfter)
-	}
-	due := state.finalization.due(snapshot)
-	if left := time.Until(due); left > 0 {
-		c.updateHealth(key, nil)
-		state.syncErrorEvents = eventDeduplicator{}
-		state.note = &syncNote{v1alpha1.SyncStateWaiting, "the finalize hook has not finished"}
-		return next.Within(left)
-	}
-	definitionWaits := c.Discovery != nil && c.Discovery.IsBeingDeleted(snapshot.ParentType.GroupResource())
-	err := &unfinalizedError{state.finalization.describe(snapshot, definitionWaits)}
-	c.updateHealth(key, err)
-	// What is left may change often. One event says enough about one wait.
-	parent := c.observer.Get(key)
-	if parent != nil && state.syncErrorEvents.markIfDue(fmt.Sprint("unfinalized ", due, definitionWaits), time.Now()) {
-		klog.FromContext(ctx).Error(err, "Finalization does not go on")
-		c.Events.FinalizeWaiting(parent, err)
-	}
-	return next
-}
-
 // describe says what a finalization that does not go on waits for. definitionWaits is true if the
 // CustomResourceDefinition of the parent waits, too.
 func (f *finalization) describe(snapshot *pipeline.Snapshot, definitionWaits bool) string {
@@ -152,4 +120,20 @@ func describeChildren(snapshot *pipeline.Snapshot) string {
 		}
 	}
 	return enumerate.First(maxListed, append(leaving, staying...))
+}
+
+// longestLeaving returns the child that has been being deleted for the longest time; nil if none is,
+// or if the children are left to the host.
+func longestLeaving(snapshot *pipeline.Snapshot) (longest *object.Object) {
+	if !snapshot.Managed {
+		return nil
+	}
+	for _, group := range snapshot.Children {
+		for _, child := range group.Claimed {
+			if child.DeletionTimestamp != nil && (longest == nil || child.DeletionTimestamp.Before(longest.DeletionTimestamp)) {
+				longest = child
+			}
+		}
+	}
+	return longest
 }

@@ -42,11 +42,11 @@ func pod(name string, deleted time.Time, finalizers ...string) *object.Object {
 // finalizes notes an answer of the finalize hook, and reports the sync.
 func (r *reporter) finalizes(snapshot *pipeline.Snapshot, answer pipeline.Response) syncqueue.Result {
 	r.state.finalization = r.state.finalization.next(snapshot, &answer, time.Now())
-	result := syncResult{}
+	facts := syncFacts{}
 	if r.state.finalization != nil {
-		result.unfinalized = snapshot
+		facts.unfinalized = snapshot
 	}
-	return r.reports(result)
+	return r.reports(facts)
 }
 
 func TestAFinalizeHookThatDoesNotFinishIsAFailure(t *testing.T) {
@@ -167,7 +167,7 @@ func TestAPauseStopsTheClocks(t *testing.T) {
 			r.finalizes(finalizing(pod("p", time.Time{})), pipeline.Response{})
 		},
 		"of a sync that waits": func(r *reporter) {
-			r.reports(syncResult{retry: true, overtaken: &overtakenError{"ConfigMap default/c"}})
+			r.reports(syncFacts{retry: true, overtaken: &overtakenError{"ConfigMap default/c"}})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -201,12 +202,12 @@ func TestHowTheLastSyncsEnded(t *testing.T) {
 		t.Errorf("parents %v, last error %v", h.parents, h.lastError)
 	}
 	for _, putOff := range []error{&hook.ThrottledError{}, &related.NotListedError{}, &overtakenError{}, &finalizerPostponedError{}} {
-		c.report(t.Context(), a, &parentState{}, syncResult{err: fmt.Errorf("sync hook failed: %w", putOff)})
+		c.conclude(t.Context(), a, &parentState{}, &syncFacts{err: fmt.Errorf("sync hook failed: %w", putOff)}, time.Now())
 		if !h.parents[a].succeeded || h.lastError.Parent != b {
 			t.Errorf("a sync that was put off (%v) is neither a failure nor a success", putOff)
 		}
 	}
-	c.report(t.Context(), a, &parentState{}, syncResult{err: fmt.Errorf("sync hook failed: %w", &hook.CircuitOpenError{})})
+	c.conclude(t.Context(), a, &parentState{}, &syncFacts{err: fmt.Errorf("sync hook failed: %w", &hook.CircuitOpenError{})}, time.Now())
 	if h.parents[a].succeeded || h.lastError.Parent != b {
 		t.Error("a parent whose hook is down fails, and the call that was not answered tells why")
 	}

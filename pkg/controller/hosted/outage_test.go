@@ -71,7 +71,7 @@ func (o *outage) sync(ctx context.Context, parent object.Key, cause syncqueue.Ca
 	if err == nil && o.synced[parent].IsZero() {
 		o.synced[parent] = time.Now()
 	}
-	return o.report(ctx, parent, state, syncResult{err: err})
+	return o.conclude(ctx, parent, state, &syncFacts{err: err}, time.Now())
 }
 
 func answerWith(status int) http.HandlerFunc {

@@ -30,12 +30,11 @@ type parentState struct {
 	mu sync.Mutex
 	// uid is the UID of the parent; empty before the first sync.
 	uid types.UID
-	// record is shown to those who look. generation, children and note are what the sync that runs puts into it, and
-	// finalizerSteps are those that it took before it called a hook.
+	// record is what Syncs show. generation and children are what the running sync puts into it, and finalizerSteps are
+	// those that it took before it called a hook.
 	record         syncRecord
 	generation     int64
 	children       childCounts
-	note           *syncNote
 	finalizerSteps []pipeline.Outcome
 	// pending are the last writes, until the caches show them.
 	pending observe.OwnWrites

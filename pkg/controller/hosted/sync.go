@@ -18,9 +18,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/syncqueue"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/act"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe/related"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/tracing"
 )
@@ -45,12 +43,8 @@ func (c *Controller) sync(ctx context.Context, parent object.Key, cause syncqueu
 	state, started := c.parents.get(parent), time.Now()
 	state.mu.Lock()
 	defer state.mu.Unlock()
-	state.note = nil
 	if wait, err := c.checkOwnWrites(state, started); err != nil {
-		result := syncResult{err: err}
-		next := c.report(ctx, parent, state, result)
-		c.record(parent, state, &result, started)
-		return next
+		return c.conclude(ctx, parent, state, &syncFacts{err: err}, started)
 	} else if wait {
 		return syncqueue.RequeueAfter(readBackInterval)
 	}
@@ -61,24 +55,32 @@ func (c *Controller) sync(ctx context.Context, parent object.Key, cause syncqueu
 		c.pause(parent, state)
 		return syncqueue.Done(0)
 	}
-	result := c.syncParent(ctx, parent, state, cause)
+	facts := c.syncParent(ctx, parent, state, cause)
 	if c.DeveloperMode {
-		logSync(logger, parent, result.outcomes)
+		logSync(logger, parent, facts.outcomes)
 	}
-	result.err, result.incomplete = c.truncate(result.err), c.truncate(result.incomplete)
-	tracing.FromContext(ctx).Fail(cmp.Or(result.err, result.incomplete))
-	switch {
-	case ctx.Err() != nil:
+	facts.err, facts.nameConflict = c.truncate(facts.err), c.truncate(facts.nameConflict)
+	tracing.FromContext(ctx).Fail(cmp.Or(facts.err, facts.nameConflict))
+	if ctx.Err() != nil {
 		return syncqueue.Done(0)
-	case result.gone && !state.pending.DropSeen():
-		return syncqueue.RequeueAfter(readBackInterval) // the cache does not show yet that its finalizer was removed
-	case result.gone:
-		c.forget(parent, state)
-		return syncqueue.Forget()
 	}
-	next := c.report(ctx, parent, state, result)
-	c.record(parent, state, &result, started)
-	return next
+	return c.conclude(ctx, parent, state, &facts, started)
+}
+
+// conclude decides what a sync that began at started came to, reports and records that, and returns when the parent is
+// synced next.
+func (c *Controller) conclude(ctx context.Context, parent object.Key, state *parentState, facts *syncFacts, started time.Time) syncqueue.Result {
+	result := c.resultOf(ctx, parent, state, facts, time.Now())
+	if result.kind == gone {
+		if !state.pending.DropSeen() {
+			return syncqueue.RequeueAfter(readBackInterval) // the cache does not show yet that its finalizer was removed
+		}
+		c.forget(parent, state)
+		return result.next
+	}
+	c.report(ctx, parent, state, &result)
+	c.record(parent, state, result.note, facts.outcomes, started)
+	return result.next
 }
 
 // checkOwnWrites returns true if the caches do not show yet what the last sync wrote, and an error
@@ -106,56 +108,27 @@ func (c *Controller) revisionsSeen(state *parentState) bool {
 	return state.rollout == nil || c.Revisions.DropSeen(&state.rollout.revisions)
 }
 
-// syncResult is the result of the sync of one parent.
-type syncResult struct {
-	// gone is true if there is no such parent, or it is not selected.
-	gone bool
-	// resyncAfter is the time until the next sync that the hook asked for, or until a postponed
-	// write is due; zero if there is neither.
-	resyncAfter time.Duration
-	// incomplete is why the parent is not yet as the hook wants it although nothing failed.
-	incomplete error
-	// retry is true if a conflict prevented a write. It may end without an event that leads to
-	// another sync.
-	retry bool
-	// overtaken is why the first write that was prevented has to wait: others had changed the object, or the garbage collector
-	// has not yet deleted a former one of its name. It is nil if no write has to wait.
-	overtaken error
-	// unfinalized is the snapshot of a parent whose finalize hook has not finished; else nil.
-	unfinalized *pipeline.Snapshot
-	// leaving is the child that has been being deleted for the longest time; nil if none is.
-	leaving *object.Object
-	// rolling is true if the children of the parent roll out.
-	rolling bool
-	// rolloutMessage says how far the rollout is.
-	rolloutMessage string
-	// outcomes are those of the steps of the plan.
-	outcomes []pipeline.Outcome
-	err      error
-}
-
-// syncParent is the sync of a parent whose last writes the caches show. A panic becomes the error
-// of the result.
-func (c *Controller) syncParent(ctx context.Context, parent object.Key, state *parentState, cause syncqueue.Cause) (result syncResult) {
-	defer recoverInto(ctx, &result.err)
+// syncParent is the sync of a parent whose last writes the caches show. A panic becomes an error.
+func (c *Controller) syncParent(ctx context.Context, parent object.Key, state *parentState, cause syncqueue.Cause) (facts syncFacts) {
+	defer recoverInto(ctx, &facts.err)
 	ctx, room, err := c.Hook.Budget.Enter(ctx, c.owner, state.bytes)
 	if err != nil {
-		return syncResult{err: err}
+		return syncFacts{err: err}
 	}
 	defer func() { state.bytes = room.Leave() }()
 	started := time.Now()
 	if c.spec.Lacks != nil && c.stays(parent) {
-		return syncResult{err: c.spec.Lacks}
+		return syncFacts{err: c.spec.Lacks}
 	}
 	snapshot, webhook, err := c.observe(ctx, state, parent)
 	switch {
 	case err != nil:
-		return syncResult{err: err}
+		return syncFacts{err: err}
 	case snapshot == nil:
-		return syncResult{gone: true}
+		return syncFacts{gone: true}
 	case webhook == nil:
 		c.hookCalls.forget(parent)
-		return syncResult{}
+		return syncFacts{}
 	}
 	snapshot.Trigger = triggerOf(cause)
 	if cause == syncqueue.Asked {
@@ -165,11 +138,11 @@ func (c *Controller) syncParent(ctx context.Context, parent object.Key, state *p
 	responses, err := c.callHooks(ctx, state, snapshot, webhook)
 	if err != nil {
 		c.reportCustomizeWarnings(state, snapshot.Parent, state.customizeAnswer.Warnings())
-		return syncResult{err: err}
+		return syncFacts{err: err}
 	}
-	result = c.planAndAct(ctx, started, state, snapshot, responses)
-	result.leaving = longestLeaving(snapshot)
-	return result
+	facts = c.planAndAct(ctx, started, state, snapshot, responses)
+	facts.leaving = longestLeaving(snapshot)
+	return facts
 }
 
 // stays reports whether a parent is there and is not being deleted.
@@ -208,49 +181,50 @@ func (c *Controller) observe(ctx context.Context, state *parentState, parent obj
 }
 
 // planAndAct makes one plan of the responses of the hooks and takes its steps.
-func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *parentState, snapshot *pipeline.Snapshot, responses *hookResponses) syncResult {
+func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *parentState, snapshot *pipeline.Snapshot, responses *hookResponses) syncFacts {
 	decision, err := c.decide(state, snapshot, responses, time.Now())
 	if err != nil {
-		return syncResult{err: err}
+		return syncFacts{err: err}
 	}
 	if of := responses.responses[0]; !of.IsNoOp {
 		c.reportHookEvents(state, snapshot, of.Events)
 	}
 	if err := c.storeRevisions(ctx, state, snapshot, decision.Writes); err != nil {
-		return syncResult{err: err}
+		return syncFacts{err: err}
 	}
-	result := syncResult{resyncAfter: decision.Response.ResyncAfter}
+	facts := syncFacts{resyncAfter: decision.Response.ResyncAfter}
 	if state.finalization = state.finalization.next(snapshot, decision.Response, time.Now()); state.finalization != nil {
-		result.unfinalized = snapshot
+		facts.unfinalized = snapshot
 	}
 	var waiting []pipeline.Warning
 	if responses.rollout != nil {
 		var next time.Duration
 		next, waiting = c.reportRollout(state, snapshot.Parent, decision, time.Now())
-		result.rolling = len(responses.responses) > 1 || decision.Updated.Status != metav1.ConditionTrue
-		result.rolloutMessage = decision.Updated.Message
-		result.resyncAfter = sooner(result.resyncAfter, next)
+		if len(responses.responses) > 1 || decision.Updated.Status != metav1.ConditionTrue {
+			facts.rollout = decision.Updated.Message
+		}
+		facts.resyncAfter = sooner(facts.resyncAfter, next)
 	}
 	if decision.Response.IsNoOp {
-		return result
+		return facts
 	}
 	planned, err := c.plan(ctx, state, snapshot, decision.Response)
 	if err != nil {
-		result.err = err
-		return result
+		facts.err = err
+		return facts
 	}
 	findings := slices.Concat(state.told.recallDeletion(findingsOf(decision.Response, planned)), waiting, planned.Notices)
 	c.reportFindings(state, snapshot.Parent, findings, planned.Outdated)
 	state.upToDate.Prune(snapshot)
 	state.noOp = knownNoOp{}
 	outcomes, kept, after := c.act(ctx, started, state, snapshot, planned)
-	result.outcomes = outcomes
+	facts.outcomes = outcomes
 	c.reportAdoptions(snapshot.Parent, outcomes)
 	if state.children = (childCounts{}); snapshot.Managed {
 		state.children = countChildren(planned, outcomes, kept, len(decision.Behind))
 	}
 	c.reportWriteWarnings(state, snapshot.Parent, findings, plan.WriteWarnings(snapshot, planned, outcomes), planned.Outdated)
-	result.resyncAfter = sooner(result.resyncAfter, after)
+	facts.resyncAfter = sooner(facts.resyncAfter, after)
 	c.observer.Wrote(&state.pending, outcomes)
 	state.upToDate.Wrote(outcomes)
 	switch {
@@ -258,7 +232,7 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 		state.noOp.remember(responses.planInputs, decision.Response, planned, outcomes, after)
 	case state.rollout.events.waitsFor != "" && slices.ContainsFunc(outcomes, confirmsChild),
 		len(decision.Moved) > 0 && slices.ContainsFunc(outcomes, leavesChild):
-		result.resyncAfter = sooner(result.resyncAfter, readBackInterval)
+		facts.resyncAfter = sooner(facts.resyncAfter, readBackInterval)
 	}
 
 	errs := planned.Refused
@@ -267,19 +241,19 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 			errs = append(errs, outcome.Err)
 		}
 		switch {
-		case result.overtaken != nil:
+		case facts.overtaken != nil:
 		case outcome.Conflict:
-			result.overtaken = overtaken(&outcome)
+			facts.overtaken = overtaken(&outcome)
 		case isLeft(&outcome, snapshot.Parent):
-			result.overtaken = leftError(&outcome, snapshot.Parent)
+			facts.overtaken = leftError(&outcome, snapshot.Parent)
 		}
-		result.retry = result.retry || outcome.NameConflict || outcome.Conflict
+		facts.retry = facts.retry || outcome.NameConflict || outcome.Conflict
 	}
-	result.err = joinErrors(errs)
-	result.incomplete = nameConflictError(outcomes, snapshot)
-	c.reportNameConflicts(state, snapshot.Parent, result.incomplete)
+	facts.err = joinErrors(errs)
+	facts.nameConflict = nameConflictError(outcomes, snapshot)
+	c.reportNameConflicts(state, snapshot.Parent, facts.nameConflict)
 	c.nameConflicts.set(object.KeyOf(snapshot.Parent), missedNames(outcomes))
-	return result
+	return facts
 }
 
 // act takes the steps of a plan, except those that the guard against write loops postpones. It
@@ -308,86 +282,4 @@ func sooner(a, b time.Duration) time.Duration {
 		return b
 	}
 	return a
-}
-
-// report notes the result of a sync in the health of the controller, writes an event if it failed,
-// and returns when the parent is synced next.
-func (c *Controller) report(ctx context.Context, key object.Key, state *parentState, result syncResult) syncqueue.Result {
-	if next, postponed := postponement(ctx, result.err); postponed {
-		return c.reportUnfinished(ctx, key, state, result.err, next)
-	}
-	over := state.slowedDown(time.Now())
-	if over > 0 {
-		result.resyncAfter = sooner(result.resyncAfter, c.guard.RecheckAfter(over))
-	}
-	failure := cmp.Or(result.err, result.incomplete)
-	if failure == nil && over > 0 {
-		failure = c.slowedDownError(key)
-	}
-	if failure == nil && result.overtaken != nil {
-		return c.reportUnfinished(ctx, key, state, result.overtaken, syncqueue.Backoff(result.resyncAfter))
-	}
-	if failure == nil {
-		state.unfinishedSince = 0
-		switch {
-		case result.unfinalized != nil:
-			return c.reportUnfinalized(ctx, key, state, result)
-		case result.leaving != nil:
-			return c.reportLeaving(ctx, key, state, result)
-		}
-	}
-	c.updateHealth(key, failure)
-	if open, ok := errors.AsType[*hook.CircuitOpenError](result.err); ok {
-		return syncqueue.RequeueAfter(open.After)
-	}
-	if result.err != nil {
-		klog.FromContext(ctx).Error(result.err, fmt.Sprintf("failed to sync %s '%s'", key.Kind, key.NamespacedName))
-		if parent := c.observer.Get(key); parent != nil && c.isDue(&state.syncErrorEvents, result.err.Error()) {
-			c.Events.SyncError(parent, result.err)
-		}
-		retry := syncqueue.Backoff(result.resyncAfter)
-		if _, ok := errors.AsType[*act.MissingRightError](result.err); ok {
-			retry = retry.Within(missingRightPeriod)
-		}
-		if after := hook.RetryAfter(result.err); after > 0 {
-			retry = retry.Within(after)
-		}
-		return retry
-	}
-	state.syncErrorEvents = eventDeduplicator{}
-	if result.retry {
-		return syncqueue.Backoff(result.resyncAfter)
-	}
-	return syncqueue.Done(result.resyncAfter)
-}
-
-// missingRightPeriod is the longest time between two syncs of a parent that fails for want of a right.
-// No event tells that the right has been given.
-const missingRightPeriod = 45 * time.Second
-
-// postponement returns when a sync is tried again that ended before it could succeed or fail: the
-// hook asked to be called later, related objects are not listed yet, an object has changed,
-// there is no room for a request or an answer, or the parent's finalizer is written too often. For every
-// other error, and for nil, it returns false.
-func postponement(ctx context.Context, err error) (next syncqueue.Result, postponed bool) {
-	if throttled, ok := errors.AsType[*hook.ThrottledError](err); ok {
-		klog.FromContext(ctx).V(2).Info("Hook asks to be called later", "after", throttled.After)
-		if throttled.After == 0 {
-			return syncqueue.Backoff(0), true
-		}
-		return syncqueue.RequeueAfter(throttled.After), true
-	}
-	if waiting, ok := errors.AsType[*related.NotListedError](err); ok {
-		return syncqueue.RequeueAfter(waiting.After), true
-	}
-	if _, ok := errors.AsType[*hook.NoRoomError](err); ok {
-		return syncqueue.Backoff(0), true
-	}
-	if early, ok := errors.AsType[*finalizerPostponedError](err); ok {
-		return syncqueue.RequeueAfter(early.after), true
-	}
-	if _, ok := errors.AsType[*overtakenError](err); ok {
-		return syncqueue.Backoff(0), true
-	}
-	return syncqueue.Result{}, false
 }

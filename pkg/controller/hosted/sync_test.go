@@ -58,7 +58,7 @@ func TestAParentThatLacksARightIsTriedAgainSoon(t *testing.T) {
 			config, _ := hostOf(t)
 			c := controllerAt(t, config, Dependencies{}, specOf(at("http://hooks.example")))
 			key := web("gone") // no event is written about a parent that is not there
-			if got := c.report(t.Context(), key, c.parents.get(key), syncResult{err: test.err}); got != test.want {
+			if got := c.conclude(t.Context(), key, c.parents.get(key), &syncFacts{err: test.err}, time.Now()); got != test.want {
 				t.Errorf("the result is %+v, want %+v", got, test.want)
 			}
 		})

@@ -80,12 +80,8 @@ func (r *syncRecord) pause(now time.Time) {
 }
 
 // record keeps what a sync that began at started came to.
-func (c *Controller) record(key object.Key, state *parentState, result *syncResult, started time.Time) {
+func (c *Controller) record(key object.Key, state *parentState, note *syncNote, outcomes []pipeline.Outcome, started time.Time) {
 	ended := time.Now()
-	note := state.note
-	if note == nil {
-		note = result.progress(state.children)
-	}
 	next := syncSummary{
 		ended: ended.UnixNano(), took: ended.Sub(started), generation: state.generation, children: state.children,
 		synced: metav1.ConditionTrue, note: note,
@@ -94,21 +90,8 @@ func (c *Controller) record(key object.Key, state *parentState, result *syncResu
 		next.synced = metav1.ConditionFalse
 	}
 	state.record.set(next)
-	c.steps.add(key, slices.Concat(state.finalizerSteps, result.outcomes), ended)
+	c.steps.add(key, slices.Concat(state.finalizerSteps, outcomes), ended)
 	state.finalizerSteps = nil
-}
-
-// progress says what goes on after a sync that did all that it could; nil if nothing does.
-func (r *syncResult) progress(children childCounts) *syncNote {
-	switch {
-	case r.err != nil || r.incomplete != nil:
-		return nil
-	case r.rolling:
-		return &syncNote{v1alpha1.SyncStateProgressing, r.rolloutMessage}
-	case children.asWanted+children.outdated < children.wanted:
-		return &syncNote{v1alpha1.SyncStateProgressing, "children are deleted, to be created again"}
-	}
-	return nil
 }
 
 // countChildren counts the children after the steps of a plan were taken. kept is how many of them needed no step, and behind

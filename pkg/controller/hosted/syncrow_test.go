@@ -251,9 +251,8 @@ func TestTheStepsOfFewParentsAreKept(t *testing.T) {
 func TestAQuietSyncIsRecordedWithoutAnAllocation(t *testing.T) {
 	c := &Controller{Dependencies: Dependencies{Syncs: &Syncs{}}, health: newSyncHealth(), steps: newStepLog()}
 	key, state, started := web("a"), &parentState{generation: 1, children: childCounts{1, 1, 0, true}}, time.Now()
-	result := syncResult{}
 	alloctest.Exactly(t, 0, func() {
-		c.record(key, state, &result, started)
+		c.record(key, state, nil, nil, started)
 		c.Syncs.changed(c, key)
 	})
 }
