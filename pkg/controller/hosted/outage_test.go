@@ -64,7 +64,7 @@ func (o *outage) sync(ctx context.Context, parent object.Key, cause syncqueue.Ca
 	o.mu.Unlock()
 	snapshot := snapshotOf(parent.Name)
 	snapshot.Parent.UID, snapshot.Parent.Hash = types.UID(parent.Name), 1
-	snapshot.Trigger, snapshot.Controller = triggerOf(cause), []byte(`{}`)
+	snapshot.Trigger, snapshot.Controller = cause.Trigger(), []byte(`{}`)
 	_, err := o.webhook.SyncComposite(ctx, snapshot)
 	o.mu.Lock()
 	defer o.mu.Unlock()

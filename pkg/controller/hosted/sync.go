@@ -130,7 +130,7 @@ func (c *Controller) syncParent(ctx context.Context, parent object.Key, state *p
 		c.hookCalls.forget(parent)
 		return syncFacts{}
 	}
-	snapshot.Trigger = triggerOf(cause)
+	snapshot.Trigger = cause.Trigger()
 	if cause == syncqueue.Asked {
 		c.guard.Forgive(parent)
 		state.setLoopsEnd(time.Time{})

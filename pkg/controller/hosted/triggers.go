@@ -13,35 +13,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/syncqueue"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
-
-// A parent is synced
-//   - when the controller starts, and when the parent changes (parentChanged),
-//   - when a child or an object whose name a child wants changes (childChanged),
-//   - when a related object changes, or its type appears (related.Observer enqueues the parent),
-//   - in the periods of the spec and of the process (startResync),
-//   - and when its last sync asked for it (the syncqueue.Result of sync).
-
-// triggerOf returns what hooks are told of the cause of a sync.
-func triggerOf(cause syncqueue.Cause) pipeline.Trigger {
-	switch cause {
-	case syncqueue.Asked:
-		return pipeline.TriggerRequest
-	case syncqueue.ParentChanged, syncqueue.ControllerStarted, syncqueue.StatusChanged:
-		return pipeline.TriggerParent
-	case syncqueue.ChildChanged, syncqueue.NameFreed:
-		return pipeline.TriggerChild
-	case syncqueue.RelatedChanged:
-		return pipeline.TriggerRelated
-	case syncqueue.SchemaChanged:
-		return pipeline.TriggerSchema
-	case syncqueue.Resync, syncqueue.Due:
-		return pipeline.TriggerResync
-	default:
-		return pipeline.TriggerRetry
-	}
-}
 
 // addEventHandlers waits until the caches are filled, and then adds event handlers that enqueue
 // parents. The returned function removes the handlers; the caller must call it after an error, too.
