@@ -9,10 +9,13 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/rows"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/status"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/syncqueue"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
@@ -64,7 +67,7 @@ type Dependencies struct {
 	// Calls keeps the last calls of hooks, which HookCalls show; nil if they are not kept.
 	Calls *calllog.Log
 	// Syncs shows each parent of a controller as a Sync; nil if no Syncs are served.
-	Syncs *Syncs
+	Syncs *rows.Syncs
 	// Revisions reads and writes ControllerRevisions.
 	Revisions *store.Store
 	// RevisionNamespace is the namespace of the ControllerRevisions of cluster-scoped parents.
@@ -80,12 +83,10 @@ type Controller struct {
 
 	queue   *syncqueue.Queue
 	parents *parentStates
-	health  *syncHealth
-	steps   *stepLog
+	// rows are the Syncs of the parents.
+	rows *rows.Rows
 	// owner is whose part of the hook budget the syncs use.
 	owner string
-	// rowLabels are the labels of Syncs and HookCalls. They are not changed.
-	rowLabels map[string]string
 	// resyncRequests are the parents that are to be synced although nothing has changed, and watched are the objects
 	// whose changes lead to that.
 	resyncRequests *resyncRequests
@@ -96,12 +97,13 @@ type Controller struct {
 	// Run. The controller syncs nothing while it is not met.
 	Reads *permissions.Requirement
 	// parentHandlers count the parents; nil until they are added.
-	parentHandlers   atomic.Pointer[[]*cache.Registration]
-	nameConflicts    *nameConflicts
-	guard            *writeloop.Guard
-	hookCalls        hookCalls
-	staleCredentials staleCredentials
-	typeWarnings     typeWarnings
+	parentHandlers atomic.Pointer[[]*cache.Registration]
+	nameConflicts  *nameConflicts
+	guard          *writeloop.Guard
+	// reporter writes events about the parents, and keeps what the status says about them.
+	reporter         *status.Reporter
+	hookCalls        status.HookCalls
+	staleCredentials status.StaleCredentials
 }
 
 // New returns a controller that has acquired its views and is not running. The caller must either
@@ -109,7 +111,7 @@ type Controller struct {
 func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 	options := dependencies.Hook
 	options.Controller = hook.ControllerRef{Type: spec.Kind.Name, Name: spec.Name}
-	labels := rowLabels(spec.Kind.Name, spec.Name)
+	labels := rows.LabelsOf(spec.Kind.Name, spec.Name)
 	options.Calls = dependencies.Calls.Of(spec.reference()).Recorder(calllog.Owner{
 		UID: spec.UID, Labels: labels, Namespace: dependencies.RevisionNamespace, Children: spec.Children,
 	})
@@ -128,21 +130,27 @@ func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 			revisions: dependencies.Revisions, objectJSON: &atomic.Pointer[[]byte]{},
 		},
 		parents:        newParentStates(),
-		health:         newSyncHealth(),
-		steps:          newStepLog(),
 		owner:          ownerOf(spec),
 		watched:        newWatchedObjects(len(spec.ResyncOn)),
 		resyncRequests: newResyncRequests(),
-		rowLabels:      labels,
 		nameConflicts:  newNameConflicts(),
 		guard:          writeloop.New(),
 	}
+	c.reporter = &status.Reporter{
+		Tracker: status.NewTracker(), Events: dependencies.Events, Guard: c.guard, Rivals: dependencies.WriteLoops, Repeat: dependencies.DeveloperMode,
+	}
 	c.SetObject(spec.Object)
 	c.called = func(hook string, snapshot *pipeline.Snapshot, _ *pipeline.Response, err error) {
-		c.hookCalls.update(hook, snapshot, err)
+		c.hookCalls.Update(hook, snapshot, err)
 	}
 	c.queue = syncqueue.New(spec.Kind.Name+"-"+spec.Name, dependencies.Workers, dependencies.Tracer, c.sync)
-	c.queue.Requeued = func(parent object.Key) { c.Syncs.changed(c, parent) }
+	c.queue.Requeued = func(parent object.Key) { c.rows.Changed(parent) }
+	c.rows = &rows.Rows{
+		Syncs: dependencies.Syncs, Reference: spec.reference(), UID: spec.UID, Labels: labels,
+		ShortName: spec.Kind.ShortName, NamesTypes: spec.Kind.NamesTypes, ClusterNamespace: dependencies.RevisionNamespace,
+		IsPaused: spec.Paused, Observer: &c.observer, Queue: c.queue,
+		Health: c.reporter.Of, Record: c.parents.record, NextResync: c.nextResync,
+	}
 	c.observer = observe.Observer{
 		Claims:     spec.Claims,
 		Finalizer:  spec.Kind.Finalizer(spec.Name),
@@ -183,15 +191,48 @@ func (c *Controller) SetSchemas(published map[object.Type]*openapi.Type) {
 	if !c.observer.Schemas.Update(published) {
 		return
 	}
-	for _, parent := range c.health.warnedParents() {
+	for _, parent := range c.reporter.Warned() {
 		c.queue.Enqueue(syncqueue.SchemaChanged, parent)
 	}
+}
+
+// Connect makes the hooks read their credentials. It must be called before Run. Events about the
+// credentials, and about the types of the controller, are about the object. The error is a
+// *hook.SourceError if a Secret or ConfigMap is missing or invalid.
+func (c *Controller) Connect(ctx context.Context, object runtime.Object) error {
+	logger := klog.FromContext(ctx)
+	c.reporter.About(object)
+	return c.connect(ctx, func(webhook *hook.Webhook, err error) {
+		before := c.staleCredentials.Set(webhook, err)
+		if err == nil {
+			logger.Info("Credentials of a hook are valid again", "previousError", before)
+			return
+		}
+		logger.Error(err, "Failed to take over the credentials of a hook, the last good ones stay in use")
+		c.Events.CredentialsStale(object, err)
+	})
+}
+
+// ConnectForPreviews is Connect for a controller that is not run. Nothing is told of its credentials.
+func (c *Controller) ConnectForPreviews(ctx context.Context) error {
+	return c.connect(ctx, func(*hook.Webhook, error) {})
+}
+
+// connect makes the hooks read their credentials. It calls stale when those of a hook become unusable, and
+// without an error when they are usable again.
+func (c *Controller) connect(ctx context.Context, stale func(*hook.Webhook, error)) error {
+	for _, webhook := range c.hooks.all() {
+		if err := webhook.Connect(ctx, func(err error) { stale(webhook, err) }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Run syncs parents until ctx ends, and then releases what New acquired.
 func (c *Controller) Run(ctx context.Context) {
 	defer c.Close()
-	defer c.Syncs.add(c)()
+	defer c.rows.Show()()
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithValues("controller", c.spec.Name))
 	removeHandlers, err := c.addEventHandlers(ctx)
 	defer removeHandlers()
@@ -206,7 +247,7 @@ func (c *Controller) Run(ctx context.Context) {
 	defer c.watchObjects(ctx)()
 	defer c.startResyncRequests(ctx)()
 	defer c.startResync(ctx)()
-	for _, shown := range []prometheus.Collector{c.queue.Metrics, newHealthMetrics(c)} {
+	for _, shown := range []prometheus.Collector{c.queue.Metrics, status.NewMetrics(c, c.spec.Kind.Name, c.spec.Name, c.hooks.byName())} {
 		if err := c.Metrics.Register(shown); err != nil {
 			klog.FromContext(ctx).Error(err, "Failed to register metrics, the controller runs without them")
 			continue

@@ -4,13 +4,10 @@
 package hosted
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/text"
@@ -28,19 +25,6 @@ func overtaken(outcome *pipeline.Outcome) error {
 		return &overtakenError{fmt.Sprintf("the parent, whose %s is to be written,", outcome.Op)}
 	}
 	return &overtakenError{outcome.Key().String()}
-}
-
-// errCalmingDown is why a parent is failing whose write loops are not over for long.
-var errCalmingDown = errors.New("a write loop seems to be over, and this object counts as synced when nothing was undone for a minute; nothing is to be done")
-
-// slowedDownError returns why a parent is failing that is in write loops.
-func (c *Controller) slowedDownError(parent object.Key) error {
-	loops := c.guard.LoopsOf(parent, time.Now())
-	if len(loops) == 0 {
-		return errCalmingDown
-	}
-	c.addRivals(loops)
-	return errors.New(report.WriteLoopsOfParent(loops))
 }
 
 // errorList is two or more errors of one sync.
@@ -69,22 +53,15 @@ func (l errorList) Error() string {
 
 func (l errorList) Unwrap() []error { return l }
 
-// maxErrorLength is the maximum length, in bytes, of the text of a sync's error. The host may quote
-// what it refuses, and it may refuse thousands of children at once.
-// In the developer's mode it is wholeErrorLength.
-const (
-	maxErrorLength   = 4096
-	wholeErrorLength = 32768
-)
-
-// truncate returns the error with a text that is not too long.
+// truncate returns the error with a text that is not too long: the host may quote what it refuses, and it may refuse
+// thousands of children at once.
 func (c *Controller) truncate(err error) error {
 	if err == nil {
 		return nil
 	}
-	most := maxErrorLength
+	most := report.MaxMessage
 	if c.DeveloperMode {
-		most = wholeErrorLength
+		most = report.MaxWholeMessage
 	}
 	whole := err.Error()
 	if len(whole) <= most {

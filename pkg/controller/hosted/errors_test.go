@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 )
 
 func TestErrorsAreBrief(t *testing.T) {
@@ -27,7 +28,7 @@ func TestErrorsAreBrief(t *testing.T) {
 	}
 	long := c.truncate(joinErrors(append(refused, fmt.Errorf("and %w", &hook.CircuitOpenError{}))))
 	const first = "5001 errors: and the hook does not answer"
-	if text := long.Error(); len(text) > maxErrorLength+len("…") || !strings.HasPrefix(text, first) ||
+	if text := long.Error(); len(text) > report.MaxMessage+len("…") || !strings.HasPrefix(text, first) ||
 		strings.ToValidUTF8(text, "") != text {
 		t.Errorf("it is told in %d bytes: %.100s", len(text), text)
 	}
@@ -41,5 +42,17 @@ func TestTheSameErrorsMakeTheSameText(t *testing.T) {
 	a, b := errors.New("can't create a"), errors.New("can't create b")
 	if one, other := joinErrors([]error{a, b}).Error(), joinErrors([]error{b, a}).Error(); one != other {
 		t.Errorf("they are %q and %q", one, other)
+	}
+}
+
+func TestTheDeveloperModeShowsWholeErrors(t *testing.T) {
+	long := errors.New(strings.Repeat("x", 20_000))
+	c := &Controller{}
+	if text := c.truncate(long).Error(); len(text) > report.MaxMessage+len("…") {
+		t.Errorf("without it, %d bytes are shown", len(text))
+	}
+	c.DeveloperMode = true
+	if text := c.truncate(long).Error(); text != long.Error() {
+		t.Errorf("%d bytes are shown, want all", len(text))
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/enumerate"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/status"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
@@ -69,11 +70,6 @@ func (f *finalization) due(snapshot *pipeline.Snapshot) time.Time {
 	return latest.Add(finalizeThreshold)
 }
 
-// unfinalizedError is the failure of a parent whose finalize hook does not finish.
-type unfinalizedError struct{ text string }
-
-func (e *unfinalizedError) Error() string { return e.text }
-
 // describe says what a finalization that does not go on waits for. definitionWaits is true if the
 // CustomResourceDefinition of the parent waits, too.
 func (f *finalization) describe(snapshot *pipeline.Snapshot, definitionWaits bool) string {
@@ -100,9 +96,6 @@ func (f *finalization) describe(snapshot *pipeline.Snapshot, definitionWaits boo
 	return text.String()
 }
 
-// maxListed is how many children a message names at most.
-const maxListed = 5
-
 // describeChildren names the first few children, those that are being deleted first. It returns an
 // empty text if there are none.
 func describeChildren(snapshot *pipeline.Snapshot) string {
@@ -119,7 +112,7 @@ func describeChildren(snapshot *pipeline.Snapshot) string {
 			}
 		}
 	}
-	return enumerate.First(maxListed, append(leaving, staying...))
+	return enumerate.First(status.MaxListed, append(leaving, staying...))
 }
 
 // longestLeaving returns the child that has been being deleted for the longest time; nil if none is,

@@ -65,15 +65,6 @@ func (c *Controller) observeParent(ctx context.Context, state *parentState, pare
 	return nil, nil
 }
 
-// reportFinalizing writes an event when a parent that is not being deleted begins to be finalized.
-func (c *Controller) reportFinalizing(state *parentState, snapshot *pipeline.Snapshot) {
-	isLetGo := snapshot.Finalizing && snapshot.Parent.DeletionTimestamp == nil
-	if isLetGo && !state.isLetGo {
-		c.Events.Finalizing(snapshot.Parent, snapshot.Finalizer)
-	}
-	state.isLetGo = isLetGo
-}
-
 // maxLetGoEvents bounds the events about one change. More at once would displace those of others.
 const maxLetGoEvents = 100
 
@@ -100,7 +91,7 @@ func (c *Controller) ReportLetGo(ctx context.Context, former *Controller, name s
 func (c *Controller) postponeFinalizer(snapshot *pipeline.Snapshot, step *pipeline.Step) error {
 	now := time.Now()
 	until, loops := c.guard.PostponeStep(snapshot, step, now)
-	c.reportWriteLoops(snapshot.Parent, loops, now)
+	c.reporter.WriteLoops(snapshot.Parent, loops, now)
 	if until.IsZero() {
 		return nil
 	}

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/rows"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/syncqueue"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/calllog"
@@ -89,7 +90,7 @@ func (h *hostOfWeb) controller(t *testing.T, answer string, change func(spec *Sp
 	change(spec, at(hooks.URL))
 	return controllerAt(t, h.Config, Dependencies{
 		Events: events, Metrics: prometheus.NewRegistry(), Hook: hook.Options{MaxResponseBytes: 1 << 20, MaxIdleConnections: 1, Metrics: hook.NewMetrics()},
-		Syncs: &Syncs{}, Calls: calllog.New(time.Now()),
+		Syncs: &rows.Syncs{}, Calls: calllog.New(time.Now()),
 	}, spec), calls
 }
 

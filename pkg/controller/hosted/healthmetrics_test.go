@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/status"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
@@ -17,11 +18,11 @@ func TestTheHealthOfAControllerIsMeasured(t *testing.T) {
 	c := made(t)
 	defer c.Close()
 	for name, err := range map[string]error{"a": nil, "b": nil, "c": errors.New("no")} {
-		c.health.update(web(name), err)
+		c.reporter.Update(web(name), err)
 	}
 	c.pause(web("d"), &parentState{})
-	c.health.setFindings(web("a"), []pipeline.Warning{{Reason: pipeline.UnknownField, Message: "spec.x"}}, 3)
-	err := testutil.CollectAndCompare(newHealthMetrics(c), strings.NewReader(`
+	c.reporter.SetFindings(web("a"), []pipeline.Warning{{Reason: pipeline.UnknownField, Message: "spec.x"}}, 3)
+	err := testutil.CollectAndCompare(status.NewMetrics(c, c.spec.Kind.Name, c.spec.Name, c.hooks.byName()), strings.NewReader(`
 # HELP metacontroller_children_outdated [ALPHA] Children that the update method OnDelete, or none, leaves as they are.
 # TYPE metacontroller_children_outdated gauge
 metacontroller_children_outdated{controller_name="webs",controller_type="CompositeController"} 3

@@ -68,6 +68,11 @@ func (h hooks) all() []*hook.Webhook {
 	return slices.DeleteFunc([]*hook.Webhook{h.sync, h.finalize, h.customize}, func(webhook *hook.Webhook) bool { return webhook == nil })
 }
 
+// byName returns the hooks by their names, also those that the spec does not have.
+func (h hooks) byName() map[string]*hook.Webhook {
+	return map[string]*hook.Webhook{hook.Sync: h.sync, hook.Finalize: h.finalize, hook.Customize: h.customize}
+}
+
 // forget drops what the hooks keep of a parent that is gone.
 func (h hooks) forget(parent types.UID) {
 	for _, webhook := range h.all() {

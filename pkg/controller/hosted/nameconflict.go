@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/enumerate"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/status"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
@@ -102,7 +103,7 @@ func nameConflictError(outcomes []pipeline.Outcome, snapshot *pipeline.Snapshot)
 	adopt, other := "if it should be: %s; otherwise ", "have the hook choose another name"
 	if len(taken) > 1 {
 		what = "these exist and are not this object's children: they were left alone: " +
-			enumerate.First(maxListed, taken) + "; "
+			enumerate.First(status.MaxListed, taken) + "; "
 		adopt, other = "if they should be: %s; otherwise ", "have the hook choose other names"
 	}
 	if len(handovers) > 0 {

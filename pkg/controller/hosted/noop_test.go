@@ -65,7 +65,7 @@ func TestAnAnswerIsPlannedOnce(t *testing.T) {
 			}))
 			t.Cleanup(server.Close)
 			c, plans := controllerOfTen(t, server.URL), 0
-			c.Events, _ = eventsOf(t)
+			c.reporter.Events, _ = eventsOf(t)
 			c.spec.Kind.Plan = func(snapshot *pipeline.Snapshot, response *pipeline.Response, strategies plan.Strategies, upToDate *plan.UpToDateCache) (*pipeline.Plan, error) {
 				plans++
 				return plan.Composite(snapshot, response, strategies, upToDate)

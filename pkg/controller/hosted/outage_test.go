@@ -21,7 +21,6 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/syncqueue"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/writeloop"
 )
 
 // promised is how long after an outage of a hook its parents are synced again, as the documentation promises.
@@ -49,7 +48,7 @@ func newOutage(t *testing.T, url string) *outage {
 	}
 	t.Cleanup(webhook.Close)
 	return &outage{
-		Controller: &Controller{line: line{spec: &Spec{}}, health: newSyncHealth(), guard: writeloop.New()},
+		Controller: unlinked(),
 		webhook:    webhook, states: map[object.Key]*parentState{}, synced: map[object.Key]time.Time{},
 	}
 }

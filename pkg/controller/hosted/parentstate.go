@@ -11,8 +11,9 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/rows"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/status"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
@@ -32,9 +33,9 @@ type parentState struct {
 	uid types.UID
 	// record is what Syncs show. generation and children are what the running sync puts into it, and finalizerSteps are
 	// those that it took before it called a hook.
-	record         syncRecord
+	record         rows.Record
 	generation     int64
-	children       childCounts
+	children       rows.ChildCounts
 	finalizerSteps []pipeline.Outcome
 	// pending are the last writes, until the caches show them.
 	pending observe.OwnWrites
@@ -50,21 +51,16 @@ type parentState struct {
 	// loopsEnd is when all write loops of the parent will be over if nothing more is written; zero if
 	// it is in none. It is in nanoseconds since 1970.
 	loopsEnd int64
-	// isLetGo is true if the parent is finalized although it is not being deleted.
-	isLetGo bool
 	// finalization is there while the finalize hook has not finished.
 	finalization *finalization
 	upToDate     plan.UpToDateCache
 	noOp         knownNoOp
-	told         toldWarnings
-	// hookEvents are the keys of the events of the hook's last answer; nil if it had none.
-	hookEvents sets.Set[uint64]
+	// told is what events have said about the parent.
+	told status.Told
 	// customizeAnswer is the answer of the customize hook; nil if there is no such hook.
 	customizeAnswer *related.Answer
 	// rollout is the state of the rollout of the children; nil if the controller rolls out nothing.
 	rollout *rolloutState
-	// Each of these repeats one sort of event about the parent not too often.
-	syncErrorEvents, nameConflictEvents eventDeduplicator
 }
 
 // setLoopsEnd notes until when the parent is in write loops, zero if it is in none.
@@ -93,7 +89,6 @@ func (s *parentState) slowedDown(now time.Time) (over time.Duration) {
 type rolloutState struct {
 	revisions store.OwnWrites
 	versions  rollout.RevisionCache
-	events    rolloutEvents
 	// earlierAnswers are the answers of the customize hook about earlier versions of the parent, by
 	// the names of their revisions.
 	earlierAnswers map[string]*related.Answer
@@ -158,6 +153,14 @@ func (p *parentStates) find(parent object.Key) *parentState {
 	return p.byKey[parent]
 }
 
+// record returns what is kept of the last sync of a parent for Syncs; nil if it was not synced.
+func (p *parentStates) record(parent object.Key) *rows.Record {
+	if state := p.find(parent); state != nil {
+		return &state.record
+	}
+	return nil
+}
+
 func (p *parentStates) forget(parent object.Key) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -168,10 +171,10 @@ func (p *parentStates) forget(parent object.Key) {
 func (c *Controller) forget(parent object.Key, state *parentState) {
 	c.hooks.forget(state.uid)
 	c.parents.forget(parent)
-	c.health.forget(parent)
-	c.hookCalls.forget(parent)
+	c.reporter.Forget(parent)
+	c.hookCalls.Forget(parent)
 	c.nameConflicts.set(parent, nil)
-	c.steps.forget(parent)
+	c.rows.Steps.Forget(parent)
 	for _, answer := range state.customizeAnswers() {
 		c.forgetAnswer(answer)
 	}

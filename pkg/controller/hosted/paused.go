@@ -25,26 +25,9 @@ func (c *Controller) pauses(parent *object.Object) bool {
 // pause notes that a parent is paused. How its last sync ended does not count any more, nor for how long it had waited:
 // while nothing is done, nothing can go on.
 func (c *Controller) pause(parent object.Key, state *parentState) {
-	state.record.pause(time.Now())
+	state.record.Pause(time.Now())
 	state.finalization, state.unfinishedSince = nil, 0
-	if state.rollout != nil {
-		state.rollout.events.waitsFor = ""
-	}
-	c.hookCalls.forget(parent)
-	c.health.mu.Lock()
-	defer c.health.mu.Unlock()
-	c.health.set(parent, parentHealth{paused: true})
-}
-
-// pausedParent returns one of the parents that are paused. It is the same one as before as long as that is.
-func (h *syncHealth) pausedParent() object.Key {
-	if h.paused > 0 && !h.parents[h.shownPaused].paused {
-		for parent, health := range h.parents {
-			if health.paused {
-				h.shownPaused = parent
-				break
-			}
-		}
-	}
-	return h.shownPaused
+	state.told.Pause()
+	c.hookCalls.Forget(parent)
+	c.reporter.Pause(parent)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/status"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/act"
@@ -120,7 +121,7 @@ func (p *previewing) planAndTry(ctx context.Context, state *parentState, snapsho
 		return err
 	}
 	p.preview.Planned = true
-	p.preview.Warnings, p.preview.Refused = findingsOf(decision.Response, planned), planned.Refused
+	p.preview.Warnings, p.preview.Refused = status.FindingsOf(decision.Response, planned), planned.Refused
 	if err := p.mayWrite(ctx, planned); err != nil {
 		return err
 	}

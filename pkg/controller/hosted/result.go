@@ -12,6 +12,8 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/rows"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/status"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/syncqueue"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
@@ -61,14 +63,14 @@ type syncFacts struct {
 }
 
 // progress says what goes on after a sync that did all that it could; nil if nothing does.
-func (f *syncFacts) progress(children childCounts) *syncNote {
+func (f *syncFacts) progress(children rows.ChildCounts) *rows.Note {
 	switch {
 	case f.err != nil || f.nameConflict != nil:
 		return nil
 	case f.rollout != "":
-		return &syncNote{v1alpha1.SyncStateProgressing, f.rollout}
-	case children.asWanted+children.outdated < children.wanted:
-		return &syncNote{v1alpha1.SyncStateProgressing, "children are deleted, to be created again"}
+		return &rows.Note{State: v1alpha1.SyncStateProgressing, Text: f.rollout}
+	case children.AsWanted+children.Outdated < children.Wanted:
+		return &rows.Note{State: v1alpha1.SyncStateProgressing, Text: "children are deleted, to be created again"}
 	}
 	return nil
 }
@@ -83,7 +85,7 @@ type syncResult struct {
 	// next is when the parent is synced next.
 	next syncqueue.Result
 	// note says what the parent waits for, or what goes on; nil if there is nothing to say.
-	note *syncNote
+	note *rows.Note
 }
 
 // resultKind tells the results of syncs.
@@ -139,7 +141,7 @@ func (c *Controller) resultOf(ctx context.Context, key object.Key, state *parent
 	case facts.nameConflict != nil:
 		return syncResult{kind: failedNameConflict, why: facts.nameConflict, next: next}
 	case loopsLeft > 0:
-		return syncResult{kind: failedWriteLoop, why: c.slowedDownError(key), next: next, note: facts.progress(state.children)}
+		return syncResult{kind: failedWriteLoop, why: c.reporter.WriteLoopError(key), next: next, note: facts.progress(state.children)}
 	case facts.overtaken != nil:
 		return waitForOthers(state, facts.overtaken, syncqueue.Backoff(resyncAfter), now)
 	}
@@ -189,7 +191,7 @@ func waitForOthers(state *parentState, why error, next syncqueue.Result, now tim
 	}
 	since := time.Unix(0, state.unfinishedSince)
 	left := since.Add(stallThreshold).Sub(now)
-	waiting := syncResult{kind: waitingForOthers, next: next, note: &syncNote{v1alpha1.SyncStateWaiting, why.Error()}}
+	waiting := syncResult{kind: waitingForOthers, next: next, note: &rows.Note{State: v1alpha1.SyncStateWaiting, Text: why.Error()}}
 	throttled, _ := errors.AsType[*hook.ThrottledError](why)
 	switch {
 	case left <= 0:
@@ -205,26 +207,26 @@ func waitForOthers(state *parentState, why error, next syncqueue.Result, now tim
 
 // waitForFinalizeHook returns the result of a sync after which the finalize hook has not finished. The parent is failing
 // if that goes on for too long.
-func (c *Controller) waitForFinalizeHook(of *finalization, snapshot *pipeline.Snapshot, next syncqueue.Result, progress *syncNote, now time.Time) syncResult {
+func (c *Controller) waitForFinalizeHook(of *finalization, snapshot *pipeline.Snapshot, next syncqueue.Result, progress *rows.Note, now time.Time) syncResult {
 	due := of.due(snapshot)
 	if left := due.Sub(now); left > 0 {
-		note := &syncNote{v1alpha1.SyncStateWaiting, "the finalize hook has not finished"}
+		note := &rows.Note{State: v1alpha1.SyncStateWaiting, Text: "the finalize hook has not finished"}
 		return syncResult{kind: waitingForFinalizeHook, next: next.Within(left), note: note}
 	}
 	definitionWaits := c.Discovery != nil && c.Discovery.IsBeingDeleted(snapshot.ParentType.GroupResource())
 	return syncResult{
-		kind: failedUnfinalized, why: &unfinalizedError{of.describe(snapshot, definitionWaits)},
+		kind: failedUnfinalized, why: &status.UnfinalizedError{Text: of.describe(snapshot, definitionWaits)},
 		wait: fmt.Sprint(due, definitionWaits), next: next, note: progress,
 	}
 }
 
 // waitForChild returns the result of a sync that did all that it could. The parent is not as the hook wants it until a
 // child is gone.
-func waitForChild(child *object.Object, next syncqueue.Result, progress *syncNote, now time.Time) syncResult {
+func waitForChild(child *object.Object, next syncqueue.Result, progress *rows.Note, now time.Time) syncResult {
 	// A child that may end gracefully is expected to be gone at its time of deletion.
 	due := child.DeletionTimestamp.Time
 	if left := due.Add(stallThreshold).Sub(now); left > 0 {
-		note := &syncNote{v1alpha1.SyncStateWaiting, fmt.Sprintf("the child %s is being deleted", child)}
+		note := &rows.Note{State: v1alpha1.SyncStateWaiting, Text: fmt.Sprintf("the child %s is being deleted", child)}
 		return syncResult{kind: waitingForChild, next: next.Within(left), note: note}
 	}
 	why := "it has no finalizers, so the cluster or its garbage collector still has to delete it"
@@ -259,26 +261,29 @@ func (c *Controller) report(ctx context.Context, key object.Key, state *parentSt
 		return
 	case failedStalled, failedUnfinalized, failedToSync, failedHookDown: // these events are not to be repeated soon
 	default:
-		state.syncErrorEvents = eventDeduplicator{}
+		state.told.ResetSyncErrors()
 	}
-	c.updateHealth(key, result.why)
+	c.reporter.SyncEnded(key, result.why, c.observer.Get)
 	if result.why == nil {
 		return
 	}
-	parent := c.observer.Get(key)
-	switch {
-	case result.kind == failedToSync:
+	if result.kind == failedToSync {
 		klog.FromContext(ctx).Error(result.why, fmt.Sprintf("failed to sync %s '%s'", key.Kind, key.NamespacedName))
-		if parent != nil && c.isDue(&state.syncErrorEvents, result.why.Error()) {
-			c.Events.SyncError(parent, result.why)
+	}
+	parent := c.observer.Get(key)
+	if parent == nil {
+		return
+	}
+	switch result.kind {
+	case failedToSync:
+		c.reporter.SyncError(&state.told, parent, result.why)
+	case failedStalled:
+		if c.reporter.Stalled(&state.told, parent, result.wait, result.why) {
+			klog.FromContext(ctx).Error(result.why, "Sync stalled")
 		}
-	case parent == nil:
-	// What a parent waits for may differ each time.
-	case result.kind == failedStalled && state.syncErrorEvents.markIfDue("stalled "+result.wait, time.Now()):
-		klog.FromContext(ctx).Error(result.why, "Sync stalled")
-		c.Events.SyncStalled(parent, result.why)
-	case result.kind == failedUnfinalized && state.syncErrorEvents.markIfDue("unfinalized "+result.wait, time.Now()):
-		klog.FromContext(ctx).Error(result.why, "Finalization does not go on")
-		c.Events.FinalizeWaiting(parent, result.why)
+	case failedUnfinalized:
+		if c.reporter.Unfinalized(&state.told, parent, result.wait, result.why) {
+			klog.FromContext(ctx).Error(result.why, "Finalization does not go on")
+		}
 	}
 }

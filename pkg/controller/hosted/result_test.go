@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/rows"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/status"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/syncqueue"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
@@ -31,7 +33,15 @@ type reporter struct {
 }
 
 func newReporter(t *testing.T) *reporter {
-	return &reporter{&Controller{line: line{spec: &Spec{}}, health: newSyncHealth(), guard: writeloop.New()}, t, &parentState{}}
+	return &reporter{unlinked(), t, &parentState{}}
+}
+
+// unlinked is a controller without a host.
+func unlinked() *Controller {
+	c := &Controller{line: line{spec: &Spec{}}, guard: writeloop.New()}
+	c.reporter = &status.Reporter{Tracker: status.NewTracker(), Guard: c.guard}
+	c.rows = &rows.Rows{Health: c.reporter.Of}
+	return c
 }
 
 func (r *reporter) reports(facts syncFacts) syncqueue.Result {
@@ -125,7 +135,7 @@ func TestAFailureInBetweenDoesNotEndAWait(t *testing.T) {
 		r, unfinished := newReporter(t), syncFacts{err: &overtakenError{}}
 		r.reports(unfinished)
 		time.Sleep(stallThreshold / 2)
-		r.health.update(web("a"), errors.New("no"))
+		r.reporter.Update(web("a"), errors.New("no"))
 		time.Sleep(stallThreshold / 2)
 		r.reports(unfinished)
 		r.expect(0, 1)
@@ -250,8 +260,8 @@ func TestWhatASyncCameTo(t *testing.T) {
 		},
 		"all is as the hook wants, after a wait": {state: waitsLong(), kind: done, next: syncqueue.Done(0)},
 		"a rollout goes on":                      {facts: syncFacts{rollout: "1 of 2"}, kind: done, next: syncqueue.Done(0), note: progresses},
-		"children are recreated":                 {state: &parentState{children: childCounts{wanted: 2, asWanted: 1, known: true}}, kind: done, next: syncqueue.Done(0), note: progresses},
-		"children are outdated":                  {state: &parentState{children: childCounts{wanted: 2, asWanted: 1, outdated: 1, known: true}}, kind: done, next: syncqueue.Done(0)},
+		"children are recreated":                 {state: &parentState{children: rows.ChildCounts{Wanted: 2, AsWanted: 1, Known: true}}, kind: done, next: syncqueue.Done(0), note: progresses},
+		"children are outdated":                  {state: &parentState{children: rows.ChildCounts{Wanted: 2, AsWanted: 1, Outdated: 1, Known: true}}, kind: done, next: syncqueue.Done(0)},
 
 		"an error": {facts: syncFacts{err: failed, resyncAfter: time.Hour}, kind: failedToSync, why: failed, next: syncqueue.Backoff(time.Hour)},
 		"an error that comes with everything else": {
@@ -264,9 +274,9 @@ func TestWhatASyncCameTo(t *testing.T) {
 		"names are taken, others change":  {facts: syncFacts{nameConflict: taken, overtaken: overtaken, retry: true}, kind: failedNameConflict, why: taken, next: syncqueue.Backoff(0)},
 		"names are taken in a write loop": {facts: syncFacts{nameConflict: taken, retry: true}, state: inLoop(), kind: failedNameConflict, why: taken, next: syncqueue.Backoff(writeloop.New().RecheckAfter(time.Minute))},
 
-		"a write loop":                  {state: inLoop(), kind: failedWriteLoop, why: errCalmingDown, next: syncqueue.Done(writeloop.New().RecheckAfter(time.Minute))},
-		"a write loop during a rollout": {facts: syncFacts{rollout: "1 of 2"}, state: inLoop(), kind: failedWriteLoop, why: errCalmingDown, next: syncqueue.Done(writeloop.New().RecheckAfter(time.Minute)), note: progresses},
-		"a write loop and a conflict":   {facts: syncFacts{overtaken: overtaken, retry: true}, state: inLoop(), kind: failedWriteLoop, why: errCalmingDown, next: syncqueue.Backoff(writeloop.New().RecheckAfter(time.Minute))},
+		"a write loop":                  {state: inLoop(), kind: failedWriteLoop, why: status.ErrCalmingDown, next: syncqueue.Done(writeloop.New().RecheckAfter(time.Minute))},
+		"a write loop during a rollout": {facts: syncFacts{rollout: "1 of 2"}, state: inLoop(), kind: failedWriteLoop, why: status.ErrCalmingDown, next: syncqueue.Done(writeloop.New().RecheckAfter(time.Minute)), note: progresses},
+		"a write loop and a conflict":   {facts: syncFacts{overtaken: overtaken, retry: true}, state: inLoop(), kind: failedWriteLoop, why: status.ErrCalmingDown, next: syncqueue.Backoff(writeloop.New().RecheckAfter(time.Minute))},
 
 		"the hook asks to be called later":                  {facts: syncFacts{err: throttled}, kind: waitingForOthers, next: syncqueue.RequeueAfter(time.Second), note: waiting, waitsOn: true},
 		"the hook asks to be called later, in a write loop": {facts: syncFacts{err: throttled}, state: inLoop(), kind: waitingForOthers, next: syncqueue.RequeueAfter(time.Second), note: waiting, waitsOn: true},
@@ -306,7 +316,7 @@ func TestWhatASyncCameTo(t *testing.T) {
 			}
 			var note string
 			if got.note != nil {
-				note = string(got.note.state)
+				note = string(got.note.State)
 			}
 			if note != test.note {
 				t.Errorf("it is noted as %q, want %q", note, test.note)

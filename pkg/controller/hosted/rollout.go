@@ -61,3 +61,16 @@ func lacksNamespace(err error) bool {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	return ok && apierrors.IsNotFound(err) && status.ErrStatus.Details != nil && status.ErrStatus.Details.Kind == "namespaces"
 }
+
+// confirmsChild reports whether a step shows by its result that a child is as it should be. A
+// rollout that waits for the child can go on then. If the step changed nothing, no event leads to
+// that sync.
+func confirmsChild(outcome pipeline.Outcome) bool {
+	return outcome.Result != nil && outcome.Op.MayChangeNothing()
+}
+
+// leavesChild reports whether a step wrote a child and the host left it as it was. If the rollout has just moved that child, no
+// event leads to the sync in which the rollout goes on.
+func leavesChild(outcome pipeline.Outcome) bool {
+	return !outcome.Op.OnParent() && outcome.Result != nil && !outcome.StoredAnew()
+}

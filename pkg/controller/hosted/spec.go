@@ -125,3 +125,8 @@ func (s *Spec) SameTypes(other *Spec) bool {
 	return slices.EqualFunc(s.Targets, other.Targets, sameTarget) && slices.Equal(s.Children, other.Children) &&
 		slices.EqualFunc(s.ResyncOn, other.ResyncOn, sameWatched)
 }
+
+// reference names the controller object.
+func (s *Spec) reference() v1alpha1.ControllerReference {
+	return v1alpha1.ControllerReference{Kind: s.Kind.Name, Name: s.Name}
+}

@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/rows"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/status"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/syncqueue"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
@@ -57,7 +59,7 @@ func (c *Controller) sync(ctx context.Context, parent object.Key, cause syncqueu
 	}
 	facts := c.syncParent(ctx, parent, state, cause)
 	if c.DeveloperMode {
-		logSync(logger, parent, facts.outcomes)
+		rows.LogSync(logger, parent, facts.outcomes)
 	}
 	facts.err, facts.nameConflict = c.truncate(facts.err), c.truncate(facts.nameConflict)
 	tracing.FromContext(ctx).Fail(cmp.Or(facts.err, facts.nameConflict))
@@ -79,7 +81,10 @@ func (c *Controller) conclude(ctx context.Context, parent object.Key, state *par
 		return result.next
 	}
 	c.report(ctx, parent, state, &result)
-	c.record(parent, state, result.note, facts.outcomes, started)
+	c.rows.SyncEnded(parent, &state.record, rows.Sync{
+		Started: started, Generation: state.generation, Children: state.children, Note: result.note,
+	}, slices.Concat(state.finalizerSteps, facts.outcomes))
+	state.finalizerSteps = nil
 	return result.next
 }
 
@@ -127,7 +132,7 @@ func (c *Controller) syncParent(ctx context.Context, parent object.Key, state *p
 	case snapshot == nil:
 		return syncFacts{gone: true}
 	case webhook == nil:
-		c.hookCalls.forget(parent)
+		c.hookCalls.Forget(parent)
 		return syncFacts{}
 	}
 	snapshot.Trigger = cause.Trigger()
@@ -137,7 +142,7 @@ func (c *Controller) syncParent(ctx context.Context, parent object.Key, state *p
 	}
 	responses, err := c.callHooks(ctx, state, snapshot, webhook)
 	if err != nil {
-		c.reportCustomizeWarnings(state, snapshot.Parent, state.customizeAnswer.Warnings())
+		c.reporter.CustomizeWarnings(&state.told, snapshot.Parent, state.customizeAnswer.Warnings())
 		return syncFacts{err: err}
 	}
 	facts = c.planAndAct(ctx, started, state, snapshot, responses)
@@ -169,13 +174,13 @@ func (c *Controller) observe(ctx context.Context, state *parentState, parent obj
 	if uid := snapshot.Parent.UID; uid != state.uid {
 		c.hooks.forget(state.uid) // an earlier parent of the same name
 		state.uid, state.unfinishedSince, state.loopsEnd, state.finalization = uid, 0, 0, nil
-		state.children = childCounts{}
-		state.isLetGo, state.told, state.syncErrorEvents, state.hookEvents = false, toldWarnings{}, eventDeduplicator{}, nil
+		state.children = rows.ChildCounts{}
+		state.told.Reset()
 	}
 	state.generation = snapshot.Parent.Generation
 	webhook, err := c.observeChildren(snapshot)
 	if webhook != nil {
-		c.reportFinalizing(state, snapshot)
+		c.reporter.Finalizing(&state.told, snapshot)
 	}
 	return snapshot, webhook, err
 }
@@ -187,7 +192,7 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 		return syncFacts{err: err}
 	}
 	if of := responses.responses[0]; !of.IsNoOp {
-		c.reportHookEvents(state, snapshot, of.Events)
+		c.reporter.HookEvents(&state.told, snapshot, of.Events)
 	}
 	if err := c.storeRevisions(ctx, state, snapshot, decision.Writes); err != nil {
 		return syncFacts{err: err}
@@ -199,11 +204,13 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 	var waiting []pipeline.Warning
 	if responses.rollout != nil {
 		var next time.Duration
-		next, waiting = c.reportRollout(state, snapshot.Parent, decision, time.Now())
+		next, waiting = c.reporter.Rollout(&state.told, snapshot.Parent, decision, time.Now())
 		if len(responses.responses) > 1 || decision.Updated.Status != metav1.ConditionTrue {
 			facts.rollout = decision.Updated.Message
 		}
-		facts.resyncAfter = sooner(facts.resyncAfter, next)
+		if facts.resyncAfter = sooner(facts.resyncAfter, next); next > 0 {
+			facts.resyncAfter = sooner(facts.resyncAfter, decision.Recheck)
+		}
 	}
 	if decision.Response.IsNoOp {
 		return facts
@@ -213,24 +220,24 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 		facts.err = err
 		return facts
 	}
-	findings := slices.Concat(state.told.recallDeletion(findingsOf(decision.Response, planned)), waiting, planned.Notices)
-	c.reportFindings(state, snapshot.Parent, findings, planned.Outdated)
+	findings := slices.Concat(state.told.RecallDeletion(status.FindingsOf(decision.Response, planned)), waiting, planned.Notices)
+	c.reporter.Findings(&state.told, snapshot.Parent, findings, planned.Outdated)
 	state.upToDate.Prune(snapshot)
 	state.noOp = knownNoOp{}
 	outcomes, kept, after := c.act(ctx, started, state, snapshot, planned)
 	facts.outcomes = outcomes
-	c.reportAdoptions(snapshot.Parent, outcomes)
-	if state.children = (childCounts{}); snapshot.Managed {
-		state.children = countChildren(planned, outcomes, kept, len(decision.Behind))
+	c.reporter.Adoptions(snapshot.Parent, outcomes)
+	if state.children = (rows.ChildCounts{}); snapshot.Managed {
+		state.children = rows.CountChildren(planned, outcomes, kept, len(decision.Behind))
 	}
-	c.reportWriteWarnings(state, snapshot.Parent, findings, plan.WriteWarnings(snapshot, planned, outcomes), planned.Outdated)
+	c.reporter.WriteWarnings(&state.told, snapshot.Parent, findings, plan.WriteWarnings(snapshot, planned, outcomes), planned.Outdated)
 	facts.resyncAfter = sooner(facts.resyncAfter, after)
 	c.observer.Wrote(&state.pending, outcomes)
 	state.upToDate.Wrote(outcomes)
 	switch {
 	case responses.rollout == nil:
 		state.noOp.remember(responses.planInputs, decision.Response, planned, outcomes, after)
-	case state.rollout.events.waitsFor != "" && slices.ContainsFunc(outcomes, confirmsChild),
+	case state.told.RolloutWaits() && slices.ContainsFunc(outcomes, confirmsChild),
 		len(decision.Moved) > 0 && slices.ContainsFunc(outcomes, leavesChild):
 		facts.resyncAfter = sooner(facts.resyncAfter, readBackInterval)
 	}
@@ -251,7 +258,7 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 	}
 	facts.err = joinErrors(errs)
 	facts.nameConflict = nameConflictError(outcomes, snapshot)
-	c.reportNameConflicts(state, snapshot.Parent, facts.nameConflict)
+	c.reporter.NameConflicts(&state.told, snapshot.Parent, facts.nameConflict)
 	c.nameConflicts.set(object.KeyOf(snapshot.Parent), missedNames(outcomes))
 	return facts
 }
@@ -260,11 +267,11 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 // returns the time until the first of these is due, zero if none was postponed, and how many children the plan leaves as
 // they are. Started is the time at which the sync began.
 func (c *Controller) act(ctx context.Context, started time.Time, state *parentState, snapshot *pipeline.Snapshot, planned *pipeline.Plan) (outcomes []pipeline.Outcome, kept int, after time.Duration) {
-	kept = countKept(planned)
+	kept = rows.CountKept(planned)
 	next, loops := c.guard.Postpone(snapshot, planned, started)
-	c.reportWriteLoops(snapshot.Parent, loops, started)
+	c.reporter.WriteLoops(snapshot.Parent, loops, started)
 	outcomes = c.Actor.Act(ctx, snapshot, planned)
-	c.dropTypeWarnings(outcomes)
+	c.reporter.DropTypeWarnings(outcomes, c.views())
 	now := time.Now()
 	c.guard.Wrote(snapshot, outcomes, now)
 	if state.loopsEnd != 0 || len(loops) > 0 || !next.IsZero() {

@@ -78,8 +78,8 @@ func TestQ10ADeniedChangeIsTriedAgain(t *testing.T) {
 	for sync := range 2 {
 		result := c.syncParent(t.Context(), web("a"), state, syncqueue.ParentChanged)
 		const denial = `can't recreate Pod default/p: admission webhook "x" denied the request: no`
-		if result.err == nil || result.err.Error() != denial || state.children.asWanted != 0 {
-			t.Errorf("sync %d: the error is %v, want %q; %d children are as wanted", sync, result.err, denial, state.children.asWanted)
+		if result.err == nil || result.err.Error() != denial || state.children.AsWanted != 0 {
+			t.Errorf("sync %d: the error is %v, want %q; %d children are as wanted", sync, result.err, denial, state.children.AsWanted)
 		}
 	}
 	host.denies.Store(false)

@@ -8,12 +8,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/klog/v2"
+
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/syncqueue"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/act"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/scheme"
 )
@@ -60,6 +68,31 @@ func TestAParentThatLacksARightIsTriedAgainSoon(t *testing.T) {
 			key := web("gone") // no event is written about a parent that is not there
 			if got := c.conclude(t.Context(), key, c.parents.get(key), &syncFacts{err: test.err}, time.Now()); got != test.want {
 				t.Errorf("the result is %+v, want %+v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestSyncsAreLoggedInTheDeveloperMode(t *testing.T) {
+	for name, developer := range map[string]bool{"with it": true, "without it": false} {
+		t.Run(name, func(t *testing.T) {
+			config, _ := hostOf(t)
+			wanting := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				_, _ = io.WriteString(w, `{"children":[{"apiVersion":"v1","kind":"Pod","metadata":{"name":"b"}}]}`)
+			}))
+			defer wanting.Close()
+			c := controllerAt(t, config, Dependencies{
+				DeveloperMode: developer, Metrics: prometheus.NewRegistry(), Hook: hook.Options{MaxResponseBytes: 1 << 20},
+			}, specOf(at(wanting.URL), pods))
+			var lines []string
+			logger := funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})
+			c.sync(klog.NewContext(t.Context(), logger), web("a"), syncqueue.ParentChanged)
+			var want []string
+			if developer {
+				want = []string{`"level"=0 "msg"="Web default/a: did not create, because its name was taken a moment ago, Pod b; left alone, because it has changed meanwhile, status"`}
+			}
+			if !slices.Equal(lines, want) {
+				t.Errorf("the log says %q, want %q", lines, want)
 			}
 		})
 	}

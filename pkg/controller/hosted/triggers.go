@@ -56,7 +56,7 @@ func (c *Controller) WaitForCaches(ctx context.Context) error {
 		if err := view.WaitForSync(ctx); err != nil {
 			return err
 		}
-		c.reportTypeWarnings(view)
+		c.reporter.TypeWarnings(view)
 	}
 	if c.spec.Rollout != nil && !c.Revisions.WaitForSync(ctx) {
 		return ctx.Err()
@@ -66,8 +66,8 @@ func (c *Controller) WaitForCaches(ctx context.Context) error {
 
 // parentChanged counts the parents and enqueues one that changed or is gone.
 func (c *Controller) parentChanged(before, after *object.Object, isInInitialList bool) {
-	c.health.total.Add(int64(c.observer.CountChange(before, after)))
-	c.Syncs.changed(c, object.KeyOf(cmp.Or(after, before)))
+	c.reporter.AddParents(c.observer.CountChange(before, after))
+	c.rows.Changed(object.KeyOf(cmp.Or(after, before)))
 	switch {
 	case after == nil:
 		gone := object.KeyOf(before)
@@ -106,6 +106,20 @@ func (c *Controller) startResync(ctx context.Context) (stop func()) {
 
 // resyncPeriods returns the periods in which all parents are synced again; those that are zero do not count.
 func (c *Controller) resyncPeriods() []time.Duration { return []time.Duration{c.spec.Resync, c.Resync} }
+
+// nextResync returns when all parents are synced again; zero if they are not.
+func (c *Controller) nextResync(now time.Time) (next time.Time) {
+	resyncs := c.resyncs.Load()
+	if resyncs == nil {
+		return time.Time{}
+	}
+	for _, ticks := range *resyncs {
+		if at := ticks.after(now); next.IsZero() || at.Before(next) {
+			next = at
+		}
+	}
+	return next
+}
 
 func (c *Controller) allParents() []object.Key {
 	parents := c.observer.Parents()

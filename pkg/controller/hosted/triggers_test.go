@@ -132,3 +132,18 @@ func TestAStartSyncsParentsBehindThoseThatChange(t *testing.T) {
 		t.Errorf("what was written is synced after %d others, want every fifth sync to be one of that: %v", at, causes)
 	}
 }
+
+func TestWhenAllParentsAreSyncedAgain(t *testing.T) {
+	start := time.Unix(1000, 0)
+	every := (*ticksOf([]time.Duration{0, time.Minute}, start))[0]
+	for after, want := range map[time.Duration]time.Duration{
+		0:                time.Minute,
+		59 * time.Second: time.Minute,
+		time.Minute:      2 * time.Minute,
+		90 * time.Second: 2 * time.Minute,
+	} {
+		if got := every.after(start.Add(after)).Sub(start); got != want {
+			t.Errorf("after %s, the next is at %s, want %s", after, got, want)
+		}
+	}
+}

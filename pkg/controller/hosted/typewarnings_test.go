@@ -67,7 +67,7 @@ func TestTheControllerIsWarnedOfATypeOnce(t *testing.T) {
 		{Step: pipeline.Step{Type: pods}, Warnings: []string{deprecated, other}},
 		{Step: pipeline.Step{Type: object.Type{Kind: "Other"}}, Warnings: []string{deprecated}},
 	}
-	c.dropTypeWarnings(outcomes)
+	c.reporter.DropTypeWarnings(outcomes, c.views())
 	if got := [][]string{outcomes[0].Warnings, outcomes[1].Warnings}; !cmp.Equal(got, [][]string{{other}, {deprecated}}) {
 		t.Errorf("the parent is warned of %v", got)
 	}

@@ -79,7 +79,7 @@ func (w *ParentWarning) String() string {
 	if w.More > 0 {
 		message = fmt.Sprintf("%s (and %d more parents)", message, w.More)
 	}
-	return text.Shorten(message, maxMessage)
+	return text.Shorten(message, MaxMessage)
 }
 
 // Problem is why a controller does not run as its spec says.
@@ -98,7 +98,7 @@ type Problem struct {
 // or that the cluster cannot be asked whether it may.
 func RefusalProblem(refusal *permissions.Error) *Problem {
 	if refusal.IsForbidden() {
-		return &Problem{Reason: ReasonForbidden, Err: refusal, rules: text.Shorten(refusal.Error(), maxWholeMessage)}
+		return &Problem{Reason: ReasonForbidden, Err: refusal, rules: text.Shorten(refusal.Error(), MaxWholeMessage)}
 	}
 	return &Problem{Reason: ReasonClusterUnreachable, Err: refusal}
 }

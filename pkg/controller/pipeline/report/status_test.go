@@ -142,7 +142,7 @@ func TestCountsAndTheLastError(t *testing.T) {
 	want := &v1alpha1.LastSyncError{
 		Parent:  "default/shop",
 		Kind:    "Web",
-		Message: strings.Repeat("x", maxMessage-len("…")) + "…",
+		Message: strings.Repeat("x", MaxMessage-len("…")) + "…",
 		Time:    metav1.NewTime(at.Truncate(time.Second)),
 	}
 	if diff := cmp.Diff(want, status.LastError); diff != "" {

@@ -19,9 +19,9 @@ func TestErrorsOfHooksCanBeShownWhole(t *testing.T) {
 		whole bool
 		most  int
 	}{
-		"they are cut":       {strings.Repeat("x", 5000), false, maxMessage},
+		"they are cut":       {strings.Repeat("x", 5000), false, MaxMessage},
 		"whole ones are not": {strings.Repeat("x", 5000), true, 6000},
-		"a condition has no more than it can have": {strings.Repeat("ü", 50_000), true, maxWholeMessage},
+		"a condition has no more than it can have": {strings.Repeat("ü", 50_000), true, MaxWholeMessage},
 	} {
 		t.Run(name, func(t *testing.T) {
 			failure := &ParentError{Parent: shop, Message: test.error}
@@ -33,7 +33,7 @@ func TestErrorsOfHooksCanBeShownWhole(t *testing.T) {
 				v1alpha1.ConditionParentsSynced: meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionParentsSynced).Message,
 			} {
 				isWhole := strings.Contains(message, test.error)
-				want := test.whole && len(test.error) < maxWholeMessage
+				want := test.whole && len(test.error) < MaxWholeMessage
 				if len(message) > test.most || isWhole != want || strings.ToValidUTF8(message, "") != message {
 					t.Errorf("%s has %d bytes", place, len(message))
 				}

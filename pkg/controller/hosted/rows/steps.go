@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package hosted
+package rows
 
 import (
 	"container/list"
@@ -24,9 +24,9 @@ const (
 	maxStepsOfSync = 20
 )
 
-// stepLog has the steps of the last sync of each parent that did something, of the parents that were written last. Its
-// methods may be called concurrently. A nil one keeps nothing.
-type stepLog struct {
+// StepLog has the steps of the last sync that did something, of each of the parents that were written last. The zero value
+// is empty. Its methods may be called concurrently.
+type StepLog struct {
 	mu sync.Mutex
 	// kept has a loggedSteps for each parent, the last written one in front.
 	kept     list.List
@@ -40,16 +40,17 @@ type loggedSteps struct {
 	steps  *v1alpha1.SyncSteps
 }
 
-func newStepLog() *stepLog { return &stepLog{byParent: map[object.Key]*list.Element{}} }
-
-// add keeps what a sync did, in place of what an earlier one did. A sync that did nothing leaves that.
-func (l *stepLog) add(parent object.Key, outcomes []pipeline.Outcome, ended time.Time) {
-	if l == nil || len(outcomes) == 0 {
+// add keeps the steps of a sync in place of those of an earlier one. A sync without steps leaves these.
+func (l *StepLog) add(parent object.Key, outcomes []pipeline.Outcome, ended time.Time) {
+	if len(outcomes) == 0 {
 		return
 	}
 	steps := describeSteps(outcomes, ended)
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.byParent == nil {
+		l.byParent = map[object.Key]*list.Element{}
+	}
 	l.remove(l.byParent[parent])
 	l.byParent[parent] = l.kept.PushFront(loggedSteps{parent, steps})
 	for l.number += len(steps.Steps); l.number > maxSteps; {
@@ -57,8 +58,9 @@ func (l *stepLog) add(parent object.Key, outcomes []pipeline.Outcome, ended time
 	}
 }
 
-// of returns what the last sync of a parent that did something did; nil if that is not known. It must not be changed.
-func (l *stepLog) of(parent object.Key) *v1alpha1.SyncSteps {
+// of returns the steps of the last sync of a parent that did something; nil if they are not known. They must not be
+// changed.
+func (l *StepLog) of(parent object.Key) *v1alpha1.SyncSteps {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if element := l.byParent[parent]; element != nil {
@@ -67,17 +69,14 @@ func (l *stepLog) of(parent object.Key) *v1alpha1.SyncSteps {
 	return nil
 }
 
-// forget drops a parent that is gone.
-func (l *stepLog) forget(parent object.Key) {
-	if l == nil {
-		return
-	}
+// Forget drops a parent that is gone.
+func (l *StepLog) Forget(parent object.Key) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.remove(l.byParent[parent])
 }
 
-func (l *stepLog) remove(element *list.Element) {
+func (l *StepLog) remove(element *list.Element) {
 	if element == nil {
 		return
 	}
@@ -99,7 +98,7 @@ func describeSteps(outcomes []pipeline.Outcome, ended time.Time) *v1alpha1.SyncS
 			Namespace: outcome.Namespace, Name: outcome.Name, Why: outcome.Why, Result: resultOf(outcome),
 		}
 		if outcome.Err != nil {
-			step.Error = text.Shorten(report.Summary(outcome.Err), maxErrorLength)
+			step.Error = text.Shorten(report.Summary(outcome.Err), report.MaxMessage)
 		}
 		steps.Steps[i] = step
 	}

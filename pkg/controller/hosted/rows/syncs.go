@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package hosted
+package rows
 
 import (
 	"context"
@@ -15,24 +15,24 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
-// Syncs shows the parents of all controllers that run in this process, each as a Sync. They are made when somebody
-// looks. The zero value has no controllers, and a nil one shows nothing. Its methods may be called concurrently.
+// Syncs shows the parents of all controllers that run in this process, each as a Sync. They are made when they are
+// read. The zero value has no controllers, and a nil one shows nothing. Its methods may be called concurrently.
 type Syncs struct {
 	changes feed.Feed[syncKey]
 
 	mu      sync.Mutex
-	running map[v1alpha1.ControllerReference][]*Controller
+	running map[v1alpha1.ControllerReference][]*Rows
 }
 
-// syncKey identifies a Sync. The controller that it is of may have stopped.
+// syncKey identifies a Sync. Its controller may have stopped.
 type syncKey struct {
 	controller v1alpha1.ControllerReference
 	parent     object.Key
 	row        types.NamespacedName
 }
 
-// Follow tells all Syncs, then those that have changed and those that are gone, until ctx ends or tell returns an error.
-// It returns that error, or that of ctx. Nobody may change what is told.
+// Follow calls tell with all Syncs, and then with those that have changed and those that are gone, until ctx ends or tell
+// returns an error. It returns that error, or that of ctx. The Syncs must not be changed.
 func (s *Syncs) Follow(ctx context.Context, tell func(changed []*v1alpha1.Sync, gone []types.NamespacedName) error) error {
 	return s.changes.Follow(ctx,
 		func() error { return tell(s.all(), nil) },
@@ -50,18 +50,18 @@ func (s *Syncs) Follow(ctx context.Context, tell func(changed []*v1alpha1.Sync, 
 		})
 }
 
-func (s *Syncs) all() (rows []*v1alpha1.Sync) {
-	for _, controller := range s.controllers() {
-		for _, parent := range controller.allParents() {
-			if row := controller.row(parent); row != nil {
-				rows = append(rows, row)
+func (s *Syncs) all() (shown []*v1alpha1.Sync) {
+	for _, rows := range s.controllers() {
+		for _, parent := range rows.Observer.Parents() {
+			if row := rows.Row(object.KeyOf(parent)); row != nil {
+				shown = append(shown, row)
 			}
 		}
 	}
-	return rows
+	return shown
 }
 
-func (s *Syncs) controllers() (all []*Controller) {
+func (s *Syncs) controllers() (all []*Rows) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, controllers := range s.running {
@@ -76,50 +76,39 @@ func (s *Syncs) row(key syncKey) *v1alpha1.Sync {
 	controllers := slices.Clone(s.running[key.controller])
 	s.mu.Unlock()
 	for _, controller := range controllers {
-		if row := controller.row(key.parent); row != nil {
+		if row := controller.Row(key.parent); row != nil {
 			return row
 		}
 	}
 	return nil
 }
 
-// add shows the parents of a controller until remove is called.
-func (s *Syncs) add(c *Controller) (remove func()) {
-	if s == nil {
-		return func() {}
-	}
-	of := c.spec.reference()
+// add shows the rows of a controller until remove is called.
+func (s *Syncs) add(rows *Rows) (remove func()) {
+	of := rows.Reference
 	s.mu.Lock()
 	if s.running == nil {
-		s.running = map[v1alpha1.ControllerReference][]*Controller{}
+		s.running = map[v1alpha1.ControllerReference][]*Rows{}
 	}
-	s.running[of] = append(s.running[of], c)
+	s.running[of] = append(s.running[of], rows)
 	s.mu.Unlock()
-	s.allChanged(c)
+	s.allChanged(rows)
 	return func() {
 		s.mu.Lock()
-		s.running[of] = slices.DeleteFunc(s.running[of], func(one *Controller) bool { return one == c })
+		s.running[of] = slices.DeleteFunc(s.running[of], func(one *Rows) bool { return one == rows })
 		if len(s.running[of]) == 0 {
 			delete(s.running, of)
 		}
 		s.mu.Unlock()
-		s.allChanged(c)
+		s.allChanged(rows)
 	}
 }
 
-func (s *Syncs) allChanged(c *Controller) {
+func (s *Syncs) allChanged(rows *Rows) {
 	if !s.changes.IsFollowed() {
 		return
 	}
-	for _, parent := range c.allParents() {
-		s.changed(c, parent)
+	for _, parent := range rows.Observer.Parents() {
+		rows.Changed(object.KeyOf(parent))
 	}
-}
-
-// changed says that what is shown of a parent has changed.
-func (s *Syncs) changed(c *Controller, parent object.Key) {
-	if s == nil || !s.changes.IsFollowed() {
-		return
-	}
-	s.changes.Changed(syncKey{c.spec.reference(), parent, c.rowName(parent)})
 }

@@ -1,25 +1,21 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package hosted
+package status
 
 import (
-	"context"
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/scheme"
 )
 
 func TestAnErrorIsToldAgainOnlyAfterAWhile(t *testing.T) {
 	start := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
-	var last eventDeduplicator
+	var last deduplicator
 	for _, step := range []struct {
 		what  string
 		err   string
@@ -45,14 +41,8 @@ func TestAnErrorIsToldAgainOnlyAfterAWhile(t *testing.T) {
 // One event tells what a sync has adopted. It does not name children whose reference to the parent was of another
 // version.
 func TestAdoptionsAreToldInOneEvent(t *testing.T) {
-	config, sent := hostOf(t)
-	ctx := context.WithoutCancel(t.Context())
-	events, err := report.NewEvents(ctx, config, scheme.Scheme, report.EventOptions{QPS: 1, Burst: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(events.Shutdown)
-	c := &Controller{Dependencies: Dependencies{Events: events}}
+	events, sent := eventsOf(t)
+	r := &Reporter{Tracker: NewTracker(), Events: events}
 	parent := configMap(t, "parent", `"uid":"u"`)
 	adoption := func(name, more string) pipeline.Outcome {
 		observed := configMap(t, name, more)
@@ -62,8 +52,8 @@ func TestAdoptionsAreToldInOneEvent(t *testing.T) {
 	}
 	failed := adoption("failed", `"uid":"f"`)
 	failed.Result = nil
-	c.reportAdoptions(parent, []pipeline.Outcome{failed})
-	c.reportAdoptions(parent, []pipeline.Outcome{
+	r.Adoptions(parent, []pipeline.Outcome{failed})
+	r.Adoptions(parent, []pipeline.Outcome{
 		adoption("a", `"uid":"a"`), failed, adoption("b", `"uid":"b"`),
 		adoption("c", `"uid":"c","ownerReferences":[`+
 			`{"apiVersion":"ctl.example/v1alpha1","kind":"Web","name":"parent","uid":"u","controller":true}]`),
@@ -75,29 +65,29 @@ func TestAdoptionsAreToldInOneEvent(t *testing.T) {
 	}
 }
 
-// Retries find the same name conflicts. An event for each retry would use up the events that a
-// parent may have.
-func TestTakenNamesAreToldOnce(t *testing.T) {
-	config, sent := hostOf(t)
-	events, err := report.NewEvents(context.WithoutCancel(t.Context()), config, scheme.Scheme, report.EventOptions{QPS: 1, Burst: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(events.Shutdown)
-	c := &Controller{Dependencies: Dependencies{Events: events}}
-	state, parent := &parentState{}, configMap(t, "parent", `"uid":"u"`)
-	outcomes := []pipeline.Outcome{nameTaken("b", nil), nameTaken("a", nil)}
-	for range 3 {
-		c.reportNameConflicts(state, parent, nameConflictError(outcomes, &pipeline.Snapshot{Parent: parent}))
-		slices.Reverse(outcomes)
-	}
-	c.reportNameConflicts(state, parent, nil)
-	events.SyncError(parent, errors.New("the end"))
-	event := <-sent
-	if event.Reason != "ChildNameTaken" || !strings.Contains(event.Message, ": Pod default/a, Pod default/b; ") {
-		t.Errorf("the event is %s: %s", event.Reason, event.Message)
-	}
-	if event := <-sent; event.Reason != "SyncError" {
-		t.Errorf("there is another event %s: %s", event.Reason, event.Message)
+func TestTheDeveloperModeTellsTheSameEachTime(t *testing.T) {
+	for name, test := range map[string]struct {
+		developer bool
+		want      []string
+	}{
+		"with it":    {true, []string{"UnknownField", "DuplicateChild", "UnknownField", "DuplicateChild"}},
+		"without it": {false, []string{"UnknownField", "DuplicateChild"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			events, sent := eventsOf(t)
+			r, told := &Reporter{Tracker: NewTracker(), Events: events, Repeat: test.developer}, &Told{}
+			parent := configMap(t, "parent", `"uid":"u"`)
+			for range 2 {
+				r.Findings(told, parent, []pipeline.Warning{
+					{Reason: pipeline.UnknownField, Message: "a field"}, {Reason: pipeline.DuplicateChild, Message: "Pod b"},
+				}, 0)
+			}
+			events.SyncError(parent, errors.New("the end"))
+			for _, reason := range append(test.want, "SyncError") {
+				if event := <-sent; event.Reason != reason {
+					t.Errorf("the event is %s, want %s", event.Reason, reason)
+				}
+			}
+		})
 	}
 }

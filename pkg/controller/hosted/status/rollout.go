@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package hosted
+package status
 
 import (
 	"cmp"
@@ -27,27 +27,40 @@ type rolloutEvents struct {
 	// when.
 	waitsFor     string
 	waitingSince time.Time
-	waitEvents   eventDeduplicator
+	waitEvents   deduplicator
 }
 
-// reportRollout writes an event when a rollout starts and when it is finished. It returns the time until
+// RolloutWaits reports whether the rollout waits for something.
+func (t *Told) RolloutWaits() bool { return t.rollout != nil && t.rollout.waitsFor != "" }
+
+// Pause notes that the rollout does not wait for anything while the parent is paused.
+func (t *Told) Pause() {
+	if t.rollout != nil {
+		t.rollout.waitsFor = ""
+	}
+}
+
+// Rollout writes an event when a rollout starts and when it is finished. It returns the time until
 // another event may be due although nothing changes, zero if none may be, and the warning that the rollout
 // has waited for long, if it has.
-func (c *Controller) reportRollout(state *parentState, parent *object.Object, decision *rollout.Decision, now time.Time) (next time.Duration, waiting []pipeline.Warning) {
-	events := &state.ensureRollout().events
+func (r *Reporter) Rollout(told *Told, parent *object.Object, decision *rollout.Decision, now time.Time) (next time.Duration, waiting []pipeline.Warning) {
+	if told.rollout == nil {
+		told.rollout = &rolloutEvents{}
+	}
+	events := told.rollout
 	updated := decision.Updated
 	before := conditionStatus(parent, updated.Type)
 	switch {
 	case updated.Status == metav1.ConditionTrue:
 		if events.inProgress || before == metav1.ConditionFalse {
-			c.Events.RolloutFinished(parent, updated.Message)
+			r.Events.RolloutFinished(parent, updated.Message)
 		}
 		*events = rolloutEvents{}
 		return 0, nil
 	case !events.inProgress:
 		events.inProgress = true
 		if before != metav1.ConditionFalse {
-			c.Events.RolloutStarted(parent, updated.Message)
+			r.Events.RolloutStarted(parent, updated.Message)
 		}
 	}
 	if !decision.Waits {
@@ -58,11 +71,11 @@ func (c *Controller) reportRollout(state *parentState, parent *object.Object, de
 		events.waitsFor, events.waitingSince = updated.Message, now
 	}
 	if waited := now.Sub(events.waitingSince); waited < rolloutWaitThreshold {
-		return sooner(rolloutWaitThreshold-waited, decision.Recheck), nil
+		return rolloutWaitThreshold - waited, nil
 	}
 	warning := pipeline.Warning{Reason: pipeline.RolloutWaiting, About: updated.Message, Message: "The rollout waits: " + cmp.Or(decision.Advice, updated.Message)}
 	warning.EachTime = events.waitEvents.markIfDue(updated.Message, now)
-	return sooner(pipeline.EventRepeatInterval, decision.Recheck), []pipeline.Warning{warning}
+	return pipeline.EventRepeatInterval, []pipeline.Warning{warning}
 }
 
 // conditionStatus returns the status of a condition of an object; empty if it has no such
@@ -81,17 +94,4 @@ func conditionStatus(o *object.Object, conditionType string) metav1.ConditionSta
 		}
 	}
 	return ""
-}
-
-// confirmsChild reports whether a step shows by its result that a child is as it should be. A
-// rollout that waits for the child can go on then. If the step changed nothing, no event leads to
-// that sync.
-func confirmsChild(outcome pipeline.Outcome) bool {
-	return outcome.Result != nil && outcome.Op.MayChangeNothing()
-}
-
-// leavesChild reports whether a step wrote a child and the host left it as it was. If the rollout has just moved that child, no
-// event leads to the sync in which the rollout goes on.
-func leavesChild(outcome pipeline.Outcome) bool {
-	return !outcome.Op.OnParent() && outcome.Result != nil && !outcome.StoredAnew()
 }

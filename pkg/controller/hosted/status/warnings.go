@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package hosted
+package status
 
 import (
 	"slices"
@@ -27,89 +27,89 @@ type toldWarnings struct {
 // maxToldOfWrites bounds the memory for warnings of writes. After so many, they are told anew.
 const maxToldOfWrites = 100
 
-// recallDeletion returns the findings with the warning about deleted children in place of the warning that
+// RecallDeletion returns the findings with the warning about deleted children in place of the warning that
 // the same answer has when there are no children any more.
-func (t *toldWarnings) recallDeletion(findings []pipeline.Warning) []pipeline.Warning {
+func (t *Told) RecallDeletion(findings []pipeline.Warning) []pipeline.Warning {
 	if i := slices.IndexFunc(findings, func(warning pipeline.Warning) bool { return warning.Reason == pipeline.ChildrenDeleted }); i >= 0 {
 		recalled := findings[i]
 		recalled.EachTime = false
-		t.deletion = &recalled
+		t.warnings.deletion = &recalled
 		return findings
 	}
-	if t.deletion == nil {
+	if t.warnings.deletion == nil {
 		return findings
 	}
 	i := slices.IndexFunc(findings, func(warning pipeline.Warning) bool {
-		return warning.Reason == pipeline.UnknownAnswerField && warning.Message == t.deletion.About
+		return warning.Reason == pipeline.UnknownAnswerField && warning.Message == t.warnings.deletion.About
 	})
 	if i < 0 {
-		t.deletion = nil
+		t.warnings.deletion = nil
 		return findings
 	}
 	findings = slices.Clone(findings)
-	findings[i] = *t.deletion
+	findings[i] = *t.warnings.deletion
 	return findings
 }
 
 func (t *toldWarnings) has(key string) bool { return t.planned.Has(key) || t.ofWrites.Has(key) }
 
-// reportFindings notes what an answer and its plan have in them that is probably a mistake, and writes an
+// Findings notes what an answer and its plan have in them that is probably a mistake, and writes an
 // event about each warning that the last plan did not have or, in the developer's mode, about each
 // warning.
-func (c *Controller) reportFindings(state *parentState, parent *object.Object, warnings []pipeline.Warning, outdated int) {
-	c.health.setFindings(object.KeyOf(parent), warnings, outdated)
+func (r *Reporter) Findings(told *Told, parent *object.Object, warnings []pipeline.Warning, outdated int) {
+	r.SetFindings(object.KeyOf(parent), warnings, outdated)
 	var planned sets.Set[string]
 	for _, warning := range warnings {
 		if planned == nil {
 			planned = sets.New[string]()
 		}
 		key := warning.Key()
-		if !planned.Has(key) && (warning.EachTime || c.DeveloperMode || !state.told.has(key)) {
-			c.Events.Warning(parent, warning)
+		if !planned.Has(key) && (warning.EachTime || r.Repeat || !told.warnings.has(key)) {
+			r.Events.Warning(parent, warning)
 		}
 		planned.Insert(key)
 	}
-	state.told.planned = planned
+	told.warnings.planned = planned
 }
 
-// reportCustomizeWarnings writes an event about each of the warnings about the answer of the customize
+// CustomizeWarnings writes an event about each of the warnings about the answer of the customize
 // hook that was not told before. It is for a sync that gets no answer of the other hook: the reason may be
 // that this hook is not shown what it expects.
-func (c *Controller) reportCustomizeWarnings(state *parentState, parent *object.Object, warnings []pipeline.Warning) {
+func (r *Reporter) CustomizeWarnings(told *Told, parent *object.Object, warnings []pipeline.Warning) {
 	for _, warning := range warnings {
 		key := warning.Key()
-		if state.told.has(key) && !c.DeveloperMode {
+		if told.warnings.has(key) && !r.Repeat {
 			continue
 		}
-		if state.told.planned == nil {
-			state.told.planned = sets.New[string]()
+		if told.warnings.planned == nil {
+			told.warnings.planned = sets.New[string]()
 		}
-		state.told.planned.Insert(key)
-		c.Events.Warning(parent, warning)
+		told.warnings.planned.Insert(key)
+		r.Events.Warning(parent, warning)
 	}
 }
 
-// reportWriteWarnings writes an event about each warning in the host's answers to writes that was not
+// WriteWarnings writes an event about each warning in the host's answers to writes that was not
 // told before. It adds all of them to the findings about the parent.
-func (c *Controller) reportWriteWarnings(state *parentState, parent *object.Object, findings, ofWrites []pipeline.Warning, outdated int) {
+func (r *Reporter) WriteWarnings(told *Told, parent *object.Object, findings, ofWrites []pipeline.Warning, outdated int) {
 	if len(ofWrites) == 0 {
 		return
 	}
-	c.health.setWarnedByHost(object.KeyOf(parent))
-	if state.told.ofWrites == nil || len(state.told.ofWrites) >= maxToldOfWrites {
-		state.told.ofWrites = sets.New[string]()
+	r.SetWarnedByHost(object.KeyOf(parent))
+	if told.warnings.ofWrites == nil || len(told.warnings.ofWrites) >= maxToldOfWrites {
+		told.warnings.ofWrites = sets.New[string]()
 	}
 	for _, warning := range ofWrites {
-		if key := warning.Key(); c.DeveloperMode || !state.told.has(key) {
-			state.told.ofWrites.Insert(key)
-			c.Events.Warning(parent, warning)
+		if key := warning.Key(); r.Repeat || !told.warnings.has(key) {
+			told.warnings.ofWrites.Insert(key)
+			r.Events.Warning(parent, warning)
 		}
 	}
-	c.health.setFindings(object.KeyOf(parent), slices.Concat(findings, ofWrites), outdated)
+	r.SetFindings(object.KeyOf(parent), slices.Concat(findings, ofWrites), outdated)
 }
 
-// findingsOf returns the warnings of an answer and of its plan, each once.
-func findingsOf(response *pipeline.Response, planned *pipeline.Plan) []pipeline.Warning {
+// FindingsOf returns the warnings of an answer and of its plan, each once.
+func FindingsOf(response *pipeline.Response, planned *pipeline.Plan) []pipeline.Warning {
 	if len(response.Warnings) == 0 {
 		return planned.Warnings
 	}

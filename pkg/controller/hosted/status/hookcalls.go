@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package hosted
+package status
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
@@ -16,9 +17,9 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 )
 
-// hookCalls are the last calls of the hooks that were not answered. Its methods may be called
+// HookCalls are the last calls of the hooks that were not answered. Its methods may be called
 // concurrently.
-type hookCalls struct {
+type HookCalls struct {
 	mu sync.Mutex
 	// made is true once a hook was called.
 	made       bool
@@ -38,11 +39,11 @@ func (c hookCall) compare(other hookCall) int {
 		cmp.Compare(c.parent.Namespace, other.parent.Namespace), cmp.Compare(c.parent.Name, other.parent.Name))
 }
 
-// update notes how a call about the snapshot's parent ended. A call that an open circuit prevented
+// Update notes how a call about the snapshot's parent ended. A call that an open circuit prevented
 // does not count. A response that cannot be decoded is an answer, and so is the request to be
 // called later. Calls about earlier versions of a parent do not count either: those about the
 // present version show whether the hook is reachable.
-func (c *hookCalls) update(hookName string, snapshot *pipeline.Snapshot, err error) {
+func (c *HookCalls) Update(hookName string, snapshot *pipeline.Snapshot, err error) {
 	if _, notMade := errors.AsType[*hook.CircuitOpenError](err); notMade || snapshot.Present != nil {
 		return
 	}
@@ -72,15 +73,15 @@ func (c *hookCalls) update(hookName string, snapshot *pipeline.Snapshot, err err
 }
 
 // drop removes one call.
-func (c *hookCalls) drop(one hookCall) {
+func (c *HookCalls) drop(one hookCall) {
 	delete(c.unanswered, one)
 	if c.first != nil && *c.first == one {
 		c.first = nil
 	}
 }
 
-// forget drops the calls about a parent that is gone.
-func (c *hookCalls) forget(parent object.Key) {
+// Forget drops the calls about a parent that is gone.
+func (c *HookCalls) Forget(parent object.Key) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, hookName := range []string{hook.Sync, hook.Finalize, hook.Customize} {
@@ -88,10 +89,10 @@ func (c *hookCalls) forget(parent object.Key) {
 	}
 }
 
-// status returns whether a hook was called at all, and an error if calls were not answered. If
+// Status returns whether a hook was called at all, and an error if calls were not answered. If
 // there are several such calls, the error names one of them, and the same one until that call is
 // answered.
-func (c *hookCalls) status() (made bool, err error) {
+func (c *HookCalls) Status() (made bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.unanswered) == 0 {
@@ -106,4 +107,40 @@ func (c *hookCalls) status() (made bool, err error) {
 		err = fmt.Errorf("%w (calls about others were not answered either: %d)", err, more)
 	}
 	return true, err
+}
+
+// StaleCredentials are the hooks that are called with older credentials than the host has, and why.
+// Its methods may be called concurrently.
+type StaleCredentials struct {
+	mu     sync.Mutex
+	byHook map[*hook.Webhook]error
+}
+
+// Set notes why the credentials of a hook are stale; nil if they are not. It returns what was noted
+// before.
+func (s *StaleCredentials) Set(webhook *hook.Webhook, err error) (before error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.byHook == nil {
+		s.byHook = map[*hook.Webhook]error{}
+	}
+	before = s.byHook[webhook]
+	if err == nil {
+		delete(s.byHook, webhook)
+	} else {
+		s.byHook[webhook] = err
+	}
+	return before
+}
+
+// Err returns why credentials are stale; nil if none are.
+func (s *StaleCredentials) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []error
+	for _, err := range s.byHook {
+		all = append(all, err)
+	}
+	slices.SortFunc(all, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return errors.Join(all...)
 }

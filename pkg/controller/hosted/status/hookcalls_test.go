@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package hosted
+package status
 
 import (
 	"errors"
@@ -25,10 +25,10 @@ func TestAnAnswerOfAnyKindShowsThatTheHookIsReachable(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			var c hookCalls
-			c.update(hook.Sync, snapshotOf("a"), errors.New("an earlier failure"))
-			c.update(hook.Sync, snapshotOf("a"), test.err)
-			if made, err := c.status(); !made || (err == nil) != test.want {
+			var c HookCalls
+			c.Update(hook.Sync, snapshotOf("a"), errors.New("an earlier failure"))
+			c.Update(hook.Sync, snapshotOf("a"), test.err)
+			if made, err := c.Status(); !made || (err == nil) != test.want {
 				t.Errorf("called %v, error %v", made, err)
 			}
 		})
@@ -36,16 +36,16 @@ func TestAnAnswerOfAnyKindShowsThatTheHookIsReachable(t *testing.T) {
 }
 
 func TestACallThatWasNotMadeShowsNothing(t *testing.T) {
-	var c hookCalls
+	var c HookCalls
 	refused := errors.New("connection refused")
 	notMade := fmt.Errorf("sync hook failed: %w", &hook.CircuitOpenError{After: time.Second})
-	c.update(hook.Sync, snapshotOf("a"), notMade)
-	if made, err := c.status(); made || err != nil {
+	c.Update(hook.Sync, snapshotOf("a"), notMade)
+	if made, err := c.Status(); made || err != nil {
 		t.Error("the hook counts as called")
 	}
-	c.update(hook.Sync, snapshotOf("a"), refused)
-	c.update(hook.Sync, snapshotOf("a"), notMade)
-	if _, err := c.status(); !errors.Is(err, refused) {
+	c.Update(hook.Sync, snapshotOf("a"), refused)
+	c.Update(hook.Sync, snapshotOf("a"), notMade)
+	if _, err := c.Status(); !errors.Is(err, refused) {
 		t.Errorf("the error is %v, want that of the last call", err)
 	}
 }
@@ -53,22 +53,22 @@ func TestACallThatWasNotMadeShowsNothing(t *testing.T) {
 // One good call says nothing about another hook, and nothing about another parent.
 func TestOneGoodCallHidesNoBadOne(t *testing.T) {
 	refused := errors.New("connection refused")
-	var c hookCalls
-	c.update(hook.Sync, snapshotOf("b"), refused)
-	c.update(hook.Sync, snapshotOf("a"), refused)
-	c.update(hook.Customize, snapshotOf("a"), nil)
-	c.update(hook.Sync, snapshotOf("c"), nil)
+	var c HookCalls
+	c.Update(hook.Sync, snapshotOf("b"), refused)
+	c.Update(hook.Sync, snapshotOf("a"), refused)
+	c.Update(hook.Customize, snapshotOf("a"), nil)
+	c.Update(hook.Sync, snapshotOf("c"), nil)
 	expect := func(want string) {
 		t.Helper()
-		made, err := c.status()
+		made, err := c.Status()
 		if !made || want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
 			t.Errorf("the error is %v, want %s", err, want)
 		}
 	}
 	expect("about Web default/a: connection refused (calls about others were not answered either: 1)")
-	c.update(hook.Sync, snapshotOf("a"), nil)
+	c.Update(hook.Sync, snapshotOf("a"), nil)
 	expect("about Web default/b: connection refused")
-	c.forget(web("b"))
+	c.Forget(web("b"))
 	expect("")
 	if len(c.unanswered) > 0 {
 		t.Errorf("left are %v", c.unanswered)
@@ -79,18 +79,18 @@ func TestOneGoodCallHidesNoBadOne(t *testing.T) {
 func TestACallOfTheOtherHookEndsOneThatWasNotAnswered(t *testing.T) {
 	refused := errors.New("connection refused")
 	for last, before := range map[string]string{hook.Sync: hook.Finalize, hook.Finalize: hook.Sync} {
-		var c hookCalls
-		c.update(before, snapshotOf("a"), refused)
-		c.update(hook.Customize, snapshotOf("a"), nil)
-		if _, err := c.status(); !errors.Is(err, refused) {
+		var c HookCalls
+		c.Update(before, snapshotOf("a"), refused)
+		c.Update(hook.Customize, snapshotOf("a"), nil)
+		if _, err := c.Status(); !errors.Is(err, refused) {
 			t.Errorf("after a call of the customize hook the error is %v", err)
 		}
-		c.update(last, snapshotOf("b"), nil)
-		if _, err := c.status(); !errors.Is(err, refused) {
+		c.Update(last, snapshotOf("b"), nil)
+		if _, err := c.Status(); !errors.Is(err, refused) {
 			t.Errorf("after a call about another parent the error is %v", err)
 		}
-		c.update(last, snapshotOf("a"), nil)
-		if _, err := c.status(); err != nil {
+		c.Update(last, snapshotOf("a"), nil)
+		if _, err := c.Status(); err != nil {
 			t.Errorf("the call of the %s hook that was not answered is not over: %v", before, err)
 		}
 	}
@@ -98,17 +98,46 @@ func TestACallOfTheOtherHookEndsOneThatWasNotAnswered(t *testing.T) {
 
 // A call about an earlier version of a parent says nothing about the present version.
 func TestCallsAboutEarlierVersionsDoNotCount(t *testing.T) {
-	var c hookCalls
+	var c HookCalls
 	refused := errors.New("connection refused")
 	earlier := snapshotOf("a")
 	earlier.Present = earlier.Parent
-	c.update(hook.Sync, earlier, refused)
-	if made, err := c.status(); made || err != nil {
+	c.Update(hook.Sync, earlier, refused)
+	if made, err := c.Status(); made || err != nil {
 		t.Errorf("called %v, error %v", made, err)
 	}
-	c.update(hook.Sync, snapshotOf("a"), refused)
-	c.update(hook.Sync, earlier, nil)
-	if _, err := c.status(); !errors.Is(err, refused) {
+	c.Update(hook.Sync, snapshotOf("a"), refused)
+	c.Update(hook.Sync, earlier, nil)
+	if _, err := c.Status(); !errors.Is(err, refused) {
 		t.Errorf("the error is %v, want that of the present version", err)
+	}
+}
+
+func TestStaleCredentialsAreRememberedUntilTheyAreGood(t *testing.T) {
+	sync, customize := &hook.Webhook{}, &hook.Webhook{}
+	ofSync, ofCustomize := errors.New("of sync"), errors.New("of customize")
+	var s StaleCredentials
+	for _, step := range []struct {
+		hook *hook.Webhook
+		err  error
+		want []error
+	}{
+		{sync, nil, nil},
+		{sync, ofSync, []error{ofSync}},
+		{customize, ofCustomize, []error{ofSync, ofCustomize}},
+		{sync, nil, []error{ofCustomize}},
+		{customize, ofSync, []error{ofSync}},
+		{customize, nil, nil},
+	} {
+		_ = s.Set(step.hook, step.err)
+		got := s.Err()
+		if (got == nil) != (len(step.want) == 0) {
+			t.Errorf("error is %v, want %v", got, step.want)
+		}
+		for _, want := range step.want {
+			if !errors.Is(got, want) {
+				t.Errorf("error is %v, want %v", got, want)
+			}
+		}
 	}
 }

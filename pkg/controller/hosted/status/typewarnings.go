@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package hosted
+package status
 
 import (
 	"slices"
@@ -38,25 +38,30 @@ func (w *typeWarnings) isNew(text string) bool {
 	return true
 }
 
-// reportTypeWarnings writes an event about each text of which the host warns about the type of a view, once.
-func (c *Controller) reportTypeWarnings(view *cache.View) {
+// About sets the controller object that events about types are about; without one, none are written. It is called before
+// the controller runs.
+func (r *Reporter) About(controller runtime.Object) { r.types.controller = controller }
+
+// TypeWarnings writes an event about each text of which the host warns about the type of a view, once.
+func (r *Reporter) TypeWarnings(view *cache.View) {
 	for _, text := range view.Warnings() {
-		if c.typeWarnings.controller != nil && c.typeWarnings.isNew(view.Type.String()+" "+text) {
-			c.Events.TypeWarning(c.typeWarnings.controller, view.Type, text)
+		if r.types.controller != nil && r.types.isNew(view.Type.String()+" "+text) {
+			r.Events.TypeWarning(r.types.controller, view.Type, text)
 		}
 	}
 }
 
-// dropTypeWarnings removes from outcomes what the host warned of because of the type of their objects.
-func (c *Controller) dropTypeWarnings(outcomes []pipeline.Outcome) {
+// DropTypeWarnings removes from outcomes what the host warned of because of the type of their objects, whose views are
+// given.
+func (r *Reporter) DropTypeWarnings(outcomes []pipeline.Outcome, views []*cache.View) {
 	for i := range outcomes {
 		outcome := &outcomes[i]
 		if len(outcome.Warnings) == 0 {
 			continue
 		}
-		for _, view := range c.views() {
+		for _, view := range views {
 			if view.Type.GroupVersionKind() == outcome.Type.GroupVersionKind() {
-				c.reportTypeWarnings(view)
+				r.TypeWarnings(view)
 				outcome.Warnings = slices.DeleteFunc(outcome.Warnings, func(text string) bool {
 					return slices.Contains(view.Warnings(), text)
 				})

@@ -1,29 +1,27 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package hosted
+package rows
 
 import (
-	"context"
 	"errors"
-	"io"
-	"net/http"
-	"net/http/httptest"
-	"slices"
-	"strings"
 	"testing"
 
-	"github.com/go-logr/logr/funcr"
-	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/klog/v2"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/syncqueue"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/scheme"
+)
+
+var (
+	webs = object.Type{
+		GroupVersionResource: schema.GroupVersionResource{Group: "ctl.example", Version: "v1", Resource: "webs"}, Kind: "Web",
+		Namespaced: true, StatusSubresource: true,
+	}
+	pods = object.Type{
+		GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, Kind: "Pod", Namespaced: true, StatusSubresource: true,
+	}
 )
 
 func TestASyncIsToldInOneLine(t *testing.T) {
@@ -73,74 +71,5 @@ func TestASyncIsToldInOneLine(t *testing.T) {
 				t.Errorf("it is told as %q, want %q", got, test.want)
 			}
 		})
-	}
-}
-
-func TestSyncsAreLoggedInTheDeveloperMode(t *testing.T) {
-	for name, developer := range map[string]bool{"with it": true, "without it": false} {
-		t.Run(name, func(t *testing.T) {
-			config, _ := hostOf(t)
-			wanting := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				_, _ = io.WriteString(w, `{"children":[{"apiVersion":"v1","kind":"Pod","metadata":{"name":"b"}}]}`)
-			}))
-			defer wanting.Close()
-			c := controllerAt(t, config, Dependencies{
-				DeveloperMode: developer, Metrics: prometheus.NewRegistry(), Hook: hook.Options{MaxResponseBytes: 1 << 20},
-			}, specOf(at(wanting.URL), pods))
-			var lines []string
-			logger := funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})
-			c.sync(klog.NewContext(t.Context(), logger), web("a"), syncqueue.ParentChanged)
-			var want []string
-			if developer {
-				want = []string{`"level"=0 "msg"="Web default/a: did not create, because its name was taken a moment ago, Pod b; left alone, because it has changed meanwhile, status"`}
-			}
-			if !slices.Equal(lines, want) {
-				t.Errorf("the log says %q, want %q", lines, want)
-			}
-		})
-	}
-}
-
-func TestTheDeveloperModeTellsTheSameEachTime(t *testing.T) {
-	for name, test := range map[string]struct {
-		developer bool
-		want      []string
-	}{
-		"with it":    {true, []string{"UnknownField", "DuplicateChild", "UnknownField", "DuplicateChild"}},
-		"without it": {false, []string{"UnknownField", "DuplicateChild"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			config, sent := hostOf(t)
-			events, err := report.NewEvents(context.WithoutCancel(t.Context()), config, scheme.Scheme, report.EventOptions{QPS: 1, Burst: 10})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(events.Shutdown)
-			c := &Controller{Dependencies: Dependencies{Events: events, DeveloperMode: test.developer}, health: newSyncHealth()}
-			state, parent := &parentState{}, configMap(t, "parent", `"uid":"u"`)
-			for range 2 {
-				c.reportFindings(state, parent, []pipeline.Warning{
-					{Reason: pipeline.UnknownField, Message: "a field"}, {Reason: pipeline.DuplicateChild, Message: "Pod b"},
-				}, 0)
-			}
-			events.SyncError(parent, errors.New("the end"))
-			for _, reason := range append(test.want, "SyncError") {
-				if event := <-sent; event.Reason != reason {
-					t.Errorf("the event is %s, want %s", event.Reason, reason)
-				}
-			}
-		})
-	}
-}
-
-func TestTheDeveloperModeShowsWholeErrors(t *testing.T) {
-	long := errors.New(strings.Repeat("x", 20_000))
-	c := &Controller{}
-	if text := c.truncate(long).Error(); len(text) > maxErrorLength+len("…") {
-		t.Errorf("without it, %d bytes are shown", len(text))
-	}
-	c.DeveloperMode = true
-	if text := c.truncate(long).Error(); text != long.Error() {
-		t.Errorf("%d bytes are shown, want all", len(text))
 	}
 }

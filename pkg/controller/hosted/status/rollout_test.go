@@ -1,10 +1,9 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package hosted
+package status
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -12,23 +11,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/rollout"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/scheme"
 )
-
-// withUpdated is a parent whose status says this of its rollout.
-func withUpdated(t *testing.T, status string) *object.Object {
-	t.Helper()
-	parent, err := object.Parse([]byte(`{"apiVersion":"ctl.example/v1","kind":"Web","metadata":{"name":"a","namespace":"default","uid":"u"},
-		"status":{"conditions":[{"type":"Other","status":"True","lastTransitionTime":"yesterday"},{"type":"Updated","status":"` + status + `"}]}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return parent
-}
 
 func decided(status metav1.ConditionStatus, message string, waits bool) *rollout.Decision {
 	return &rollout.Decision{Updated: metav1.Condition{Type: rollout.ConditionType, Status: status, Message: message}, Waits: waits}
@@ -106,35 +91,30 @@ func TestWhatIsToldOfARollout(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			config, sent := hostOf(t)
-			events, err := report.NewEvents(context.WithoutCancel(t.Context()), config, scheme.Scheme, report.EventOptions{QPS: 1, Burst: 10})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(events.Shutdown)
-			c := &Controller{Dependencies: Dependencies{Events: events}, health: newSyncHealth()}
-			state, now := &parentState{}, time.Unix(0, 0)
+			events, sent := eventsOf(t)
+			r := &Reporter{Tracker: NewTracker(), Events: events}
+			told, now := &Told{}, time.Unix(0, 0)
 			for i, step := range test.steps {
 				now = now.Add(step.after)
-				next, waiting := c.reportRollout(state, withUpdated(t, step.before), step.decision, now)
+				next, waiting := r.Rollout(told, withUpdated(t, step.before), step.decision, now)
 				if next != step.next {
 					t.Errorf("after step %d the next is due in %v, want %v", i, next, step.next)
 				}
-				c.reportFindings(state, withUpdated(t, step.before), waiting, 0)
-				if warns := next == pipeline.EventRepeatInterval; warns != (c.health.warned == 1) {
+				r.Findings(told, withUpdated(t, step.before), waiting, 0)
+				if warns := next == pipeline.EventRepeatInterval; warns != (r.warned == 1) {
 					t.Errorf("after step %d the parent is warned: %v", i, !warns)
 				}
 			}
 			events.SyncError(withUpdated(t, ""), errors.New("the end"))
-			var told []string
+			var written []string
 			for event := range sent {
 				if event.Reason == "SyncError" {
 					break
 				}
-				told = append(told, event.Reason+": "+event.Message)
+				written = append(written, event.Reason+": "+event.Message)
 			}
-			if !slices.Equal(told, test.want) {
-				t.Errorf("told was %q, want %q", told, test.want)
+			if !slices.Equal(written, test.want) {
+				t.Errorf("told was %q, want %q", written, test.want)
 			}
 		})
 	}

@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package hosted
+package rows
 
 import (
 	"strings"
@@ -13,9 +13,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// logSync logs in one line what a sync of a parent has made of the host. Of a sync that has changed
-// nothing, it logs nothing.
-func logSync(logger klog.Logger, parent object.Key, outcomes []pipeline.Outcome) {
+// LogSync logs in one line what a sync of a parent changed in the host. It logs nothing about a sync that changed nothing.
+func LogSync(logger klog.Logger, parent object.Key, outcomes []pipeline.Outcome) {
 	if done := describe(parent, outcomes); done != "" {
 		logger.Info(parent.String() + ": " + done)
 	}
