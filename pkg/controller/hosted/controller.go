@@ -14,6 +14,8 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/planner"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/preview"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/rows"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/status"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/syncqueue"
@@ -77,7 +79,9 @@ type Dependencies struct {
 // Controller is one running CompositeController or DecoratorController.
 type Controller struct {
 	Dependencies
-	line
+	spec *Spec
+	// planner takes parents from the caches to a plan.
+	planner *planner.Planner
 	// lastRefusal is the last problem that related objects were refused.
 	lastRefusal atomic.Pointer[report.Problem]
 
@@ -96,6 +100,8 @@ type Controller struct {
 	// Reads is what the controller needs to read; nil if it acts as no service account. It is set before
 	// Run. The controller syncs nothing while it is not met.
 	Reads *permissions.Requirement
+	// Previews previews syncs of the parents.
+	Previews *preview.Previewer
 	// parentHandlers count the parents; nil until they are added.
 	parentHandlers atomic.Pointer[[]*cache.Registration]
 	nameConflicts  *nameConflicts
@@ -125,9 +131,10 @@ func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 	dependencies.Actor = dependencies.Actor.For(spec.Kind.Name+" "+spec.Name, AccountOf(&spec.Access))
 	c := &Controller{
 		Dependencies: dependencies,
-		line: line{
-			spec: spec, hooks: hooks, strategies: spec.strategiesWithEngine(dependencies.Engine),
-			revisions: dependencies.Revisions, objectJSON: &atomic.Pointer[[]byte]{},
+		spec:         spec,
+		planner: &planner.Planner{
+			Stages: &spec.Kind.Stages, Rollout: spec.Rollout, Hooks: hooks, Strategies: spec.strategiesWithEngine(dependencies.Engine),
+			Revisions: dependencies.Revisions, ObjectJSON: &atomic.Pointer[[]byte]{},
 		},
 		parents:        newParentStates(),
 		owner:          ownerOf(spec),
@@ -140,7 +147,7 @@ func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 		Tracker: status.NewTracker(), Events: dependencies.Events, Guard: c.guard, Rivals: dependencies.WriteLoops, Repeat: dependencies.DeveloperMode,
 	}
 	c.SetObject(spec.Object)
-	c.called = func(hook string, snapshot *pipeline.Snapshot, _ *pipeline.Response, err error) {
+	c.planner.Called = func(hook string, snapshot *pipeline.Snapshot, _ *pipeline.Response, err error) {
 		c.hookCalls.Update(hook, snapshot, err)
 	}
 	c.queue = syncqueue.New(spec.Kind.Name+"-"+spec.Name, dependencies.Workers, dependencies.Tracer, c.sync)
@@ -148,25 +155,32 @@ func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 	c.rows = &rows.Rows{
 		Syncs: dependencies.Syncs, Reference: spec.reference(), UID: spec.UID, Labels: labels,
 		ShortName: spec.Kind.ShortName, NamesTypes: spec.Kind.NamesTypes, ClusterNamespace: dependencies.RevisionNamespace,
-		IsPaused: spec.Paused, Observer: &c.observer, Queue: c.queue,
+		IsPaused: spec.Paused, Observer: &c.planner.Observer, Queue: c.queue,
 		Health: c.reporter.Of, Record: c.parents.record, NextResync: c.nextResync,
 	}
-	c.observer = observe.Observer{
+	c.planner.Observer = observe.Observer{
 		Claims:     spec.Claims,
 		Finalizer:  spec.Kind.Finalizer(spec.Name),
 		Finalizes:  spec.Finalize != nil,
 		Namespaces: spec.Namespaces,
 		Schemas:    observe.NewSchemas(spec.Schemas),
 	}
-	c.related = c.newRelatedObserver(c.customize, func(parents ...object.Key) { c.queue.Enqueue(syncqueue.RelatedChanged, parents...) })
+	c.planner.Related = c.newRelatedObserver(c.planner.Customize, func(parents ...object.Key) { c.queue.Enqueue(syncqueue.RelatedChanged, parents...) })
+	c.Previews = &preview.Previewer{
+		Planner: c.planner, Children: spec.Children, Namespaces: spec.Namespaces, Guard: c.guard, Actor: dependencies.Actor,
+		Budget: dependencies.Hook.Budget, Owner: c.owner,
+		CheckReads: func(ctx context.Context) error { return c.Reads.Check(ctx) },
+		Recall:     c.recall, IsPaused: c.pauses, MayWriteRevisions: c.mayWriteRevisions, RelatedConfig: c.relatedConfig,
+	}
 	for _, target := range spec.Targets {
-		c.observer.Targets = append(c.observer.Targets, &observe.Target{
-			View:  c.observer.AcquireParents(dependencies.Informers, target.Type, target.Rules),
+		c.Previews.Parents = append(c.Previews.Parents, target.Type)
+		c.planner.Observer.Targets = append(c.planner.Observer.Targets, &observe.Target{
+			View:  c.planner.Observer.AcquireParents(dependencies.Informers, target.Type, target.Rules),
 			Rules: target.Rules, ForeignStatus: target.ForeignStatus,
 		})
 	}
 	for _, child := range spec.Children {
-		c.observer.Children = append(c.observer.Children, c.observer.AcquireChildren(dependencies.Informers, child))
+		c.planner.Observer.Children = append(c.planner.Observer.Children, c.planner.Observer.AcquireChildren(dependencies.Informers, child))
 	}
 	return c, nil
 }
@@ -181,14 +195,14 @@ func ownerOf(spec *Spec) string {
 }
 
 // SetObject sets the JSON of the controller object that is sent to hooks.
-func (c *Controller) SetObject(object []byte) { c.objectJSON.Store(&object) }
+func (c *Controller) SetObject(object []byte) { c.planner.ObjectJSON.Store(&object) }
 
 // SetSchemas sets the schemas that the host publishes of the types of parents and children. If they
 // differ from the former ones, it enqueues the parents with warnings, because the host may know these
 // fields now. It also enqueues the parents of which the host has warned, because a plan that was made
 // without a schema may not warn of the fields that the host drops.
 func (c *Controller) SetSchemas(published map[object.Type]*openapi.Type) {
-	if !c.observer.Schemas.Update(published) {
+	if !c.planner.Observer.Schemas.Update(published) {
 		return
 	}
 	for _, parent := range c.reporter.Warned() {
@@ -221,7 +235,7 @@ func (c *Controller) ConnectForPreviews(ctx context.Context) error {
 // connect makes the hooks read their credentials. It calls stale when those of a hook become unusable, and
 // without an error when they are usable again.
 func (c *Controller) connect(ctx context.Context, stale func(*hook.Webhook, error)) error {
-	for _, webhook := range c.hooks.all() {
+	for _, webhook := range c.planner.Hooks.All() {
 		if err := webhook.Connect(ctx, func(err error) { stale(webhook, err) }); err != nil {
 			return err
 		}
@@ -247,7 +261,7 @@ func (c *Controller) Run(ctx context.Context) {
 	defer c.watchObjects(ctx)()
 	defer c.startResyncRequests(ctx)()
 	defer c.startResync(ctx)()
-	for _, shown := range []prometheus.Collector{c.queue.Metrics, status.NewMetrics(c, c.spec.Kind.Name, c.spec.Name, c.hooks.byName())} {
+	for _, shown := range []prometheus.Collector{c.queue.Metrics, status.NewMetrics(c, c.spec.Kind.Name, c.spec.Name, c.planner.Hooks.ByName())} {
 		if err := c.Metrics.Register(shown); err != nil {
 			klog.FromContext(ctx).Error(err, "Failed to register metrics, the controller runs without them")
 			continue
@@ -262,18 +276,18 @@ func (c *Controller) Close() {
 	for _, view := range c.views() {
 		c.Informers.Release(view)
 	}
-	if c.related != nil {
-		c.related.Close()
+	if c.planner.Related != nil {
+		c.planner.Related.Close()
 	}
-	c.hooks.close()
+	c.planner.Hooks.Close()
 	c.queue.Close()
 }
 
 // views returns the views of the types of parents, then the views of the child types.
 func (c *Controller) views() []*cache.View {
 	var views []*cache.View
-	for _, target := range c.observer.Targets {
+	for _, target := range c.planner.Observer.Targets {
 		views = append(views, target.View)
 	}
-	return append(views, c.observer.Children...)
+	return append(views, c.planner.Observer.Children...)
 }

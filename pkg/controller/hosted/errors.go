@@ -5,8 +5,6 @@ package hosted
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
@@ -26,32 +24,6 @@ func overtaken(outcome *pipeline.Outcome) error {
 	}
 	return &overtakenError{outcome.Key().String()}
 }
-
-// errorList is two or more errors of one sync.
-type errorList []error
-
-// joinErrors returns one error for all that are not nil; nil if there are none.
-func joinErrors(errs []error) error {
-	errs = slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })
-	switch len(errs) {
-	case 0:
-		return nil
-	case 1:
-		return errs[0]
-	}
-	return errorList(errs)
-}
-
-func (l errorList) Error() string {
-	texts := make([]string, len(l))
-	for i, err := range l {
-		texts[i] = err.Error()
-	}
-	slices.Sort(texts) // in another order, it would be another event
-	return fmt.Sprintf("%d errors: %s", len(l), strings.Join(texts, "; "))
-}
-
-func (l errorList) Unwrap() []error { return l }
 
 // truncate returns the error with a text that is not too long: the host may quote what it refuses, and it may refuse
 // thousands of children at once.

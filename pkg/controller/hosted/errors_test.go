@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/planner"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 )
@@ -26,7 +27,7 @@ func TestErrorsAreBrief(t *testing.T) {
 	for range 5000 {
 		refused = append(refused, fmt.Errorf("can't create it: %s", strings.Repeat("ü", 100)))
 	}
-	long := c.truncate(joinErrors(append(refused, fmt.Errorf("and %w", &hook.CircuitOpenError{}))))
+	long := c.truncate(planner.JoinErrors(append(refused, fmt.Errorf("and %w", &hook.CircuitOpenError{}))))
 	const first = "5001 errors: and the hook does not answer"
 	if text := long.Error(); len(text) > report.MaxMessage+len("…") || !strings.HasPrefix(text, first) ||
 		strings.ToValidUTF8(text, "") != text {
@@ -34,14 +35,6 @@ func TestErrorsAreBrief(t *testing.T) {
 	}
 	if _, down := errors.AsType[*hook.CircuitOpenError](long); !down {
 		t.Error("what kind of error it is gets lost")
-	}
-}
-
-// Events with the same message are one event, and the host answers in any order.
-func TestTheSameErrorsMakeTheSameText(t *testing.T) {
-	a, b := errors.New("can't create a"), errors.New("can't create b")
-	if one, other := joinErrors([]error{a, b}).Error(), joinErrors([]error{b, a}).Error(); one != other {
-		t.Errorf("they are %q and %q", one, other)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/klog/v2"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/planner"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
@@ -31,7 +32,7 @@ func (e *finalizerPostponedError) Error() string {
 // parent or removes it, if that is due. The snapshot is nil if there is no parent, or none in the
 // controller's namespaces any more.
 func (c *Controller) observeParent(ctx context.Context, state *parentState, parent object.Key) (*pipeline.Snapshot, error) {
-	snapshot := c.observer.Parent(parent)
+	snapshot := c.planner.Observer.Parent(parent)
 	if snapshot == nil {
 		return nil, nil
 	}
@@ -39,7 +40,7 @@ func (c *Controller) observeParent(ctx context.Context, state *parentState, pare
 	if step == nil || err != nil {
 		return snapshot, err
 	}
-	state.noOp = knownNoOp{}
+	state.planning.NoOp = planner.NoOp{}
 	if err := c.postponeFinalizer(snapshot, step); err != nil {
 		return nil, err
 	}
@@ -48,7 +49,7 @@ func (c *Controller) observeParent(ctx context.Context, state *parentState, pare
 	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalizerTimeout)
 	defer cancel()
 	outcomes := c.Actor.Act(writing, snapshot, &pipeline.Plan{Steps: []pipeline.Step{*step}})
-	c.observer.Wrote(&state.pending, outcomes)
+	c.planner.Observer.Wrote(&state.pending, outcomes)
 	c.guard.Wrote(snapshot, outcomes, time.Now())
 	state.finalizerSteps = outcomes
 	switch outcome := outcomes[0]; {
@@ -60,7 +61,7 @@ func (c *Controller) observeParent(ctx context.Context, state *parentState, pare
 		c.Events.FinalizerRemoved(snapshot.Parent, snapshot.Finalizer, pipeline.UnfinalizedReason(step.Why))
 	}
 	if latest := outcomes[0].Latest(); !snapshot.Outside && !latest.IsRemoved() {
-		return c.observer.ParentAs(latest), nil
+		return c.planner.Observer.ParentAs(latest), nil
 	}
 	return nil, nil
 }
@@ -73,8 +74,8 @@ const maxLetGoEvents = 100
 // removed.
 func (c *Controller) ReportLetGo(ctx context.Context, former *Controller, name string) {
 	count := 0
-	for _, parent := range former.observer.Parents() {
-		if c.observer.Handles(parent) || slices.Contains(parent.Finalizers, former.observer.Finalizer) {
+	for _, parent := range former.planner.Observer.Parents() {
+		if c.planner.Observer.Handles(parent) || slices.Contains(parent.Finalizers, former.planner.Observer.Finalizer) {
 			continue
 		}
 		if count++; count <= maxLetGoEvents {

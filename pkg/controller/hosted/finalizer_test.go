@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/planner"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/rows"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/syncqueue"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
@@ -109,7 +110,7 @@ func TestTheLastFinalizerOfAParentIsRemovedOnce(t *testing.T) {
 		"that of a DecoratorController is done": {"decoratorcontroller", `{"attachments":[],"finalized":true}`, func(spec *Spec, webhook v1alpha1.Webhook) {
 			spec.Kind = Kind{
 				Name: "DecoratorController", FinalizerPrefix: v1alpha1.DecoratorFinalizerPrefix,
-				CallHook: (*hook.Webhook).SyncDecorator, Plan: plan.Decorator, PlanInputsHash: plan.DecoratorInputs,
+				Stages: planner.Stages{CallHook: (*hook.Webhook).SyncDecorator, Plan: plan.Decorator, PlanInputsHash: plan.DecoratorInputs},
 			}
 			spec.Claims = observe.AnnotationClaims{Name: "webs"}
 			finalize(spec, webhook)
@@ -125,7 +126,7 @@ func TestTheLastFinalizerOfAParentIsRemovedOnce(t *testing.T) {
 				t.Errorf("the finalizer was removed %d times, after %d calls of hooks, want %d", writes, calls.Load(), test.calls)
 			}
 			close(host.removed)
-			for c.observer.Get(web("a")) != nil {
+			for c.planner.Observer.Get(web("a")) != nil {
 				<-time.After(time.Millisecond)
 			}
 			if next := c.sync(t.Context(), web("a"), syncqueue.ParentChanged); next != syncqueue.Forget() || c.parents.find(web("a")) != nil {

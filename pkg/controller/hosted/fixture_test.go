@@ -28,6 +28,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/planner"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/rows"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
@@ -53,7 +54,7 @@ func specOf(webhook v1alpha1.Webhook, children ...object.Type) *Spec {
 	return &Spec{
 		Kind: Kind{
 			Name: "CompositeController", FinalizerPrefix: "metacontroller.io/compositecontroller-",
-			CallHook: (*hook.Webhook).SyncComposite, Plan: plan.Composite, PlanInputsHash: plan.CompositeInputs,
+			Stages: planner.Stages{CallHook: (*hook.Webhook).SyncComposite, Plan: plan.Composite, PlanInputsHash: plan.CompositeInputs},
 		},
 		Name: "webs", Object: []byte(`{}`),
 		Targets:  []Target{{Type: webs, Rules: []observe.Rule{{Labels: labels.Everything()}}}},

@@ -35,14 +35,14 @@ func (c *Controller) Health() report.Health {
 
 // exists reports whether there is a parent with that key.
 func (c *Controller) exists(parent object.Key) bool {
-	of := c.observer.Get(parent)
-	return of != nil && c.observer.Handles(of)
+	of := c.planner.Observer.Get(parent)
+	return of != nil && c.planner.Observer.Handles(of)
 }
 
 // writeLoops returns the write loops that are slowed down, of the parents that exist.
 func (c *Controller) writeLoops() []pipeline.WriteLoop {
 	loops := slices.DeleteFunc(c.guard.Loops(time.Now()), func(loop pipeline.WriteLoop) bool {
-		return c.observer.Get(loop.Parent) == nil
+		return c.planner.Observer.Get(loop.Parent) == nil
 	})
 	c.reporter.AddRivals(loops)
 	return loops
@@ -76,15 +76,15 @@ func (c *Controller) RuntimeProblem() *report.Problem {
 	if problem := c.CacheProblem(); problem != nil {
 		return problem
 	}
-	if c.related != nil {
-		if refusal := c.related.Refusal(); refusal != nil {
+	if c.planner.Related != nil {
+		if refusal := c.planner.Related.Refusal(); refusal != nil {
 			return c.refusalProblem(refusal)
 		}
 	}
 	if problem := c.watched.problem(); problem != nil {
 		return problem
 	}
-	for _, webhook := range [...]*hook.Webhook{c.hooks.sync, c.hooks.finalize, c.hooks.customize} {
+	for _, webhook := range [...]*hook.Webhook{c.planner.Hooks.Sync, c.planner.Hooks.Finalize, c.planner.Hooks.Customize} {
 		if webhook == nil {
 			continue
 		}
@@ -110,12 +110,12 @@ func (c *Controller) refusalProblem(refusal *permissions.Error) *report.Problem 
 // changes; nil if it does. Like RuntimeProblem, it is called often.
 func (c *Controller) CacheProblem() *report.Problem {
 	for _, of := range [...]func(*cache.View) *report.Problem{watchProblem, listProblem} {
-		for _, target := range c.observer.Targets {
+		for _, target := range c.planner.Observer.Targets {
 			if problem := of(target.View); problem != nil {
 				return problem
 			}
 		}
-		for _, view := range c.observer.Children {
+		for _, view := range c.planner.Observer.Children {
 			if problem := of(view); problem != nil {
 				return problem
 			}
@@ -130,8 +130,8 @@ func (c *Controller) CacheProblem() *report.Problem {
 // IsFilled reports whether the controller sees all objects of its types.
 func (c *Controller) IsFilled() bool {
 	waits := func(view *cache.View) bool { return !view.WaitsSince().IsZero() }
-	return !slices.ContainsFunc(c.observer.Targets, func(target *observe.Target) bool { return waits(target.View) }) &&
-		!slices.ContainsFunc(c.observer.Children, waits) &&
+	return !slices.ContainsFunc(c.planner.Observer.Targets, func(target *observe.Target) bool { return waits(target.View) }) &&
+		!slices.ContainsFunc(c.planner.Observer.Children, waits) &&
 		(c.spec.Rollout == nil || c.Revisions.HasSynced())
 }
 

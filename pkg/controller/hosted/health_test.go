@@ -116,12 +116,12 @@ func TestThatAParentIsStillRefusedIsSeenWithoutAllocations(t *testing.T) {
 	}, spec)
 	observe := func(answer *related.Answer) {
 		t.Helper()
-		if err := c.related.Observe(t.Context(), answer, snapshotOf("a")); err == nil {
+		if err := c.planner.Related.Observe(t.Context(), answer, snapshotOf("a")); err == nil {
 			t.Error("it is shown")
 		}
 	}
 	answer := &related.Answer{}
-	t.Cleanup(func() { c.related.Forget(answer) })
+	t.Cleanup(func() { c.planner.Related.Forget(answer) })
 	observe(answer)
 	problem := c.RuntimeProblem()
 	if problem == nil || problem.Reason != report.ReasonForbidden {
@@ -139,7 +139,7 @@ func TestThatAParentIsStillRefusedIsSeenWithoutAllocations(t *testing.T) {
 	if c.RuntimeProblem() == problem {
 		t.Error("the refusal of another parent is not looked at")
 	}
-	c.related.Forget(other)
+	c.planner.Related.Forget(other)
 }
 
 func TestAControllerThatDoesNotSeeAllItsObjectsHasAProblem(t *testing.T) {

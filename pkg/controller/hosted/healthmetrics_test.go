@@ -22,7 +22,7 @@ func TestTheHealthOfAControllerIsMeasured(t *testing.T) {
 	}
 	c.pause(web("d"), &parentState{})
 	c.reporter.SetFindings(web("a"), []pipeline.Warning{{Reason: pipeline.UnknownField, Message: "spec.x"}}, 3)
-	err := testutil.CollectAndCompare(status.NewMetrics(c, c.spec.Kind.Name, c.spec.Name, c.hooks.byName()), strings.NewReader(`
+	err := testutil.CollectAndCompare(status.NewMetrics(c, c.spec.Kind.Name, c.spec.Name, c.planner.Hooks.ByName()), strings.NewReader(`
 # HELP metacontroller_children_outdated [ALPHA] Children that the update method OnDelete, or none, leaves as they are.
 # TYPE metacontroller_children_outdated gauge
 metacontroller_children_outdated{controller_name="webs",controller_type="CompositeController"} 3

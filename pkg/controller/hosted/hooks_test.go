@@ -39,15 +39,15 @@ func TestHooksForgetParentsThatAreGone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.callHooks(t.Context(), state, snapshot, webhook); err != nil {
+		if _, err := c.planner.CallHooks(t.Context(), &state.planning, snapshot, webhook); err != nil {
 			t.Fatal(err)
 		}
 	}
 	ask()
 	ask()
-	c.observer.Targets[0].Rules[0].Labels = labels.Nothing()
+	c.planner.Observer.Targets[0].Rules[0].Labels = labels.Nothing()
 	c.sync(t.Context(), name, syncqueue.ParentChanged)
-	c.observer.Targets[0].Rules[0].Labels = labels.Everything()
+	c.planner.Observer.Targets[0].Rules[0].Labels = labels.Everything()
 	ask()
 	ask()
 	if want := []string{"", `"x"`, "", `"x"`}; !slices.Equal(carried, want) {

@@ -90,41 +90,11 @@ func TestAnAnswerIsPlannedOnce(t *testing.T) {
 func TestAnAnswerIsPlannedAgainOnceTheFinalizerWasInTheWay(t *testing.T) {
 	c := controllerOfTen(t, hookOfTen(t))
 	state := c.parents.get(web("a"))
-	if result := c.syncParent(t.Context(), web("a"), state, syncqueue.ParentChanged); result.err != nil || !state.noOp.known {
-		t.Fatalf("nothing is left to do, but an answer is known: %v, error: %v", state.noOp.known, result.err)
+	if result := c.syncParent(t.Context(), web("a"), state, syncqueue.ParentChanged); result.err != nil || !state.planning.NoOp.Known {
+		t.Fatalf("nothing is left to do, but an answer is known: %v, error: %v", state.planning.NoOp.Known, result.err)
 	}
-	c.observer.Finalizes = true
-	if result := c.syncParent(t.Context(), web("a"), state, syncqueue.ParentChanged); !apierrors.IsForbidden(result.err) || state.noOp.known {
-		t.Errorf("the finalizer is missing, but an answer is known: %v, error: %v", state.noOp.known, result.err)
-	}
-}
-
-// Only a plan that leaves nothing to do is remembered.
-func TestAPlanThatIsMadeAgain(t *testing.T) {
-	tests := map[string]struct {
-		planned  pipeline.Plan
-		outcomes []pipeline.Outcome
-		after    time.Duration
-	}{
-		"it wrote":            {outcomes: []pipeline.Outcome{{}}},
-		"it will write later": {after: time.Second},
-		"a child was refused": {planned: pipeline.Plan{Refused: []error{io.EOF}}},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			var r knownNoOp
-			r.remember(1, &pipeline.Response{Hash: 2}, &pipeline.Plan{}, nil, 0)
-			if known := r.matching(1); known == nil || known.Answer != 2 {
-				t.Fatalf("of a plan that left nothing to do %v is known", known)
-			}
-			if known := r.matching(3); known != nil {
-				t.Errorf("what the plan depends on has changed, but %v is known", known)
-			}
-			r = knownNoOp{}
-			r.remember(1, &pipeline.Response{Hash: 2}, &test.planned, test.outcomes, test.after)
-			if known := r.matching(1); known != nil {
-				t.Errorf("%v is known", known)
-			}
-		})
+	c.planner.Observer.Finalizes = true
+	if result := c.syncParent(t.Context(), web("a"), state, syncqueue.ParentChanged); !apierrors.IsForbidden(result.err) || state.planning.NoOp.Known {
+		t.Errorf("the finalizer is missing, but an answer is known: %v, error: %v", state.planning.NoOp.Known, result.err)
 	}
 }

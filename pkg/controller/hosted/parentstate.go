@@ -4,22 +4,19 @@
 package hosted
 
 import (
-	"cmp"
-	"maps"
-	"slices"
+	"context"
+	"fmt"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/planner"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/rows"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/status"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe/related"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/rollout"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions/store"
 )
 
@@ -53,14 +50,12 @@ type parentState struct {
 	loopsEnd int64
 	// finalization is there while the finalize hook has not finished.
 	finalization *finalization
-	upToDate     plan.UpToDateCache
-	noOp         knownNoOp
+	// planning is what the planner knows of the parent.
+	planning planner.State
 	// told is what events have said about the parent.
 	told status.Told
-	// customizeAnswer is the answer of the customize hook; nil if there is no such hook.
-	customizeAnswer *related.Answer
-	// rollout is the state of the rollout of the children; nil if the controller rolls out nothing.
-	rollout *rolloutState
+	// revisions are the last writes of ControllerRevisions, until the cache shows them; nil if there were none.
+	revisions *store.OwnWrites
 }
 
 // setLoopsEnd notes until when the parent is in write loops, zero if it is in none.
@@ -83,47 +78,6 @@ func (s *parentState) slowedDown(now time.Time) (over time.Duration) {
 	}
 	s.loopsEnd = 0
 	return 0
-}
-
-// rolloutState is what one sync of a parent leaves to the next about its rollout.
-type rolloutState struct {
-	revisions store.OwnWrites
-	versions  rollout.RevisionCache
-	// earlierAnswers are the answers of the customize hook about earlier versions of the parent, by
-	// the names of their revisions.
-	earlierAnswers map[string]*related.Answer
-}
-
-// ensureRollout returns the state of the rollout, and makes an empty one if there is none.
-func (s *parentState) ensureRollout() *rolloutState {
-	if s.rollout == nil {
-		s.rollout = &rolloutState{}
-	}
-	return s.rollout
-}
-
-// keepEarlierAnswers makes earlierAnswers have one answer for each of the revisions. It returns the
-// answers that belong to none of them.
-func (r *rolloutState) keepEarlierAnswers(revisions []*rollout.Revision) (gone []*related.Answer) {
-	kept := make(map[string]*related.Answer, len(revisions))
-	for _, revision := range revisions {
-		kept[revision.Name] = cmp.Or(r.earlierAnswers[revision.Name], &related.Answer{})
-		delete(r.earlierAnswers, revision.Name)
-	}
-	gone = slices.Collect(maps.Values(r.earlierAnswers))
-	r.earlierAnswers = kept
-	return gone
-}
-
-// customizeAnswers returns all answers of the customize hook.
-func (s *parentState) customizeAnswers() (all []*related.Answer) {
-	if s.customizeAnswer != nil {
-		all = append(all, s.customizeAnswer)
-	}
-	if s.rollout != nil {
-		all = slices.AppendSeq(all, maps.Values(s.rollout.earlierAnswers))
-	}
-	return all
 }
 
 // parentStates holds the state of each parent. Its methods may be called concurrently.
@@ -169,13 +123,51 @@ func (p *parentStates) forget(parent object.Key) {
 
 // forget drops everything that is known of a parent that is gone.
 func (c *Controller) forget(parent object.Key, state *parentState) {
-	c.hooks.forget(state.uid)
+	c.planner.Hooks.Forget(state.uid)
 	c.parents.forget(parent)
 	c.reporter.Forget(parent)
 	c.hookCalls.Forget(parent)
 	c.nameConflicts.set(parent, nil)
 	c.rows.Steps.Forget(parent)
-	for _, answer := range state.customizeAnswers() {
-		c.forgetAnswer(answer)
+	c.planner.Forget(&state.planning)
+}
+
+// recallInterval is how often a preview looks whether a sync has ended and the caches show what it wrote.
+const recallInterval = 10 * time.Millisecond
+
+// recall returns a copy of what syncs of a parent know that bears on a plan, for a preview, and how many bytes of the hook
+// budget the next one enters with. It waits until no sync
+// of the parent is under way and the caches show what the last one wrote, as the next sync does.
+func (c *Controller) recall(ctx context.Context, parent *object.Object) (_ *planner.State, bytes int64, err error) {
+	ticker := time.NewTicker(recallInterval)
+	defer ticker.Stop()
+	for {
+		if copied, bytes, ok := c.copyState(parent); ok {
+			return copied, bytes, nil
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return nil, 0, fmt.Errorf("a sync of the parent is under way, or the caches do not show yet what it wrote: %w", context.Cause(ctx))
+		}
 	}
+}
+
+// copyState copies the state of a parent. It is not ok while a sync is under way, or has just written.
+func (c *Controller) copyState(parent *object.Object) (copied *planner.State, bytes int64, ok bool) {
+	state := c.parents.find(object.KeyOf(parent))
+	if state == nil {
+		return &planner.State{}, 0, true
+	}
+	if !state.mu.TryLock() {
+		return nil, 0, false
+	}
+	defer state.mu.Unlock()
+	switch {
+	case !state.pending.DropSeen() || !c.revisionsSeen(state):
+		return nil, 0, false
+	case state.uid != parent.UID:
+		return &planner.State{}, 0, true // it is about an earlier parent of the same name
+	}
+	return state.planning.CopyForPreview(), state.bytes, true
 }

@@ -3,7 +3,9 @@
 
 package hosted
 
-import "testing"
+import (
+	"testing"
+)
 
 func TestParents(t *testing.T) {
 	a, b := web("a"), web("b")

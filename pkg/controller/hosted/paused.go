@@ -13,8 +13,8 @@ import (
 // isPaused reports whether a parent is left alone: no hook is called about it, and nothing is written, its
 // finalizer neither. When that ends, an event of the parent or another spec has it synced.
 func (c *Controller) isPaused(key object.Key) bool {
-	parent := c.observer.Get(key)
-	return parent != nil && c.pauses(parent) && c.observer.Handles(parent)
+	parent := c.planner.Observer.Get(key)
+	return parent != nil && c.pauses(parent) && c.planner.Observer.Handles(parent)
 }
 
 // pauses reports whether the controller, or the parent, is paused.

@@ -263,14 +263,14 @@ func (c *Controller) report(ctx context.Context, key object.Key, state *parentSt
 	default:
 		state.told.ResetSyncErrors()
 	}
-	c.reporter.SyncEnded(key, result.why, c.observer.Get)
+	c.reporter.SyncEnded(key, result.why, c.planner.Observer.Get)
 	if result.why == nil {
 		return
 	}
 	if result.kind == failedToSync {
 		klog.FromContext(ctx).Error(result.why, fmt.Sprintf("failed to sync %s '%s'", key.Kind, key.NamespacedName))
 	}
-	parent := c.observer.Get(key)
+	parent := c.planner.Observer.Get(key)
 	if parent == nil {
 		return
 	}

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/planner"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/rows"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/status"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/syncqueue"
@@ -38,7 +39,7 @@ func newReporter(t *testing.T) *reporter {
 
 // unlinked is a controller without a host.
 func unlinked() *Controller {
-	c := &Controller{line: line{spec: &Spec{}}, guard: writeloop.New()}
+	c := &Controller{spec: &Spec{}, planner: &planner.Planner{}, guard: writeloop.New()}
 	c.reporter = &status.Reporter{Tracker: status.NewTracker(), Guard: c.guard}
 	c.rows = &rows.Rows{Health: c.reporter.Of}
 	return c

@@ -44,7 +44,7 @@ func (s *Selection) selects(parent *object.Object) bool {
 // more are paused and stay so.
 func (c *Controller) RequestSyncs(selection Selection, onlyCount bool) (parents, paused int) {
 	var selected []object.Key
-	for _, parent := range c.observer.Parents() {
+	for _, parent := range c.planner.Observer.Parents() {
 		switch {
 		case !selection.selects(parent):
 		case c.pauses(parent):

@@ -5,15 +5,15 @@ package hosted
 
 import (
 	"context"
-	"errors"
 	"sync"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/planner"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions/store"
 )
 
 // storeRevisions writes ControllerRevisions one after the other. No child may be written before.
@@ -24,6 +24,9 @@ func (c *Controller) storeRevisions(ctx context.Context, state *parentState, sna
 	if err := c.mayWriteRevisions(ctx, snapshot, writes[0]); err != nil {
 		return err
 	}
+	if state.revisions == nil {
+		state.revisions = &store.OwnWrites{}
+	}
 	mayAdopt := sync.OnceValue(func() error { return c.Actor.MayAdopt(ctx, snapshot) })
 	for _, write := range writes {
 		if write.Adopts {
@@ -31,9 +34,9 @@ func (c *Controller) storeRevisions(ctx context.Context, state *parentState, sna
 				return err
 			}
 		}
-		err := c.Revisions.Write(ctx, &state.ensureRollout().revisions, write)
+		err := c.Revisions.Write(ctx, state.revisions, write)
 		switch {
-		case err == nil, lacksNamespace(err) && snapshot.Parent.DeletionTimestamp != nil:
+		case err == nil, planner.LacksNamespace(err) && snapshot.Parent.DeletionTimestamp != nil:
 			// The revisions of a namespace may be deleted before the parents in it are finalized. Then
 			// the parents have to be finalized without them, or the namespace would never be deleted.
 		case isOvertaken(write, err):
@@ -50,16 +53,6 @@ func (c *Controller) storeRevisions(ctx context.Context, state *parentState, sna
 // read.
 func isOvertaken(write revisions.Write, err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsNotFound(err) && write.Op != pipeline.Create
-}
-
-// lacksNamespace reports whether a ControllerRevision could not be created because its namespace does
-// not exist or is being deleted.
-func lacksNamespace(err error) bool {
-	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
-		return true
-	}
-	status, ok := errors.AsType[*apierrors.StatusError](err)
-	return ok && apierrors.IsNotFound(err) && status.ErrStatus.Details != nil && status.ErrStatus.Details.Kind == "namespaces"
 }
 
 // confirmsChild reports whether a step shows by its result that a child is as it should be. A

@@ -5,17 +5,15 @@ package hosted
 
 import (
 	"cmp"
-	"context"
 	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/planner"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/rollout"
@@ -81,12 +79,8 @@ type Kind struct {
 	FinalizerPrefix string
 	// ChildrenField is the field in which the children are in the requests and answers of hooks.
 	ChildrenField string
-	// CallHook calls a sync or finalize hook with the kind's form of request and response.
-	CallHook func(webhook *hook.Webhook, ctx context.Context, snapshot *pipeline.Snapshot) (*pipeline.Response, error)
-	// Plan makes a plan of the hook's response.
-	Plan func(snapshot *pipeline.Snapshot, response *pipeline.Response, strategies plan.Strategies, upToDate *plan.UpToDateCache) (*pipeline.Plan, error)
-	// PlanInputsHash returns the hash of what a plan depends on other than the response.
-	PlanInputsHash func(snapshot *pipeline.Snapshot) uint64
+	// Stages are the stages of a sync in which the kinds differ.
+	planner.Stages
 }
 
 // Finalizer returns the finalizer that the controller of that name puts on its parents.

@@ -7,14 +7,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/planner"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/rows"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/status"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/syncqueue"
@@ -110,12 +109,12 @@ func (c *Controller) checkOwnWrites(state *parentState, now time.Time) (wait boo
 // revisionsSeen reports whether the cache shows what was written to the parent's
 // ControllerRevisions.
 func (c *Controller) revisionsSeen(state *parentState) bool {
-	return state.rollout == nil || c.Revisions.DropSeen(&state.rollout.revisions)
+	return state.revisions == nil || c.Revisions.DropSeen(state.revisions)
 }
 
 // syncParent is the sync of a parent whose last writes the caches show. A panic becomes an error.
 func (c *Controller) syncParent(ctx context.Context, parent object.Key, state *parentState, cause syncqueue.Cause) (facts syncFacts) {
-	defer recoverInto(ctx, &facts.err)
+	defer planner.Recover(ctx, &facts.err)
 	ctx, room, err := c.Hook.Budget.Enter(ctx, c.owner, state.bytes)
 	if err != nil {
 		return syncFacts{err: err}
@@ -140,9 +139,9 @@ func (c *Controller) syncParent(ctx context.Context, parent object.Key, state *p
 		c.guard.Forgive(parent)
 		state.setLoopsEnd(time.Time{})
 	}
-	responses, err := c.callHooks(ctx, state, snapshot, webhook)
+	responses, err := c.planner.CallHooks(ctx, &state.planning, snapshot, webhook)
 	if err != nil {
-		c.reporter.CustomizeWarnings(&state.told, snapshot.Parent, state.customizeAnswer.Warnings())
+		c.reporter.CustomizeWarnings(&state.told, snapshot.Parent, state.planning.CustomizeWarnings())
 		return syncFacts{err: err}
 	}
 	facts = c.planAndAct(ctx, started, state, snapshot, responses)
@@ -152,16 +151,8 @@ func (c *Controller) syncParent(ctx context.Context, parent object.Key, state *p
 
 // stays reports whether a parent is there and is not being deleted.
 func (c *Controller) stays(parent object.Key) bool {
-	of := c.observer.Get(parent)
-	return of != nil && of.DeletionTimestamp == nil && c.observer.Handles(of)
-}
-
-// recoverInto makes a panic an error.
-func recoverInto(ctx context.Context, err *error) {
-	if panicked := recover(); panicked != nil {
-		*err = fmt.Errorf("panic: %v", panicked)
-		klog.FromContext(ctx).Error(*err, "Sync panicked", "stack", string(debug.Stack()))
-	}
+	of := c.planner.Observer.Get(parent)
+	return of != nil && of.DeletionTimestamp == nil && c.planner.Observer.Handles(of)
 }
 
 // observe returns the parent with its children, and the hook to call about it. The snapshot is nil
@@ -172,13 +163,13 @@ func (c *Controller) observe(ctx context.Context, state *parentState, parent obj
 		return nil, nil, err
 	}
 	if uid := snapshot.Parent.UID; uid != state.uid {
-		c.hooks.forget(state.uid) // an earlier parent of the same name
+		c.planner.Hooks.Forget(state.uid) // an earlier parent of the same name
 		state.uid, state.unfinishedSince, state.loopsEnd, state.finalization = uid, 0, 0, nil
 		state.children = rows.ChildCounts{}
 		state.told.Reset()
 	}
 	state.generation = snapshot.Parent.Generation
-	webhook, err := c.observeChildren(snapshot)
+	webhook, err := c.planner.ObserveChildren(snapshot)
 	if webhook != nil {
 		c.reporter.Finalizing(&state.told, snapshot)
 	}
@@ -186,12 +177,12 @@ func (c *Controller) observe(ctx context.Context, state *parentState, parent obj
 }
 
 // planAndAct makes one plan of the responses of the hooks and takes its steps.
-func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *parentState, snapshot *pipeline.Snapshot, responses *hookResponses) syncFacts {
-	decision, err := c.decide(state, snapshot, responses, time.Now())
+func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *parentState, snapshot *pipeline.Snapshot, responses *planner.Responses) syncFacts {
+	decision, err := c.planner.Decide(&state.planning, snapshot, responses, time.Now())
 	if err != nil {
 		return syncFacts{err: err}
 	}
-	if of := responses.responses[0]; !of.IsNoOp {
+	if of := responses.All[0]; !of.IsNoOp {
 		c.reporter.HookEvents(&state.told, snapshot, of.Events)
 	}
 	if err := c.storeRevisions(ctx, state, snapshot, decision.Writes); err != nil {
@@ -202,10 +193,10 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 		facts.unfinalized = snapshot
 	}
 	var waiting []pipeline.Warning
-	if responses.rollout != nil {
+	if responses.Rollout != nil {
 		var next time.Duration
 		next, waiting = c.reporter.Rollout(&state.told, snapshot.Parent, decision, time.Now())
-		if len(responses.responses) > 1 || decision.Updated.Status != metav1.ConditionTrue {
+		if len(responses.All) > 1 || decision.Updated.Status != metav1.ConditionTrue {
 			facts.rollout = decision.Updated.Message
 		}
 		if facts.resyncAfter = sooner(facts.resyncAfter, next); next > 0 {
@@ -215,15 +206,15 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 	if decision.Response.IsNoOp {
 		return facts
 	}
-	planned, err := c.plan(ctx, state, snapshot, decision.Response)
+	planned, err := c.planner.Plan(ctx, &state.planning, snapshot, decision.Response)
 	if err != nil {
 		facts.err = err
 		return facts
 	}
 	findings := slices.Concat(state.told.RecallDeletion(status.FindingsOf(decision.Response, planned)), waiting, planned.Notices)
 	c.reporter.Findings(&state.told, snapshot.Parent, findings, planned.Outdated)
-	state.upToDate.Prune(snapshot)
-	state.noOp = knownNoOp{}
+	state.planning.UpToDate.Prune(snapshot)
+	state.planning.NoOp = planner.NoOp{}
 	outcomes, kept, after := c.act(ctx, started, state, snapshot, planned)
 	facts.outcomes = outcomes
 	c.reporter.Adoptions(snapshot.Parent, outcomes)
@@ -232,11 +223,10 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 	}
 	c.reporter.WriteWarnings(&state.told, snapshot.Parent, findings, plan.WriteWarnings(snapshot, planned, outcomes), planned.Outdated)
 	facts.resyncAfter = sooner(facts.resyncAfter, after)
-	c.observer.Wrote(&state.pending, outcomes)
-	state.upToDate.Wrote(outcomes)
+	c.planner.Observer.Wrote(&state.pending, outcomes)
+	state.planning.Wrote(responses, decision.Response, planned, outcomes, after)
 	switch {
-	case responses.rollout == nil:
-		state.noOp.remember(responses.planInputs, decision.Response, planned, outcomes, after)
+	case responses.Rollout == nil:
 	case state.told.RolloutWaits() && slices.ContainsFunc(outcomes, confirmsChild),
 		len(decision.Moved) > 0 && slices.ContainsFunc(outcomes, leavesChild):
 		facts.resyncAfter = sooner(facts.resyncAfter, readBackInterval)
@@ -256,7 +246,7 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 		}
 		facts.retry = facts.retry || outcome.NameConflict || outcome.Conflict
 	}
-	facts.err = joinErrors(errs)
+	facts.err = planner.JoinErrors(errs)
 	facts.nameConflict = nameConflictError(outcomes, snapshot)
 	c.reporter.NameConflicts(&state.told, snapshot.Parent, facts.nameConflict)
 	c.nameConflicts.set(object.KeyOf(snapshot.Parent), missedNames(outcomes))

@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/klog/v2"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/planner"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/syncqueue"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/act"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
@@ -35,8 +36,8 @@ func TestASyncThatPanicsFails(t *testing.T) {
 	}
 	t.Cleanup(events.Shutdown)
 	c := controllerAt(t, config, Dependencies{Events: events}, specOf(at("http://hooks.example")))
-	c.parentChanged(nil, c.observer.Get(web("a")), false)
-	c.objectJSON.Store(nil) // the bug
+	c.parentChanged(nil, c.planner.Observer.Get(web("a")), false)
+	c.planner.ObjectJSON.Store(nil) // the bug
 
 	if result := c.sync(t.Context(), web("a"), syncqueue.ParentChanged); result != syncqueue.Backoff(0) {
 		t.Errorf("the result is %v, want a failure", result)
@@ -59,7 +60,7 @@ func TestAParentThatLacksARightIsTriedAgainSoon(t *testing.T) {
 		want syncqueue.Result
 	}{
 		"a right is missing":              {missing, syncqueue.Backoff(0).Within(45 * time.Second)},
-		"a right is missing among others": {joinErrors([]error{io.EOF, fmt.Errorf("can't create: %w", missing)}), syncqueue.Backoff(0).Within(45 * time.Second)},
+		"a right is missing among others": {planner.JoinErrors([]error{io.EOF, fmt.Errorf("can't create: %w", missing)}), syncqueue.Backoff(0).Within(45 * time.Second)},
 		"something else fails":            {io.EOF, syncqueue.Backoff(0)},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -33,7 +33,7 @@ func (c *Controller) addEventHandlers(ctx context.Context) (removeHandlers func(
 		}
 		return err
 	}
-	for _, target := range c.observer.Targets {
+	for _, target := range c.planner.Observer.Targets {
 		if err := add(target.View.AddEventHandler(c.parentChanged)); err != nil {
 			return removeHandlers, err
 		}
@@ -42,7 +42,7 @@ func (c *Controller) addEventHandlers(ctx context.Context) (removeHandlers func(
 	c.parentHandlers.Store(&parents)
 	// The type of parents may be a child type, too. Children that exist already need no event: all
 	// parents are enqueued once at the start.
-	for _, view := range c.observer.Children {
+	for _, view := range c.planner.Observer.Children {
 		if err := add(view.AddFilteredHandler(c.mayConcern, c.childChanged)); err != nil {
 			return removeHandlers, err
 		}
@@ -66,14 +66,14 @@ func (c *Controller) WaitForCaches(ctx context.Context) error {
 
 // parentChanged counts the parents and enqueues one that changed or is gone.
 func (c *Controller) parentChanged(before, after *object.Object, isInInitialList bool) {
-	c.reporter.AddParents(c.observer.CountChange(before, after))
+	c.reporter.AddParents(c.planner.Observer.CountChange(before, after))
 	c.rows.Changed(object.KeyOf(cmp.Or(after, before)))
 	switch {
 	case after == nil:
 		gone := object.KeyOf(before)
-		c.observer.Claims.Forget(gone)
+		c.planner.Observer.Claims.Forget(gone)
 		c.queue.Enqueue(syncqueue.ParentChanged, gone)
-	case c.observer.Ignores(before, after):
+	case c.planner.Observer.Ignores(before, after):
 	case isInInitialList:
 		c.queue.Enqueue(syncqueue.ControllerStarted, object.KeyOf(after))
 	case before != nil && before.Hash == after.Hash:
@@ -86,12 +86,12 @@ func (c *Controller) parentChanged(before, after *object.Object, isInInitialList
 // mayConcern reports whether childChanged may enqueue anything. It must not
 // read a cache.
 func (c *Controller) mayConcern(before, after *object.Object) bool {
-	return c.observer.MayConcern(before, after) || c.nameConflicts.isWanted(before)
+	return c.planner.Observer.MayConcern(before, after) || c.nameConflicts.isWanted(before)
 }
 
 // childChanged enqueues the parents of a child, and the parents that want a name that became free.
 func (c *Controller) childChanged(before, after *object.Object) {
-	c.queue.Enqueue(syncqueue.ChildChanged, c.observer.ParentsOf(before, after)...)
+	c.queue.Enqueue(syncqueue.ChildChanged, c.planner.Observer.ParentsOf(before, after)...)
 	c.queue.Enqueue(syncqueue.NameFreed, c.nameConflicts.parentsToRetry(before, after)...)
 }
 
@@ -122,7 +122,7 @@ func (c *Controller) nextResync(now time.Time) (next time.Time) {
 }
 
 func (c *Controller) allParents() []object.Key {
-	parents := c.observer.Parents()
+	parents := c.planner.Observer.Parents()
 	keys := make([]object.Key, len(parents))
 	for i, parent := range parents {
 		keys[i] = object.KeyOf(parent)

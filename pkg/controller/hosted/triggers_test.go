@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/planner"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/syncqueue"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
@@ -24,7 +25,7 @@ func TestWhichChangesOfAChildMayConcernTheController(t *testing.T) {
 		theirs = `"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"p","uid":"u","controller":true}]`
 	)
 	c := &Controller{
-		line:          line{observer: observe.Observer{Targets: []*observe.Target{{View: &cache.View{Type: webs}}}, Claims: observe.NewLabelClaims(true)}},
+		planner:       &planner.Planner{Observer: observe.Observer{Targets: []*observe.Target{{View: &cache.View{Type: webs}}}, Claims: observe.NewLabelClaims(true)}},
 		nameConflicts: newNameConflicts(),
 	}
 	c.nameConflicts.set(web("p"), []object.Key{child("ConfigMap", "default", "wanted")})

@@ -62,11 +62,11 @@ func TestWarningsAboutTheAnswerOfACustomizeHookComeAndGo(t *testing.T) {
 		{`{"relatedResources":[]}`, ""},
 	} {
 		rules.Store(turn.rules)
-		*c.customizeAnswerOf(state) = related.Answer{} // as if it were too old
+		*c.planner.CustomizeAnswer(&state.planning) = related.Answer{} // as if it were too old
 		if result := c.syncParent(t.Context(), web("a"), state, syncqueue.ParentChanged); result.err != nil {
 			t.Fatal(result.err)
 		}
-		if i == 0 && !state.noOp.known {
+		if i == 0 && !state.planning.NoOp.Known {
 			t.Fatal("the answer is not known to leave nothing to write")
 		}
 		got := ""

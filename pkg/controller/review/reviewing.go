@@ -14,7 +14,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/preview"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
@@ -150,7 +150,7 @@ func (r *reviewing) mayWrite(ctx context.Context, of object.Type, namespace stri
 }
 
 // add adds a sync to the status. It is not done if the status has other syncs and there is no room for it.
-func (r *reviewing) add(of *syncing, preview *hosted.Preview, runs bool) (done bool, err error) {
+func (r *reviewing) add(of *syncing, preview *preview.Preview, runs bool) (done bool, err error) {
 	if preview.Refusal != nil {
 		return false, preview.Refusal
 	}

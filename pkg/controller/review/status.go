@@ -13,14 +13,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/preview"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 )
 
 // sync returns a preview in the words of the API.
-func (s *syncing) sync(preview *hosted.Preview) *v1alpha1.ReviewedSync {
+func (s *syncing) sync(preview *preview.Preview) *v1alpha1.ReviewedSync {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range preview.Calls {
@@ -55,7 +55,7 @@ func (s *syncing) sync(preview *hosted.Preview) *v1alpha1.ReviewedSync {
 }
 
 // addAnswer adds what the hooks want beside the steps.
-func (s *syncing) addAnswer(sync *v1alpha1.ReviewedSync, preview *hosted.Preview) {
+func (s *syncing) addAnswer(sync *v1alpha1.ReviewedSync, preview *preview.Preview) {
 	if preview.Paused {
 		sync.Warnings = append(sync.Warnings, v1alpha1.ReviewedWarning{
 			Reason: "Paused", Message: "The parent, or its controller, is paused: nothing of this happens until it is not.",
@@ -109,7 +109,7 @@ func (s *syncing) objects(keys []object.Key) (named []v1alpha1.ReviewedObject) {
 // call returns a call with digests in the place of what is secret.
 func (s *syncing) call(call *hook.Call) v1alpha1.ReviewedCall {
 	shown := v1alpha1.ReviewedCall{Hook: call.Hook, Revision: call.Snapshot.Revision}
-	if isMissing := errors.Is(call.Err, hosted.ErrAnswerMissing); isMissing || s.spec.Details != v1alpha1.SyncReviewDetailsSteps {
+	if isMissing := errors.Is(call.Err, preview.ErrAnswerMissing); isMissing || s.spec.Details != v1alpha1.SyncReviewDetailsSteps {
 		shown.Request = s.json(call.Request)
 		if call.Err == nil { // of another answer, nobody knows what it shows
 			shown.Response = s.json(call.Answer)
@@ -118,10 +118,10 @@ func (s *syncing) call(call *hook.Call) v1alpha1.ReviewedCall {
 	switch {
 	case s.given[keyOf(call)]:
 		shown.Source = v1alpha1.ReviewedSourceGiven
-	case errors.Is(call.Err, hosted.ErrAnswerMissing):
+	case errors.Is(call.Err, preview.ErrAnswerMissing):
 		shown.Source = v1alpha1.ReviewedSourceMissing
 		return shown
-	case errors.Is(call.Err, hosted.ErrNotCalled):
+	case errors.Is(call.Err, preview.ErrNotCalled):
 		shown.Source = v1alpha1.ReviewedSourceNotCalled
 		return shown
 	default:
@@ -146,7 +146,7 @@ func (s *syncing) json(raw []byte) *runtime.RawExtension {
 }
 
 // resultOf says what would come of a sync.
-func resultOf(sync *v1alpha1.ReviewedSync, preview *hosted.Preview) v1alpha1.ReviewedResult {
+func resultOf(sync *v1alpha1.ReviewedSync, preview *preview.Preview) v1alpha1.ReviewedResult {
 	refused := func(step v1alpha1.ReviewedStep) bool {
 		return step.DryRun != nil && step.DryRun.Outcome == v1alpha1.ReviewedRefused
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/preview"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
@@ -45,7 +45,7 @@ func TestTheResultOfASync(t *testing.T) {
 		"an end before the plan, after steps": {sync: v1alpha1.ReviewedSync{Steps: []v1alpha1.ReviewedStep{creation("")}}, want: v1alpha1.ReviewedUndecided},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := resultOf(&test.sync, &hosted.Preview{Planned: test.planned}); got != test.want {
+			if got := resultOf(&test.sync, &preview.Preview{Planned: test.planned}); got != test.want {
 				t.Errorf("result is %s, want %s", got, test.want)
 			}
 		})

@@ -14,6 +14,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/preview"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/lifecycle"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
@@ -64,10 +65,10 @@ func (r *reviewing) findSubject(ctx context.Context) (*subject, error) {
 	return found, nil
 }
 
-// controller returns the controller that sees all parents: the one that runs, or a temporary one.
-func (s *subject) controller(ctx context.Context) (_ *hosted.Controller, runs bool, err error) {
+// controller returns the previewer of the controller that runs, or of a temporary one. It sees all parents.
+func (s *subject) controller(ctx context.Context) (_ *preview.Previewer, runs bool, err error) {
 	if s.running != nil {
-		return s.running, true, s.filled(ctx, s.running)
+		return s.running.Previews, true, s.filled(ctx, s.running)
 	}
 	if s.temporary == nil {
 		temporary, release, err := s.reconciler.Temporary(ctx, s.of)
@@ -76,7 +77,7 @@ func (s *subject) controller(ctx context.Context) (_ *hosted.Controller, runs bo
 		}
 		s.temporary, s.release = temporary, release
 	}
-	return s.temporary, false, nil
+	return s.temporary.Previews, false, nil
 }
 
 // filled waits until a controller that runs sees all objects of its types.

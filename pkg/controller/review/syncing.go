@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/preview"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/redact"
@@ -19,7 +19,7 @@ type syncing struct {
 	spec       *v1alpha1.SyncReviewSpec
 	permit     *permit
 	isAuthor   bool
-	controller *hosted.Controller
+	controller *preview.Previewer
 
 	mu      sync.Mutex
 	conceal *redact.Concealer
@@ -32,7 +32,7 @@ type callKey struct{ hook, revision string }
 
 func keyOf(call *hook.Call) callKey { return callKey{call.Hook, call.Snapshot.Revision} }
 
-func (r *reviewing) newSync(controller *hosted.Controller) *syncing {
+func (r *reviewing) newSync(controller *preview.Previewer) *syncing {
 	return &syncing{
 		spec: r.spec, permit: r.permit, isAuthor: r.isAuthor, controller: controller,
 		conceal: r.key.New(), given: map[callKey]bool{},
@@ -40,8 +40,8 @@ func (r *reviewing) newSync(controller *hosted.Controller) *syncing {
 }
 
 // options returns how the sync is previewed.
-func (s *syncing) options() hosted.PreviewOptions {
-	options := hosted.PreviewOptions{
+func (s *syncing) options() preview.Options {
+	options := preview.Options{
 		Until: s.spec.Until, CallHooks: s.spec.Calls != v1alpha1.SyncReviewCallsNone, Answer: s.answer, Permit: s.permit.check,
 		IsAuthor: s.isAuthor,
 	}

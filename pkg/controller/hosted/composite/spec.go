@@ -13,6 +13,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/planner"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/protocol"
@@ -28,9 +29,7 @@ func Kind() hosted.Kind {
 		ShortName:       "cc",
 		FinalizerPrefix: v1alpha1.CompositeFinalizerPrefix,
 		ChildrenField:   protocol.Composite().ChildrenField(),
-		CallHook:        (*hook.Webhook).SyncComposite,
-		Plan:            plan.Composite,
-		PlanInputsHash:  plan.CompositeInputs,
+		Stages:          planner.Stages{CallHook: (*hook.Webhook).SyncComposite, Plan: plan.Composite, PlanInputsHash: plan.CompositeInputs},
 	}
 }
 

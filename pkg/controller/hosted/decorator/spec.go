@@ -13,6 +13,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/planner"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/protocol"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
@@ -27,9 +28,7 @@ func Kind() hosted.Kind {
 		NamesTypes:      true,
 		FinalizerPrefix: v1alpha1.DecoratorFinalizerPrefix,
 		ChildrenField:   protocol.Decorator().ChildrenField(),
-		CallHook:        (*hook.Webhook).SyncDecorator,
-		Plan:            plan.Decorator,
-		PlanInputsHash:  plan.DecoratorInputs,
+		Stages:          planner.Stages{CallHook: (*hook.Webhook).SyncDecorator, Plan: plan.Decorator, PlanInputsHash: plan.DecoratorInputs},
 	}
 }
 

@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package hosted
+package preview
 
 import (
 	"cmp"
@@ -32,7 +32,7 @@ var controllerRevisions = object.Type{
 
 // permit returns an error unless the user of the preview may get what it shows. The error is the refusal of
 // the preview, too.
-func (p *previewing) permit(ctx context.Context, all ...shown) error {
+func (r *run) permit(ctx context.Context, all ...shown) error {
 	var required []rights.Required
 	asked := sets.New[shown]()
 	for _, one := range all {
@@ -44,17 +44,17 @@ func (p *previewing) permit(ctx context.Context, all ...shown) error {
 			Right: rights.Right{Verb: "get", Object: rights.Object{GroupResource: one.of.GroupResource(), Namespace: one.namespace}}, For: one.what,
 		})
 	}
-	return p.require(ctx, required)
+	return r.require(ctx, required)
 }
 
 // permitSelection returns an error unless the user of the preview may list what is selected next, if they choose
 // what that is. Otherwise the preview would show them whether there is an object of a name or a label. The error is the
 // refusal of the preview, too.
-func (p *previewing) permitSelection(ctx context.Context, toList []rights.Required) error {
-	if !p.isChosen.Load() {
+func (r *run) permitSelection(ctx context.Context, toList []rights.Required) error {
+	if !r.isChosen.Load() {
 		return nil
 	}
-	return p.require(ctx, toList)
+	return r.require(ctx, toList)
 }
 
 // maxChosenTypes is how many types the answer of a customize hook may name if the user of the preview chooses
@@ -62,26 +62,26 @@ func (p *previewing) permitSelection(ctx context.Context, toList []rights.Requir
 const maxChosenTypes = 64
 
 // permitRelated is permitSelection of related objects.
-func (p *previewing) permitRelated(ctx context.Context, reads []rights.Required) error {
+func (r *run) permitRelated(ctx context.Context, reads []rights.Required) error {
 	toList := slices.DeleteFunc(slices.Clone(reads), func(one rights.Required) bool { return one.Verb != "list" })
 	types := sets.New[schema.GroupResource]()
 	for _, one := range toList {
 		types.Insert(one.GroupResource)
 	}
-	if p.isChosen.Load() && types.Len() > maxChosenTypes {
+	if r.isChosen.Load() && types.Len() > maxChosenTypes {
 		return fmt.Errorf("customize hook: the answer names %d types, and in a review of a given object or answer, "+
 			"it may name %d", types.Len(), maxChosenTypes)
 	}
-	return p.permitSelection(ctx, toList)
+	return r.permitSelection(ctx, toList)
 }
 
 // toSelectChildren returns the rights to list the objects that the children of a parent are selected among.
-func toSelectChildren(spec *Spec, parent *object.Object) (required []rights.Required) {
-	within := spec.Namespaces.Names()
+func (p *Previewer) toSelectChildren(parent *object.Object) (required []rights.Required) {
+	within := p.Namespaces.Names()
 	if parent.Namespace != "" {
 		within = []string{parent.Namespace}
 	}
-	for _, child := range spec.Children {
+	for _, child := range p.Children {
 		for _, of := range reachOf(child, within) {
 			required = append(required, rights.Required{Right: rights.Right{Verb: "list", Object: of}, For: "its children"})
 		}
@@ -91,8 +91,8 @@ func toSelectChildren(spec *Spec, parent *object.Object) (required []rights.Requ
 
 // mayWrite returns an error unless the user of the preview may make the writes of a plan. It is called before they are sent in a dry
 // run: who gives the answer of the hook decides what is sent.
-func (p *previewing) mayWrite(ctx context.Context, planned *pipeline.Plan) error {
-	if p.options.Until != v1alpha1.SyncReviewUntilDryRun || p.options.IsAuthor || !p.isGiven.Load() {
+func (r *run) mayWrite(ctx context.Context, planned *pipeline.Plan) error {
+	if r.options.Until != v1alpha1.SyncReviewUntilDryRun || r.options.IsAuthor || !r.isGiven.Load() {
 		return nil
 	}
 	var required []rights.Required
@@ -101,7 +101,7 @@ func (p *previewing) mayWrite(ctx context.Context, planned *pipeline.Plan) error
 			required = append(required, rights.Required{Right: rightTo(step), For: "the dry run of a given answer"})
 		}
 	}
-	return p.require(ctx, required)
+	return r.require(ctx, required)
 }
 
 // rightTo returns the right to make the write of a step.
@@ -124,15 +124,15 @@ func rightTo(step *pipeline.Step) rights.Right {
 
 // require returns an error unless the user of the preview has some rights. The error is the refusal of the
 // preview, too.
-func (p *previewing) require(ctx context.Context, required []rights.Required) error {
+func (r *run) require(ctx context.Context, required []rights.Required) error {
 	if len(required) == 0 {
 		return nil
 	}
-	err := p.options.Permit(ctx, required)
+	err := r.options.Permit(ctx, required)
 	if err != nil {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.preview.Refusal = err
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.preview.Refusal = err
 	}
 	return err
 }
@@ -177,7 +177,7 @@ func answeredBy(snapshot *pipeline.Snapshot, response *pipeline.Response) (all [
 }
 
 // stepsOf returns what steps show.
-func stepsOf(steps []PreviewedStep) (all []shown) {
+func stepsOf(steps []Step) (all []shown) {
 	for i := range steps {
 		if step := &steps[i]; !step.Op.OnParent() {
 			all = append(all, shown{step.Type, step.Namespace, "its children"})

@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package hosted
+package planner
 
 import (
 	"context"
@@ -29,13 +29,13 @@ func TestCallsAboutEarlierVersionsAreBounded(t *testing.T) {
 			return &pipeline.Response{}, nil
 		}
 		called := func(string, *pipeline.Snapshot, *pipeline.Response, error) {}
-		l := &line{called: called, spec: &Spec{Kind: Kind{CallHook: call}}}
+		p := &Planner{Called: called, Stages: &Stages{CallHook: call}}
 		snapshot := snapshotOf("present")
 		versions := []*rollout.Revision{{Parent: snapshot.Parent}}
 		for range 30 {
 			versions = append(versions, &rollout.Revision{Parent: snapshot.Parent, Name: "earlier"})
 		}
-		_, err := l.callHookPerRevision(t.Context(), &parentState{}, snapshot, versions, &hook.Webhook{})
+		_, err := p.callHookPerRevision(t.Context(), &State{}, snapshot, versions, &hook.Webhook{})
 		if err != nil || all.Load() != 31 || most.Load() > parallelEarlier+1 {
 			t.Errorf("%d calls were made, up to %d at once; the error is %v", all.Load(), most.Load(), err)
 		}
@@ -51,19 +51,19 @@ func TestAPanicInOneCallAboutARevisionWaitsForTheOthers(t *testing.T) {
 		t.Run("the call about the "+panics+" version", func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var ended atomic.Int64
-				l := &line{called: func(string, *pipeline.Snapshot, *pipeline.Response, error) {}, spec: &Spec{Kind: Kind{CallHook: func(_ *hook.Webhook, _ context.Context, snapshot *pipeline.Snapshot) (*pipeline.Response, error) {
+				p := &Planner{Called: func(string, *pipeline.Snapshot, *pipeline.Response, error) {}, Stages: &Stages{CallHook: func(_ *hook.Webhook, _ context.Context, snapshot *pipeline.Snapshot) (*pipeline.Response, error) {
 					if snapshot.Parent.Name == panics {
 						panic("boom")
 					}
 					time.Sleep(time.Minute)
 					ended.Add(1)
 					return &pipeline.Response{}, nil
-				}}}}
+				}}}
 				snapshot := snapshotOf("present")
 				versions := []*rollout.Revision{
 					{Parent: snapshot.Parent}, {Parent: snapshotOf("earlier").Parent, Name: "r1"}, {Parent: snapshotOf("oldest").Parent, Name: "r2"},
 				}
-				_, err := l.callHookPerRevision(t.Context(), &parentState{}, snapshot, versions, &hook.Webhook{})
+				_, err := p.callHookPerRevision(t.Context(), &State{}, snapshot, versions, &hook.Webhook{})
 				if ended.Load() != 2 || err == nil || !strings.Contains(err.Error(), want) {
 					t.Errorf("%d calls have ended, want 2; the error is %v, want %s", ended.Load(), err, want)
 				}

@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package hosted
+package preview
 
 import (
 	"cmp"
@@ -26,23 +26,14 @@ import (
 // in a dry run.
 const absentUID = "00000000-0000-0000-0000-000000000000"
 
-// ParentTypes returns the types of the parents.
-func (c *Controller) ParentTypes() []object.Type {
-	types := make([]object.Type, len(c.spec.Targets))
-	for i, target := range c.spec.Targets {
-		types[i] = target.Type
-	}
-	return types
-}
-
-// ParentReach returns where parents may be: of each of their types, in the namespace or, if that is empty, in all
+// Reach returns where parents may be: of each of their types, in the namespace or, if that is empty, in all
 // namespaces of the controller.
-func (c *Controller) ParentReach(namespace string) (all []rights.Object) {
-	within := c.spec.Namespaces.Names()
+func (p *Previewer) Reach(namespace string) (all []rights.Object) {
+	within := p.Namespaces.Names()
 	if namespace != "" {
 		within = []string{namespace}
 	}
-	for _, of := range c.ParentTypes() {
+	for _, of := range p.Parents {
 		if namespace == "" || of.Namespaced {
 			all = append(all, reachOf(of, within)...)
 		}
@@ -64,8 +55,8 @@ func reachOf(of object.Type, within []string) (all []rights.Object) {
 
 // VersionOf returns the apiVersion in which the controller handles a kind; the group alone of a kind
 // that it does not handle.
-func (c *Controller) VersionOf(kind schema.GroupKind) string {
-	for _, of := range c.spec.types() {
+func (p *Previewer) VersionOf(kind schema.GroupKind) string {
+	for _, of := range slices.Concat(p.Children, p.Parents) {
 		if of.GroupKind() == kind {
 			return of.GroupVersion().String()
 		}
@@ -73,9 +64,9 @@ func (c *Controller) VersionOf(kind schema.GroupKind) string {
 	return kind.Group
 }
 
-// Parents returns the parents that the caches show, ordered by kind, namespace and name.
-func (c *Controller) Parents() []*object.Object {
-	parents := c.observer.Parents()
+// All returns the parents that the caches show, ordered by kind, namespace and name.
+func (p *Previewer) All() []*object.Object {
+	parents := p.Planner.Observer.Parents()
 	slices.SortFunc(parents, func(a, b *object.Object) int { return CompareKeys(object.KeyOf(a), object.KeyOf(b)) })
 	return parents
 }
@@ -85,8 +76,8 @@ func CompareKeys(a, b object.Key) int {
 	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
-// ParentOf returns the parent of a name; nil if the caches show none.
-func (c *Controller) ParentOf(key object.Key) *object.Object { return c.observer.Get(key) }
+// Get returns the parent of a name; nil if the caches show none.
+func (p *Previewer) Get(key object.Key) *object.Object { return p.Planner.Observer.Get(key) }
 
 // GivenParent is a parent that need not exist.
 type GivenParent struct {
@@ -101,16 +92,16 @@ type GivenParent struct {
 // that. The host is asked to do that in a dry run, with the rights of the controller: then it has
 // defaults, and is as admission leaves it. Before, mayWrite is asked whether whoever gives the object
 // may store one of this type and namespace.
-func (c *Controller) AsParent(ctx context.Context, raw []byte, mayWrite func(of object.Type, namespace string, exists bool) error) (*GivenParent, error) {
+func (p *Previewer) AsParent(ctx context.Context, raw []byte, mayWrite func(of object.Type, namespace string, exists bool) error) (*GivenParent, error) {
 	given, err := object.Parse(raw)
 	if err != nil {
 		return nil, err
 	}
-	of, err := c.typeOfParent(given)
+	of, err := p.typeOfParent(given)
 	if err != nil {
 		return nil, err
 	}
-	live, err := c.Actor.Writer.Get(ctx, of, given.Key())
+	live, err := p.Actor.Writer.Get(ctx, of, given.Key())
 	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("read %s: %w", given, err)
 	}
@@ -130,12 +121,12 @@ func (c *Controller) AsParent(ctx context.Context, raw []byte, mayWrite func(of 
 	if parent.Object, err = parse(content); err != nil {
 		return nil, err
 	}
-	return parent, c.tryParent(ctx, of, parent)
+	return parent, p.tryParent(ctx, of, parent)
 }
 
 // tryParent asks the host to store a parent in a dry run. An error means that it would refuse it.
-func (c *Controller) tryParent(ctx context.Context, of object.Type, parent *GivenParent) error {
-	writer := c.Actor.Writer.DryRun()
+func (p *Previewer) tryParent(ctx context.Context, of object.Type, parent *GivenParent) error {
+	writer := p.Actor.Writer.DryRun()
 	ctx, warnings := host.CollectWarnings(ctx)
 	var stored *object.Object
 	var err error
@@ -175,8 +166,8 @@ func parse(content map[string]any) (*object.Object, error) {
 }
 
 // typeOfParent returns the type of parents that an object is of.
-func (c *Controller) typeOfParent(given *object.Object) (object.Type, error) {
-	types := c.ParentTypes()
+func (p *Previewer) typeOfParent(given *object.Object) (object.Type, error) {
+	types := p.Parents
 	i := slices.IndexFunc(types, func(of object.Type) bool { return of.GroupVersionKind() == given.GroupVersionKind() })
 	switch {
 	case i < 0:
