@@ -27,11 +27,13 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/calllog"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe/related"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/writeloop"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions/store"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/tracing"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
 // Dependencies are shared by the hosted controllers of a process.
@@ -80,36 +82,30 @@ type Dependencies struct {
 type Controller struct {
 	Dependencies
 	spec *Spec
+	// caches are what the controller reads, and triggers are what enqueues its parents.
+	caches
+	triggers
 	// planner takes parents from the caches to a plan.
 	planner *planner.Planner
-	// lastRefusal is the last problem that related objects were refused.
-	lastRefusal atomic.Pointer[report.Problem]
-
-	queue   *syncqueue.Queue
 	parents *parentStates
-	// rows are the Syncs of the parents.
-	rows *rows.Rows
 	// owner is whose part of the hook budget the syncs use.
 	owner string
-	// resyncRequests are the parents that are to be synced although nothing has changed, and watched are the objects
-	// whose changes lead to that.
-	resyncRequests *resyncRequests
-	watched        *watchedObjects
-	// resyncs are when all parents are synced again; nil before Run.
-	resyncs atomic.Pointer[[]ticks]
 	// Reads is what the controller needs to read; nil if it acts as no service account. It is set before
 	// Run. The controller syncs nothing while it is not met.
 	Reads *permissions.Requirement
 	// Previews previews syncs of the parents.
 	Previews *preview.Previewer
-	// parentHandlers count the parents; nil until they are added.
-	parentHandlers atomic.Pointer[[]*cache.Registration]
-	nameConflicts  *nameConflicts
-	guard          *writeloop.Guard
 	// reporter writes events about the parents, and keeps what the status says about them.
-	reporter         *status.Reporter
+	reporter   *status.Reporter
+	guard      *writeloop.Guard
+	finalizers *finalizers
+	revisions  *revisionWriter
+	watcher    *objectWatcher
+
 	hookCalls        status.HookCalls
 	staleCredentials status.StaleCredentials
+	// lastRefusal is the last problem that related objects were refused.
+	lastRefusal atomic.Pointer[report.Problem]
 }
 
 // New returns a controller that has acquired its views and is not running. The caller must either
@@ -129,49 +125,24 @@ func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 		spec.Rollout.Namespace = dependencies.RevisionNamespace
 	}
 	dependencies.Actor = dependencies.Actor.For(spec.Kind.Name+" "+spec.Name, AccountOf(&spec.Access))
-	c := &Controller{
-		Dependencies: dependencies,
-		spec:         spec,
-		planner: &planner.Planner{
-			Stages: &spec.Kind.Stages, Rollout: spec.Rollout, Hooks: hooks, Strategies: spec.strategiesWithEngine(dependencies.Engine),
-			Revisions: dependencies.Revisions, ObjectJSON: &atomic.Pointer[[]byte]{},
+	c := &Controller{Dependencies: dependencies, spec: spec, owner: ownerOf(spec), guard: writeloop.New()}
+	c.planner = &planner.Planner{
+		Stages: &spec.Kind.Stages, Rollout: spec.Rollout, Hooks: hooks, Strategies: spec.strategiesWithEngine(dependencies.Engine),
+		Revisions: dependencies.Revisions, ObjectJSON: &atomic.Pointer[[]byte]{},
+		Called: func(hook string, snapshot *pipeline.Snapshot, _ *pipeline.Response, err error) {
+			c.hookCalls.Update(hook, snapshot, err)
 		},
-		parents:        newParentStates(),
-		owner:          ownerOf(spec),
-		watched:        newWatchedObjects(len(spec.ResyncOn)),
-		resyncRequests: newResyncRequests(),
-		nameConflicts:  newNameConflicts(),
-		guard:          writeloop.New(),
-	}
-	c.reporter = &status.Reporter{
-		Tracker: status.NewTracker(), Events: dependencies.Events, Guard: c.guard, Rivals: dependencies.WriteLoops, Repeat: dependencies.DeveloperMode,
+		Observer: observe.Observer{
+			Claims:     spec.Claims,
+			Finalizer:  spec.Kind.Finalizer(spec.Name),
+			Finalizes:  spec.Finalize != nil,
+			Namespaces: spec.Namespaces,
+			Schemas:    observe.NewSchemas(spec.Schemas),
+		},
 	}
 	c.SetObject(spec.Object)
-	c.planner.Called = func(hook string, snapshot *pipeline.Snapshot, _ *pipeline.Response, err error) {
-		c.hookCalls.Update(hook, snapshot, err)
-	}
-	c.queue = syncqueue.New(spec.Kind.Name+"-"+spec.Name, dependencies.Workers, dependencies.Tracer, c.sync)
-	c.queue.Requeued = func(parent object.Key) { c.rows.Changed(parent) }
-	c.rows = &rows.Rows{
-		Syncs: dependencies.Syncs, Reference: spec.reference(), UID: spec.UID, Labels: labels,
-		ShortName: spec.Kind.ShortName, NamesTypes: spec.Kind.NamesTypes, ClusterNamespace: dependencies.RevisionNamespace,
-		IsPaused: spec.Paused, Observer: &c.planner.Observer, Queue: c.queue,
-		Health: c.reporter.Of, Record: c.parents.record, NextResync: c.nextResync,
-	}
-	c.planner.Observer = observe.Observer{
-		Claims:     spec.Claims,
-		Finalizer:  spec.Kind.Finalizer(spec.Name),
-		Finalizes:  spec.Finalize != nil,
-		Namespaces: spec.Namespaces,
-		Schemas:    observe.NewSchemas(spec.Schemas),
-	}
+	c.addParts(labels)
 	c.planner.Related = c.newRelatedObserver(c.planner.Customize, func(parents ...object.Key) { c.queue.Enqueue(syncqueue.RelatedChanged, parents...) })
-	c.Previews = &preview.Previewer{
-		Planner: c.planner, Children: spec.Children, Namespaces: spec.Namespaces, Guard: c.guard, Actor: dependencies.Actor,
-		Budget: dependencies.Hook.Budget, Owner: c.owner,
-		CheckReads: func(ctx context.Context) error { return c.Reads.Check(ctx) },
-		Recall:     c.recall, IsPaused: c.pauses, MayWriteRevisions: c.mayWriteRevisions, RelatedConfig: c.relatedConfig,
-	}
 	for _, target := range spec.Targets {
 		c.Previews.Parents = append(c.Previews.Parents, target.Type)
 		c.planner.Observer.Targets = append(c.planner.Observer.Targets, &observe.Target{
@@ -183,6 +154,40 @@ func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 		c.planner.Observer.Children = append(c.planner.Observer.Children, c.planner.Observer.AcquireChildren(dependencies.Informers, child))
 	}
 	return c, nil
+}
+
+// addParts makes the parts of the controller that have state of their own.
+func (c *Controller) addParts(labels map[string]string) {
+	spec, observer := c.spec, &c.planner.Observer
+	c.reporter = &status.Reporter{
+		Tracker: status.NewTracker(), Events: c.Events, Guard: c.guard, Rivals: c.WriteLoops, Repeat: c.DeveloperMode,
+	}
+	c.caches = caches{observer: observer, reporter: c.reporter}
+	if spec.Rollout != nil {
+		c.caches.revisions = c.Revisions
+	}
+	c.revisions = &revisionWriter{store: c.Revisions, actor: c.Actor, permissions: c.Permissions, account: spec.Access.ServiceAccount}
+	c.finalizers = &finalizers{observer: observer, actor: c.Actor, guard: c.guard, reporter: c.reporter}
+	c.parents = newParentStates(c.revisions)
+	queue := syncqueue.New(spec.Kind.Name+"-"+spec.Name, c.Workers, c.Tracer, c.sync)
+	queue.Requeued = func(parent object.Key) { c.rows.Changed(parent) }
+	c.triggers = triggers{
+		spec: spec, observer: observer, queue: queue, tracker: c.reporter.Tracker, nameConflicts: newNameConflicts(),
+		requests: newResyncRequests(), periods: []time.Duration{spec.Resync, c.Resync},
+		rows: &rows.Rows{
+			Syncs: c.Syncs, Reference: spec.reference(), UID: spec.UID, Labels: labels,
+			ShortName: spec.Kind.ShortName, NamesTypes: spec.Kind.NamesTypes, ClusterNamespace: c.RevisionNamespace,
+			IsPaused: spec.Paused, Observer: observer, Queue: queue,
+			Health: c.reporter.Of, Record: c.parents.record, NextResync: c.nextResync,
+		},
+	}
+	c.watcher = newObjectWatcher(spec.ResyncOn, c.Informers, c.resyncAll)
+	c.Previews = &preview.Previewer{
+		Planner: c.planner, Children: spec.Children, Namespaces: spec.Namespaces, Guard: c.guard, Actor: c.Actor,
+		Budget: c.Hook.Budget, Owner: c.owner,
+		CheckReads: func(ctx context.Context) error { return c.Reads.Check(ctx) },
+		Recall:     c.parents.recall, IsPaused: spec.pauses, MayWriteRevisions: c.revisions.mayWrite, RelatedConfig: c.relatedConfig,
+	}
 }
 
 // ownerOf returns the owner that a controller belongs to: the namespace of the account that it acts as, or else the
@@ -248,7 +253,7 @@ func (c *Controller) Run(ctx context.Context) {
 	defer c.Close()
 	defer c.rows.Show()()
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithValues("controller", c.spec.Name))
-	removeHandlers, err := c.addEventHandlers(ctx)
+	removeHandlers, err := c.handleEvents(ctx)
 	defer removeHandlers()
 	if err != nil {
 		if ctx.Err() == nil {
@@ -258,7 +263,7 @@ func (c *Controller) Run(ctx context.Context) {
 		return
 	}
 	defer c.WriteLoops.Add(c.guard, c.spec.Kind.Name+" "+c.spec.Name)()
-	defer c.watchObjects(ctx)()
+	defer c.watcher.start(ctx)()
 	defer c.startResyncRequests(ctx)()
 	defer c.startResync(ctx)()
 	for _, shown := range []prometheus.Collector{c.queue.Metrics, status.NewMetrics(c, c.spec.Kind.Name, c.spec.Name, c.planner.Hooks.ByName())} {
@@ -269,6 +274,15 @@ func (c *Controller) Run(ctx context.Context) {
 		defer c.Metrics.Unregister(shown)
 	}
 	c.queue.Run(ctx)
+}
+
+// handleEvents waits until the caches are filled, and then adds event handlers that enqueue parents. The caller must call
+// removeHandlers, also after an error.
+func (c *Controller) handleEvents(ctx context.Context) (removeHandlers func(), err error) {
+	if err := c.WaitForCaches(ctx); err != nil {
+		return func() {}, err
+	}
+	return c.addEventHandlers()
 }
 
 // Close releases what New acquired. It is for a controller that is not run.
@@ -283,11 +297,36 @@ func (c *Controller) Close() {
 	c.queue.Close()
 }
 
-// views returns the views of the types of parents, then the views of the child types.
-func (c *Controller) views() []*cache.View {
-	var views []*cache.View
-	for _, target := range c.planner.Observer.Targets {
-		views = append(views, target.View)
+// newRelatedObserver returns an observer of related objects, which asks the customize hook by ask, and tells
+// of parents whose related objects may have changed. It is nil without a customize hook.
+func (c *Controller) newRelatedObserver(ask related.AskFunc, changed func(parents ...object.Key)) *related.Observer {
+	if c.planner.Hooks.Customize == nil {
+		return nil
 	}
-	return append(views, c.planner.Observer.Children...)
+	return related.New(c.relatedConfig(ask, changed))
+}
+
+func (c *Controller) relatedConfig(ask related.AskFunc, changed func(parents ...object.Key)) related.Config {
+	config := related.Config{
+		Informers:   c.Informers,
+		Resolve:     c.resolveRelated,
+		Ask:         ask,
+		Confinement: confinement(c.spec),
+		NotShown:    notShown(c.spec),
+		Namespaces:  c.spec.Namespaces,
+		Changed:     changed,
+		Types:       c.spec.Access.RelatedResources,
+	}
+	if account := c.spec.Access.ServiceAccount; account != nil {
+		config.Require = func(required []rights.Required, changed func()) *permissions.Requirement {
+			return c.Permissions.Require(account, required, changed)
+		}
+	}
+	return config
+}
+
+// resolveRelated returns a type that the customize hook names. The author of the hook reads the error.
+func (c *Controller) resolveRelated(ctx context.Context, apiVersion, resource string) (object.Type, error) {
+	found, err := c.Discovery.Resolve(ctx, apiVersion, resource)
+	return found, c.Discovery.WithSuggestion(ctx, err)
 }

@@ -4,16 +4,91 @@
 package hosted
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/enumerate"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/planner"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/status"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/act"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/writeloop"
 )
+
+// finalizerTimeout limits how long the host may take to store a finalizer.
+const finalizerTimeout = 10 * time.Second
+
+// finalizerPostponedError is returned for a sync that has to add or remove the finalizer of the
+// parent but must wait, because another client undoes that again and again.
+type finalizerPostponedError struct{ after time.Duration }
+
+func (e *finalizerPostponedError) Error() string {
+	return fmt.Sprintf("the finalizer of the parent is written too often, the next write waits %s", e.after)
+}
+
+// finalizers puts the finalizer of a controller on parents, and removes it.
+type finalizers struct {
+	observer *observe.Observer
+	actor    *act.Actor
+	guard    *writeloop.Guard
+	reporter *status.Reporter
+}
+
+// observe begins the snapshot of a parent. Before, it puts the controller's finalizer on the
+// parent or removes it, if that is due. The snapshot is nil if there is no parent, or none in the
+// controller's namespaces any more.
+func (f *finalizers) observe(ctx context.Context, state *parentState, parent object.Key) (*pipeline.Snapshot, error) {
+	snapshot := f.observer.Parent(parent)
+	if snapshot == nil {
+		return nil, nil
+	}
+	step, err := plan.FinalizerStep(snapshot)
+	if step == nil || err != nil {
+		return snapshot, err
+	}
+	state.planning.NoOp = planner.NoOp{}
+	if err := f.postpone(snapshot, step); err != nil {
+		return nil, err
+	}
+	// This write goes on when the controller is stopped: it must be complete before the finalizer
+	// is removed from all parents.
+	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalizerTimeout)
+	defer cancel()
+	outcomes := f.actor.Act(writing, snapshot, &pipeline.Plan{Steps: []pipeline.Step{*step}})
+	f.observer.Wrote(&state.pending, outcomes)
+	f.guard.Wrote(snapshot, outcomes, time.Now())
+	state.finalizerSteps = outcomes
+	switch outcome := outcomes[0]; {
+	case outcome.Err != nil:
+		return nil, outcome.Err
+	case outcome.Conflict:
+		return nil, overtaken(&outcome)
+	case outcome.Result != nil && !snapshot.NeedsFinalizer:
+		f.reporter.Events.FinalizerRemoved(snapshot.Parent, snapshot.Finalizer, pipeline.UnfinalizedReason(step.Why))
+	}
+	if latest := outcomes[0].Latest(); !snapshot.Outside && !latest.IsRemoved() {
+		return f.observer.ParentAs(latest), nil
+	}
+	return nil, nil
+}
+
+// postpone returns a *finalizerPostponedError if the step must wait. It writes the event
+// about the write loop, if one is due.
+func (f *finalizers) postpone(snapshot *pipeline.Snapshot, step *pipeline.Step) error {
+	now := time.Now()
+	until, loops := f.guard.PostponeStep(snapshot, step, now)
+	f.reporter.WriteLoops(snapshot.Parent, loops, now)
+	if until.IsZero() {
+		return nil
+	}
+	return &finalizerPostponedError{after: until.Sub(now)}
+}
 
 // A parent that is being deleted stays until its finalize hook answers "finalized": true. So does its
 // namespace, or its CustomResourceDefinition, if that is being deleted. A hook may take some time. But

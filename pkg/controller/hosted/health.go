@@ -4,6 +4,7 @@
 package hosted
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,15 +12,18 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/status"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/permissions"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions/store"
 )
 
 // Health returns how the controller is doing. Its cost does not depend on the number of parents,
@@ -81,7 +85,7 @@ func (c *Controller) RuntimeProblem() *report.Problem {
 			return c.refusalProblem(refusal)
 		}
 	}
-	if problem := c.watched.problem(); problem != nil {
+	if problem := c.watcher.problem(); problem != nil {
 		return problem
 	}
 	for _, webhook := range [...]*hook.Webhook{c.planner.Hooks.Sync, c.planner.Hooks.Finalize, c.planner.Hooks.Customize} {
@@ -106,40 +110,98 @@ func (c *Controller) refusalProblem(refusal *permissions.Error) *report.Problem 
 	return problem
 }
 
-// CacheProblem returns why the controller does not see all objects of its types, or not their
-// changes; nil if it does. Like RuntimeProblem, it is called often.
-func (c *Controller) CacheProblem() *report.Problem {
-	for _, of := range [...]func(*cache.View) *report.Problem{watchProblem, listProblem} {
-		for _, target := range c.planner.Observer.Targets {
-			if problem := of(target.View); problem != nil {
-				return problem
-			}
+// MissesTypeOf reports whether the host lacks a related type of the API group, or one of spec.resyncOn.
+func (c *Controller) MissesTypeOf(group string) bool {
+	isMissing := func(one WatchedObject) bool { return one.why != nil && one.Missing.Group == group }
+	return slices.ContainsFunc(c.spec.ResyncOn, isMissing) || c.planner.Related != nil && c.planner.Related.MissesTypeOf(group)
+}
+
+// Recheck enqueues the parents whose related types were missing and exist now.
+func (c *Controller) Recheck(ctx context.Context) {
+	if c.planner.Related != nil {
+		c.planner.Related.Recheck(ctx)
+	}
+}
+
+// maxLetGoEvents bounds the events about one change. More at once would displace those of others.
+const maxLetGoEvents = 100
+
+// ReportLetGo writes events about parents of the former controller. They are parents that this
+// controller does not handle. Those with the finalizer are left out: there are events when it is
+// removed.
+func (c *Controller) ReportLetGo(ctx context.Context, former *Controller, name string) {
+	count := 0
+	for _, parent := range former.planner.Observer.Parents() {
+		if c.planner.Observer.Handles(parent) || slices.Contains(parent.Finalizers, former.planner.Observer.Finalizer) {
+			continue
 		}
-		for _, view := range c.planner.Observer.Children {
-			if problem := of(view); problem != nil {
-				return problem
-			}
+		if count++; count <= maxLetGoEvents {
+			c.Events.NoLongerSelected(parent, name)
 		}
 	}
-	if c.spec.Rollout != nil && !c.Revisions.HasSynced() {
-		return &report.Problem{Reason: report.ReasonTypesNotListed, Err: errors.New("the ControllerRevisions have not been listed yet")}
+	if count > maxLetGoEvents {
+		klog.FromContext(ctx).Info("Only some parents that are no longer selected have an event", "controller", name, "parents", count, "events", maxLetGoEvents)
+	}
+}
+
+// caches are the caches that a controller reads.
+type caches struct {
+	observer *observe.Observer
+	// revisions are the ControllerRevisions; nil if the controller has none.
+	revisions *store.Store
+	reporter  *status.Reporter
+}
+
+// WaitForCaches waits until the controller sees all objects of its types. The error is that of ctx.
+func (c *caches) WaitForCaches(ctx context.Context) error {
+	for _, view := range c.views() {
+		if err := view.WaitForSync(ctx); err != nil {
+			return err
+		}
+		c.reporter.TypeWarnings(view)
+	}
+	if c.revisions != nil && !c.revisions.WaitForSync(ctx) {
+		return ctx.Err()
 	}
 	return nil
 }
 
 // IsFilled reports whether the controller sees all objects of its types.
-func (c *Controller) IsFilled() bool {
+func (c *caches) IsFilled() bool {
 	waits := func(view *cache.View) bool { return !view.WaitsSince().IsZero() }
-	return !slices.ContainsFunc(c.planner.Observer.Targets, func(target *observe.Target) bool { return waits(target.View) }) &&
-		!slices.ContainsFunc(c.planner.Observer.Children, waits) &&
-		(c.spec.Rollout == nil || c.Revisions.HasSynced())
+	return !slices.ContainsFunc(c.observer.Targets, func(target *observe.Target) bool { return waits(target.View) }) &&
+		!slices.ContainsFunc(c.observer.Children, waits) &&
+		(c.revisions == nil || c.revisions.HasSynced())
 }
 
-// IsCounted reports whether the number of parents is known: the controller sees all objects of its
-// types, and its handlers have counted the parents among them.
-func (c *Controller) IsCounted() bool {
-	handlers := c.parentHandlers.Load()
-	return handlers != nil && !slices.ContainsFunc(*handlers, func(handler *cache.Registration) bool { return !handler.HasDelivered() })
+// CacheProblem returns why the controller does not see all objects of its types, or not their
+// changes; nil if it does. Like RuntimeProblem, it is called often.
+func (c *caches) CacheProblem() *report.Problem {
+	for _, of := range [...]func(*cache.View) *report.Problem{watchProblem, listProblem} {
+		for _, target := range c.observer.Targets {
+			if problem := of(target.View); problem != nil {
+				return problem
+			}
+		}
+		for _, view := range c.observer.Children {
+			if problem := of(view); problem != nil {
+				return problem
+			}
+		}
+	}
+	if c.revisions != nil && !c.revisions.HasSynced() {
+		return &report.Problem{Reason: report.ReasonTypesNotListed, Err: errors.New("the ControllerRevisions have not been listed yet")}
+	}
+	return nil
+}
+
+// views returns the views of the types of parents, then the views of the child types.
+func (c *caches) views() []*cache.View {
+	var views []*cache.View
+	for _, target := range c.observer.Targets {
+		views = append(views, target.View)
+	}
+	return append(views, c.observer.Children...)
 }
 
 // watchProblem returns the problem that the host refuses to let a type be listed or watched, or

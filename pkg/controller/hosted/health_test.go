@@ -157,7 +157,7 @@ func TestParentsAreUncountedUntilTheHandlersHaveSeenThem(t *testing.T) {
 	if health := c.Health(); !health.Uncounted || health.Total != 0 {
 		t.Errorf("before it runs, its health is %+v", health)
 	}
-	remove, err := c.addEventHandlers(t.Context())
+	remove, err := c.addEventHandlers()
 	defer remove()
 	if err != nil {
 		t.Fatal(err)
@@ -209,7 +209,7 @@ func TestTheLastErrorOfAnEarlierProcessRecovers(t *testing.T) {
 				Hook: hook.Options{MaxResponseBytes: 1 << 20, MaxIdleConnections: 1, Metrics: hook.NewMetrics()},
 			}, specOf(at("http://hooks.example")))
 			c.Recall(&v1alpha1.LastSyncError{Message: "cannot be resolved", Parent: test.parent, Kind: test.kind})
-			remove, err := c.addEventHandlers(t.Context())
+			remove, err := c.addEventHandlers()
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -5,10 +5,13 @@ package hosted
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/enumerate"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/planner"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/protocol"
 )
 
 // namedHook is a hook of a spec with its name.
@@ -45,4 +48,55 @@ func newHooks(spec *Spec, options hook.Options) (planner.Hooks, error) {
 		}
 	}
 	return made, nil
+}
+
+// confinement returns why the rules of a customize hook of version v1 stay in the namespace of their
+// parent, which hooks have to change for more to be shown, and what changes with them. It is empty if
+// that hook has another version.
+func confinement(spec *Spec) string {
+	if spec.Customize.GetVersion() != v1alpha1.HookVersionV1 {
+		return ""
+	}
+	_, remedy := moveToV2(spec, spec.namedHooks())
+	return "hooks of version v1 see only the parent's namespace; to see others, " + remedy
+}
+
+// notShown returns which of the hooks that are shown related objects are of version v1, what they are not
+// shown if their parent is namespaced, and how to change that. It is empty if none are.
+func notShown(spec *Spec) string {
+	shown := slices.DeleteFunc(spec.namedHooks(), func(one namedHook) bool { return one.name == hook.Customize })
+	names, remedy := moveToV2(spec, shown)
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("hooks of version v1 (%s) are shown nothing outside of the parent's namespace; to see it, %s",
+		enumerate.All(names), remedy)
+}
+
+// moveToV2 returns which of the hooks are of version v1, which fields move them to v2, and what changes with
+// that.
+func moveToV2(spec *Spec, hooks []namedHook) (names []string, remedy string) {
+	var fields, stricter []string
+	for _, one := range hooks {
+		if one.spec.GetVersion() != v1alpha1.HookVersionV1 {
+			continue
+		}
+		names = append(names, one.name)
+		fields = append(fields, "spec.hooks."+one.name+".version")
+		if protocol.UnmarshalMode(inV2(one.spec)) != protocol.UnmarshalMode(one.spec) {
+			stricter = append(stricter, one.name)
+		}
+	}
+	remedy = fmt.Sprintf(`set %s to v2. Then the keys in %s and related are "namespace/name"`,
+		enumerate.All(fields), spec.Kind.ChildrenField)
+	if len(stricter) > 0 {
+		remedy += fmt.Sprintf(", and unknown fields in answers of %s are errors", enumerate.All(stricter))
+	}
+	return names, remedy
+}
+
+// inV2 returns a hook as it is in version v2.
+func inV2(spec *v1alpha1.Hook) *v1alpha1.Hook {
+	v2 := v1alpha1.HookVersionV2
+	return &v1alpha1.Hook{Version: &v2, Webhook: spec.Webhook}
 }

@@ -82,11 +82,15 @@ func (s *parentState) slowedDown(now time.Time) (over time.Duration) {
 
 // parentStates holds the state of each parent. Its methods may be called concurrently.
 type parentStates struct {
+	revisions *revisionWriter
+
 	mu    sync.Mutex
 	byKey map[object.Key]*parentState
 }
 
-func newParentStates() *parentStates { return &parentStates{byKey: map[object.Key]*parentState{}} }
+func newParentStates(revisions *revisionWriter) *parentStates {
+	return &parentStates{revisions: revisions, byKey: map[object.Key]*parentState{}}
+}
 
 // get returns the state of a parent, and makes an empty one if there is none.
 func (p *parentStates) get(parent object.Key) *parentState {
@@ -121,28 +125,17 @@ func (p *parentStates) forget(parent object.Key) {
 	delete(p.byKey, parent)
 }
 
-// forget drops everything that is known of a parent that is gone.
-func (c *Controller) forget(parent object.Key, state *parentState) {
-	c.planner.Hooks.Forget(state.uid)
-	c.parents.forget(parent)
-	c.reporter.Forget(parent)
-	c.hookCalls.Forget(parent)
-	c.nameConflicts.set(parent, nil)
-	c.rows.Steps.Forget(parent)
-	c.planner.Forget(&state.planning)
-}
-
 // recallInterval is how often a preview looks whether a sync has ended and the caches show what it wrote.
 const recallInterval = 10 * time.Millisecond
 
 // recall returns a copy of what syncs of a parent know that bears on a plan, for a preview, and how many bytes of the hook
 // budget the next one enters with. It waits until no sync
 // of the parent is under way and the caches show what the last one wrote, as the next sync does.
-func (c *Controller) recall(ctx context.Context, parent *object.Object) (_ *planner.State, bytes int64, err error) {
+func (p *parentStates) recall(ctx context.Context, parent *object.Object) (_ *planner.State, bytes int64, err error) {
 	ticker := time.NewTicker(recallInterval)
 	defer ticker.Stop()
 	for {
-		if copied, bytes, ok := c.copyState(parent); ok {
+		if copied, bytes, ok := p.copyOf(parent); ok {
 			return copied, bytes, nil
 		}
 		select {
@@ -153,9 +146,9 @@ func (c *Controller) recall(ctx context.Context, parent *object.Object) (_ *plan
 	}
 }
 
-// copyState copies the state of a parent. It is not ok while a sync is under way, or has just written.
-func (c *Controller) copyState(parent *object.Object) (copied *planner.State, bytes int64, ok bool) {
-	state := c.parents.find(object.KeyOf(parent))
+// copyOf copies the state of a parent. It is not ok while a sync is under way, or has just written.
+func (p *parentStates) copyOf(parent *object.Object) (copied *planner.State, bytes int64, ok bool) {
+	state := p.find(object.KeyOf(parent))
 	if state == nil {
 		return &planner.State{}, 0, true
 	}
@@ -164,7 +157,7 @@ func (c *Controller) copyState(parent *object.Object) (copied *planner.State, by
 	}
 	defer state.mu.Unlock()
 	switch {
-	case !state.pending.DropSeen() || !c.revisionsSeen(state):
+	case !state.pending.DropSeen() || !p.revisions.isSeen(state):
 		return nil, 0, false
 	case state.uid != parent.UID:
 		return &planner.State{}, 0, true // it is about an earlier parent of the same name

@@ -287,3 +287,17 @@ func (c *Controller) report(ctx context.Context, key object.Key, state *parentSt
 		}
 	}
 }
+
+// overtakenError is the error of a sync that did not write an object, because others had changed it
+// since it was observed. The next sync observes it again.
+type overtakenError struct{ what string }
+
+func (e *overtakenError) Error() string { return e.what + " has changed since it was observed" }
+
+// overtaken returns the *overtakenError of an outcome with a conflict.
+func overtaken(outcome *pipeline.Outcome) error {
+	if outcome.Op.OnParent() {
+		return &overtakenError{fmt.Sprintf("the parent, whose %s is to be written,", outcome.Op)}
+	}
+	return &overtakenError{outcome.Key().String()}
+}

@@ -11,12 +11,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/planner"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/permissions"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/rollout"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
 // Spec is the spec of a CompositeController or DecoratorController with its types, selectors and
@@ -123,4 +127,76 @@ func (s *Spec) SameTypes(other *Spec) bool {
 // reference names the controller object.
 func (s *Spec) reference() v1alpha1.ControllerReference {
 	return v1alpha1.ControllerReference{Kind: s.Kind.Name, Name: s.Name}
+}
+
+// types returns the types of parents and children, each once.
+func (s *Spec) types() []object.Type {
+	types := slices.Clone(s.Children)
+	for _, target := range s.Targets {
+		if !slices.Contains(types, target.Type) {
+			types = append(types, target.Type)
+		}
+	}
+	return types
+}
+
+// LacksSchemas reports whether the host publishes no schema of some child types.
+func (s *Spec) LacksSchemas() bool {
+	return slices.ContainsFunc(s.Children, func(child object.Type) bool { return s.Schemas[child] == nil })
+}
+
+// AccountOf returns the account that a controller acts as.
+func AccountOf(access *v1alpha1.Access) host.Account {
+	if access.ServiceAccount == nil {
+		return host.Account{}
+	}
+	return host.Account{Namespace: access.ServiceAccount.Namespace, Name: access.ServiceAccount.Name}
+}
+
+// NamespacesOf returns the namespaces that a controller is limited to.
+func NamespacesOf(access *v1alpha1.Access) object.Namespaces {
+	return object.NewNamespaces(access.Namespaces)
+}
+
+// pauses reports whether the controller, or the parent, is paused.
+func (s *Spec) pauses(parent *object.Object) bool {
+	return s.Paused || parent.Annotations[v1alpha1.PausedAnnotation] == "true"
+}
+
+// Reads returns the rights to read that the service account must have before the controller starts.
+func (s *Spec) Reads() []rights.Required {
+	var required []rights.Required
+	read := func(of object.Type, what string) {
+		required = append(required, permissions.ToShow(of, s.Namespaces.Names(), what)...)
+	}
+	for _, target := range s.Targets {
+		read(target.Type, "its parents")
+	}
+	for _, child := range s.Children {
+		read(child, "its "+s.Kind.ChildrenField)
+	}
+	for _, of := range s.Related {
+		read(of, "spec.relatedResources")
+	}
+	for _, one := range s.ResyncOn {
+		if one.why != nil {
+			continue // the host lacks its type
+		}
+		of := rights.Object{GroupResource: one.Type.GroupResource(), Namespace: one.Name.Namespace, Name: one.Name.Name}
+		for _, verb := range []string{"get", "list", "watch"} {
+			required = append(required, rights.Required{Right: rights.Right{Object: of, Verb: verb}, For: one.Field})
+		}
+	}
+	for _, one := range s.namedHooks() {
+		for _, reference := range hook.References(one.name, one.spec, s.EndpointConfigs) {
+			if reference.Name.Name == "" || reference.Name.Namespace == "" {
+				continue // it can refer to nothing
+			}
+			of := rights.Object{
+				GroupResource: reference.Type.GroupResource(), Namespace: reference.Name.Namespace, Name: reference.Name.Name,
+			}
+			required = append(required, rights.Required{Right: rights.Right{Object: of, Verb: "get"}, For: reference.Field})
+		}
+	}
+	return required
 }

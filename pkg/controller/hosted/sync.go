@@ -21,7 +21,9 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/tracing"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/text"
 )
 
 const (
@@ -90,7 +92,7 @@ func (c *Controller) conclude(ctx context.Context, parent object.Key, state *par
 // checkOwnWrites returns true if the caches do not show yet what the last sync wrote, and an error
 // if they have not for readBackTimeout. It notes in state since when.
 func (c *Controller) checkOwnWrites(state *parentState, now time.Time) (wait bool, err error) {
-	if state.pending.DropSeen() && c.revisionsSeen(state) {
+	if state.pending.DropSeen() && c.revisions.isSeen(state) {
 		state.unseenSince = time.Time{}
 		return false, nil
 	}
@@ -106,10 +108,21 @@ func (c *Controller) checkOwnWrites(state *parentState, now time.Time) (wait boo
 	return true, errors.New("the watch of ControllerRevisions does not show what was written")
 }
 
-// revisionsSeen reports whether the cache shows what was written to the parent's
-// ControllerRevisions.
-func (c *Controller) revisionsSeen(state *parentState) bool {
-	return state.revisions == nil || c.Revisions.DropSeen(state.revisions)
+// isPaused reports whether a parent is left alone: no hook is called about it, and nothing is written, its
+// finalizer neither. When that ends, an event of the parent or another spec has it synced.
+func (c *Controller) isPaused(key object.Key) bool {
+	parent := c.planner.Observer.Get(key)
+	return parent != nil && c.spec.pauses(parent) && c.planner.Observer.Handles(parent)
+}
+
+// pause notes that a parent is paused. How its last sync ended does not count any more, nor for how long it had waited:
+// while nothing is done, nothing can go on.
+func (c *Controller) pause(parent object.Key, state *parentState) {
+	state.record.Pause(time.Now())
+	state.finalization, state.unfinishedSince = nil, 0
+	state.told.Pause()
+	c.hookCalls.Forget(parent)
+	c.reporter.Pause(parent)
 }
 
 // syncParent is the sync of a parent whose last writes the caches show. A panic becomes an error.
@@ -158,7 +171,7 @@ func (c *Controller) stays(parent object.Key) bool {
 // observe returns the parent with its children, and the hook to call about it. The snapshot is nil
 // if there is no parent; the webhook is nil if the spec has no hook for it.
 func (c *Controller) observe(ctx context.Context, state *parentState, parent object.Key) (*pipeline.Snapshot, *hook.Webhook, error) {
-	snapshot, err := c.observeParent(ctx, state, parent)
+	snapshot, err := c.finalizers.observe(ctx, state, parent)
 	if snapshot == nil || err != nil {
 		return nil, nil, err
 	}
@@ -185,7 +198,7 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 	if of := responses.All[0]; !of.IsNoOp {
 		c.reporter.HookEvents(&state.told, snapshot, of.Events)
 	}
-	if err := c.storeRevisions(ctx, state, snapshot, decision.Writes); err != nil {
+	if err := c.revisions.write(ctx, state, snapshot, decision.Writes); err != nil {
 		return syncFacts{err: err}
 	}
 	facts := syncFacts{resyncAfter: decision.Response.ResyncAfter}
@@ -280,3 +293,54 @@ func sooner(a, b time.Duration) time.Duration {
 	}
 	return a
 }
+
+// confirmsChild reports whether a step shows by its result that a child is as it should be. A
+// rollout that waits for the child can go on then. If the step changed nothing, no event leads to
+// that sync.
+func confirmsChild(outcome pipeline.Outcome) bool {
+	return outcome.Result != nil && outcome.Op.MayChangeNothing()
+}
+
+// leavesChild reports whether a step wrote a child and the host left it as it was. If the rollout has just moved that child, no
+// event leads to the sync in which the rollout goes on.
+func leavesChild(outcome pipeline.Outcome) bool {
+	return !outcome.Op.OnParent() && outcome.Result != nil && !outcome.StoredAnew()
+}
+
+// forget drops everything that is known of a parent that is gone.
+func (c *Controller) forget(parent object.Key, state *parentState) {
+	c.planner.Hooks.Forget(state.uid)
+	c.parents.forget(parent)
+	c.reporter.Forget(parent)
+	c.hookCalls.Forget(parent)
+	c.nameConflicts.set(parent, nil)
+	c.rows.Steps.Forget(parent)
+	c.planner.Forget(&state.planning)
+}
+
+// truncate returns the error with a text that is not too long: the host may quote what it refuses, and it may refuse
+// thousands of children at once.
+func (c *Controller) truncate(err error) error {
+	if err == nil {
+		return nil
+	}
+	most := report.MaxMessage
+	if c.DeveloperMode {
+		most = report.MaxWholeMessage
+	}
+	whole := err.Error()
+	if len(whole) <= most {
+		return err
+	}
+	return &truncatedError{text: text.Shorten(whole, most), err: err}
+}
+
+// truncatedError is an error that shows only the beginning of its text.
+type truncatedError struct {
+	text string
+	err  error
+}
+
+func (t *truncatedError) Error() string { return t.text }
+
+func (t *truncatedError) Unwrap() error { return t.err }

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/planner"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/syncqueue"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
@@ -24,8 +23,8 @@ func TestWhichChangesOfAChildMayConcernTheController(t *testing.T) {
 		ours   = `"ownerReferences":[{"apiVersion":"ctl.example/v1","kind":"Web","name":"p","uid":"u","controller":true}]`
 		theirs = `"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"p","uid":"u","controller":true}]`
 	)
-	c := &Controller{
-		planner:       &planner.Planner{Observer: observe.Observer{Targets: []*observe.Target{{View: &cache.View{Type: webs}}}, Claims: observe.NewLabelClaims(true)}},
+	c := &triggers{
+		observer:      &observe.Observer{Targets: []*observe.Target{{View: &cache.View{Type: webs}}}, Claims: observe.NewLabelClaims(true)},
 		nameConflicts: newNameConflicts(),
 	}
 	c.nameConflicts.set(web("p"), []object.Key{child("ConfigMap", "default", "wanted")})

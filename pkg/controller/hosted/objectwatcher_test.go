@@ -95,7 +95,7 @@ func TestWhatIsAChangeOfAnObject(t *testing.T) {
 }
 
 func TestOnlyChangesAfterTheStartCount(t *testing.T) {
-	w := newWatchedObjects(2)
+	w := newObjectWatcher(make([]WatchedObject, 2), nil, nil)
 	if w.set(0, 7, true) {
 		t.Error("the first version is a change")
 	}
@@ -131,7 +131,7 @@ func TestWhenTheEndOfARolloutIsAChange(t *testing.T) {
 		"a rollout that goes on":                 {[]string{deployment("v2", 1, 2, 3), deployment("v2", 2, 2, 3)}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			of, w := watchedOf("apps", "Deployment"), newWatchedObjects(1)
+			of, w := watchedOf("apps", "Deployment"), newObjectWatcher(make([]WatchedObject, 1), nil, nil)
 			version, hasEnded := of.version(parsed(t, runs("v1")))
 			w.set(0, version, hasEnded)
 			w.started = true
@@ -153,7 +153,7 @@ func TestWhenTheEndOfARolloutIsAChange(t *testing.T) {
 }
 
 func TestTheProblemOfOneObjectDoesNotEndWithThatOfAnother(t *testing.T) {
-	w := newWatchedObjects(2)
+	w := newObjectWatcher(make([]WatchedObject, 2), nil, nil)
 	forbidden := errors.New("forbidden")
 	if !w.setProblem(0, forbidden) || w.setProblem(0, forbidden) {
 		t.Error("a problem is not news once")
@@ -204,7 +204,7 @@ func TestAControllerRunsWithoutATypeOfResyncOn(t *testing.T) {
 	if !c.MissesTypeOf("argoproj.io") || c.MissesTypeOf("apps") {
 		t.Error("the controller is not reconciled when the type appears")
 	}
-	defer c.watchObjects(t.Context())()
+	defer c.watcher.start(t.Context())()
 	problem := c.RuntimeProblem()
 	if problem == nil || !strings.Contains(problem.Err.Error(), "spec.resyncOn[0]: hooks/hook cannot be read") ||
 		!strings.Contains(problem.Err.Error(), `can't find resource "rollouts"`) {
