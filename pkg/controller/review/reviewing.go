@@ -201,3 +201,28 @@ func truncate(sync *v1alpha1.ReviewedSync) {
 		sync.Steps, sync.Refused = nil, nil
 	}
 }
+
+// trace counts and logs a review that has ended. A controller that its author may not read, or that does not exist, is
+// counted without its name.
+func (r *reviewing) trace(ctx context.Context, err error) {
+	result := "answered"
+	switch {
+	case apierrors.IsForbidden(err):
+		result = "refused"
+	case err != nil:
+		result = "failed"
+	}
+	of, name := r.spec.Controller, ""
+	if r.isStored {
+		name = of.Name
+	}
+	r.counts.WithLabelValues(name, of.Kind, result).Inc()
+	logger := klog.FromContext(ctx).WithValues("user", r.author.Name, "kind", of.Kind, "controller", of.Name,
+		"until", r.spec.Until, "callsHooks", r.spec.Calls != v1alpha1.SyncReviewCallsNone, "result", result,
+		"candidate", r.spec.Candidate != nil, "request", r.spec.Request != nil, "object", r.spec.Object != nil,
+		"answers", r.spec.Response != nil || len(r.spec.Responses) > 0, "syncs", len(r.status.Syncs))
+	if err != nil {
+		logger = logger.WithValues("reason", apierrors.ReasonForError(err))
+	}
+	logger.Info("Reviewed syncs")
+}

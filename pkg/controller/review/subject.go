@@ -52,12 +52,13 @@ func (r *reviewing) findSubject(ctx context.Context) (*subject, error) {
 		return nil, err
 	}
 	r.isStored = stored != nil
+	api := &ownAPI{r.loopback, r.author, r.spec}
 	if r.spec.Candidate != nil {
-		found.of, err = r.candidate(ctx, stored)
+		found.of, r.isAuthor, r.warnings, err = api.candidate(ctx, stored)
 		return found, err
 	}
 	if r.spec.Request != nil {
-		if err := r.mayUpdate(ctx, stored); err != nil {
+		if err := api.mayUpdate(ctx, stored); err != nil {
 			return nil, err
 		}
 	}
