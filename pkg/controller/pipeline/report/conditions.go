@@ -5,7 +5,6 @@ package report
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -13,112 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/permissions"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/text"
 )
-
-// Health is how a running controller is doing.
-type Health struct {
-	// Uncounted is true while Total is not known.
-	Uncounted bool
-	// Total is the number of parents. Synced is the number of those whose last sync succeeded,
-	// Failing of those whose last sync did not.
-	Total, Synced, Failing int
-	// HookCalled is true once a hook was called. HookErr is why the last call was not answered.
-	HookCalled bool
-	HookErr    error
-	// StaleCredentials is why hooks are called with older credentials than the host has; nil if
-	// they are not.
-	StaleCredentials error
-	LastError        *ParentError
-	// Failure is why one of the failing parents failed; nil if none fails. It stays with a parent
-	// as long as that fails.
-	Failure *ParentError
-	// Warned is the number of parents that were synced with a warning. FieldWarning is about unknown
-	// fields of one of them, and ChildWarning about children of one of them; nil if there are none.
-	Warned       int
-	FieldWarning *ParentWarning
-	ChildWarning *ParentWarning
-	// Outdated is the number of children that the update method OnDelete leaves as they are.
-	Outdated int
-	// Paused is the number of parents that are left alone, PausedParent is one of them, and AllPaused is true if
-	// the spec says it of all.
-	Paused       int
-	PausedParent object.Key
-	AllPaused    bool
-	// WriteLoops are the writes that are slowed down because they would be repeated again and
-	// again.
-	WriteLoops []pipeline.WriteLoop
-	// WholeErrors is true if the errors of hooks and of syncs are shown whole.
-	WholeErrors bool
-}
-
-// ParentError is a failed sync of a parent. It is kept for long, so it has only the text of the
-// error.
-type ParentError struct {
-	Parent  object.Key
-	Message string
-	Time    time.Time
-	// Recovered is the time at which the parent was synced without an error, or was gone; zero
-	// before.
-	Recovered time.Time
-}
-
-// ParentWarning is a warning with which a parent was synced.
-type ParentWarning struct {
-	Parent object.Key
-	pipeline.Warning
-	// More is the number of other parents with a warning of this sort.
-	More int
-}
-
-func (w *ParentWarning) String() string {
-	message := about(w.Parent, w.Message)
-	if w.More > 0 {
-		message = fmt.Sprintf("%s (and %d more parents)", message, w.More)
-	}
-	return text.Shorten(message, MaxMessage)
-}
-
-// Problem is why a controller does not run as its spec says.
-type Problem struct {
-	// Reason is one of the Reason constants.
-	Reason string
-	Err    error
-	// RunningGeneration is the generation of the spec with which the controller still runs; zero if it does not run.
-	RunningGeneration int64
-	// rules is the message about missing rights, which takes much to write; empty if it is about
-	// something else.
-	rules string
-}
-
-// RefusalProblem returns the problem that a service account may not read what its controller needs,
-// or that the cluster cannot be asked whether it may.
-func RefusalProblem(refusal *permissions.Error) *Problem {
-	if refusal.IsForbidden() {
-		return &Problem{Reason: ReasonForbidden, Err: refusal, rules: text.Shorten(refusal.Error(), MaxWholeMessage)}
-	}
-	return &Problem{Reason: ReasonClusterUnreachable, Err: refusal}
-}
-
-// message returns the text of a problem as a condition shows it. The rules that a service account
-// lacks are whole, so that they can be pasted.
-func (p *Problem) message() string {
-	if p.rules != "" {
-		return p.rules
-	}
-	return inCondition(p.Err)
-}
-
-// runningGeneration returns the field RunningGeneration; zero if there is no problem.
-func (p *Problem) runningGeneration() int64 {
-	if p == nil {
-		return 0
-	}
-	return p.RunningGeneration
-}
 
 // Reasons of the conditions of a controller.
 const (
@@ -300,14 +194,6 @@ func failureOf(health *Health) string {
 	}
 }
 
-// about returns a message that begins with the name of the parent that it is about.
-func about(parent object.Key, message string) string {
-	if name := parent.String() + ": "; !strings.HasPrefix(message, name) {
-		return name + message
-	}
-	return message
-}
-
 func setFieldsKnown(set setCondition, health *Health) {
 	switch {
 	case health == nil:
@@ -359,4 +245,18 @@ func ReadyIsUpToDate(status *v1alpha1.ControllerStatus, generation int64, proble
 		}
 	}, problem)
 	return same
+}
+
+// SetServiceAccountCondition sets the condition that the controller has no service account although the
+// server requires one of new controllers, or removes the condition.
+func SetServiceAccountCondition(status *v1alpha1.ControllerStatus, lacks bool) {
+	if !lacks {
+		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionServiceAccountSet)
+		return
+	}
+	meta.SetStatusCondition(&status.Conditions, metav1.Condition{
+		Type: v1alpha1.ConditionServiceAccountSet, Status: metav1.ConditionFalse, Reason: ReasonActsAsServer, ObservedGeneration: status.ObservedGeneration,
+		Message: "the controller acts as the server and needs the server's rights to write; new controllers are refused without " +
+			"spec.serviceAccount (--require-service-account), and so is the next change of this spec: set spec.serviceAccount",
+	})
 }
