@@ -56,10 +56,10 @@ type Dependencies struct {
 	Workers int
 	// Resync is the period in which all parents of all controllers are synced again; zero is never.
 	Resync time.Duration
-	// DeveloperMode logs what each sync has done, shows whole errors, and writes events about a
-	// warning or an error each time.
+	// DeveloperMode logs what each sync did, shows whole errors, and repeats events about warnings and
+	// errors.
 	DeveloperMode bool
-	// RequireServiceAccount has the status of a controller without a service account say that new ones
+	// RequireServiceAccount makes the status of a controller without a service account say that new ones
 	// need one.
 	RequireServiceAccount bool
 	// Held returns why no controller may run; nil if they may. If the function is nil, they always may.
@@ -68,7 +68,7 @@ type Dependencies struct {
 	Metrics prometheus.Registerer
 	// Tracer traces syncs; nil if they are not traced.
 	Tracer *tracing.Tracer
-	// Calls keeps the last calls of hooks, which HookCalls show; nil if they are not kept.
+	// Calls keeps the last calls of hooks for HookCalls; nil if they are not kept.
 	Calls *calllog.Log
 	// Syncs shows each parent of a controller as a Sync; nil if no Syncs are served.
 	Syncs *rows.Syncs
@@ -88,10 +88,10 @@ type Controller struct {
 	// planner takes parents from the caches to a plan.
 	planner *planner.Planner
 	parents *parentStates
-	// owner is whose part of the hook budget the syncs use.
+	// owner is the owner whose share of the hook budget the syncs use.
 	owner string
-	// Reads is what the controller needs to read; nil if it acts as no service account. It is set before
-	// Run. The controller syncs nothing while it is not met.
+	// Reads are the rights to read that the controller needs; nil if it has no service account. It is set before
+	// Run. The controller syncs nothing while a right is missing.
 	Reads *permissions.Requirement
 	// Previews previews syncs of the parents.
 	Previews *preview.Previewer
@@ -104,7 +104,7 @@ type Controller struct {
 
 	hookCalls        status.HookCalls
 	staleCredentials status.StaleCredentials
-	// lastRefusal is the last problem that related objects were refused.
+	// lastRefusal is the problem of the last refusal of related objects.
 	lastRefusal atomic.Pointer[report.Problem]
 }
 
@@ -190,8 +190,7 @@ func (c *Controller) addParts(labels map[string]string) {
 	}
 }
 
-// ownerOf returns the owner that a controller belongs to: the namespace of the account that it acts as, or else the
-// controller itself.
+// ownerOf returns the owner of a controller: the namespace of its service account, or else the controller itself.
 func ownerOf(spec *Spec) string {
 	if account := spec.Access.ServiceAccount; account != nil {
 		return account.Namespace
@@ -204,8 +203,8 @@ func (c *Controller) SetObject(object []byte) { c.planner.ObjectJSON.Store(&obje
 
 // SetSchemas sets the schemas that the host publishes of the types of parents and children. If they
 // differ from the former ones, it enqueues the parents with warnings, because the host may know these
-// fields now. It also enqueues the parents of which the host has warned, because a plan that was made
-// without a schema may not warn of the fields that the host drops.
+// fields now. It also enqueues the parents about which the host has warned, because a plan that was made
+// without a schema may not warn about the fields that the host drops.
 func (c *Controller) SetSchemas(published map[object.Type]*openapi.Type) {
 	if !c.planner.Observer.Schemas.Update(published) {
 		return
@@ -232,7 +231,7 @@ func (c *Controller) Connect(ctx context.Context, object runtime.Object) error {
 	})
 }
 
-// ConnectForPreviews is Connect for a controller that is not run. Nothing is told of its credentials.
+// ConnectForPreviews is Connect for a controller that is not run. It writes no events about credentials.
 func (c *Controller) ConnectForPreviews(ctx context.Context) error {
 	return c.connect(ctx, func(*hook.Webhook, error) {})
 }
@@ -257,7 +256,7 @@ func (c *Controller) Run(ctx context.Context) {
 	defer removeHandlers()
 	if err != nil {
 		if ctx.Err() == nil {
-			klog.FromContext(ctx).Error(err, "Failed to watch, the controller does nothing")
+			klog.FromContext(ctx).Error(err, "Failed to watch, the controller stays idle")
 		}
 		<-ctx.Done()
 		return
@@ -297,8 +296,8 @@ func (c *Controller) Close() {
 	c.queue.Close()
 }
 
-// newRelatedObserver returns an observer of related objects, which asks the customize hook by ask, and tells
-// of parents whose related objects may have changed. It is nil without a customize hook.
+// newRelatedObserver returns an observer of related objects, which calls the customize hook by ask, and calls changed with
+// the parents whose related objects may have changed. It is nil without a customize hook.
 func (c *Controller) newRelatedObserver(ask related.AskFunc, changed func(parents ...object.Key)) *related.Observer {
 	if c.planner.Hooks.Customize == nil {
 		return nil

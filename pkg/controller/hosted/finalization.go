@@ -92,9 +92,9 @@ func (f *finalizers) postpone(snapshot *pipeline.Snapshot, step *pipeline.Step) 
 
 // A parent that is being deleted stays until its finalize hook answers "finalized": true. So does its
 // namespace, or its CustomResourceDefinition, if that is being deleted. A hook may take some time. But
-// if no child goes for finalizeThreshold, the parent is failing.
+// if no child is deleted for finalizeThreshold, the parent is failing.
 
-// finalizeThreshold is how long a finalize hook may take from one child that has gone to the next.
+// finalizeThreshold is how long a finalize hook may take from the deletion of one child to that of the next.
 const finalizeThreshold = 30 * time.Second
 
 // finalization is how far the finalization of a parent is. A finalization that has not begun, or is
@@ -131,8 +131,8 @@ func (f *finalization) next(snapshot *pipeline.Snapshot, answer *pipeline.Respon
 	return &next
 }
 
-// due returns when the parent is failing if nothing happens until then. A child that is given time
-// to end gracefully takes that time.
+// due returns when the parent is failing if nothing happens until then. A child may take the time of its
+// graceful deletion.
 func (f *finalization) due(snapshot *pipeline.Snapshot) time.Time {
 	latest := f.progress
 	for _, group := range snapshot.Children {
@@ -145,7 +145,7 @@ func (f *finalization) due(snapshot *pipeline.Snapshot) time.Time {
 	return latest.Add(finalizeThreshold)
 }
 
-// describe says what a finalization that does not go on waits for. definitionWaits is true if the
+// describe says what a finalization without progress waits for. definitionWaits is true if the
 // CustomResourceDefinition of the parent waits, too.
 func (f *finalization) describe(snapshot *pipeline.Snapshot, definitionWaits bool) string {
 	since := f.since
@@ -153,7 +153,7 @@ func (f *finalization) describe(snapshot *pipeline.Snapshot, definitionWaits boo
 		since = deleted.Time
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "the finalize hook has not finished, and this object cannot be deleted until it has; it waits for it since %s: ", since.UTC().Format(time.RFC3339))
+	fmt.Fprintf(&text, "the finalize hook has not finished, and this object cannot be deleted until it has; it has been waiting since %s: ", since.UTC().Format(time.RFC3339))
 	if f.saysFalse {
 		text.WriteString(`its last answer says "finalized": false`)
 	} else {
@@ -161,7 +161,7 @@ func (f *finalization) describe(snapshot *pipeline.Snapshot, definitionWaits boo
 	}
 	text.WriteString(`, and only "finalized": true lets the object go`)
 	if children := describeChildren(snapshot); children == "" {
-		text.WriteString("; the hook is shown no child any more")
+		text.WriteString("; the hook no longer sees any children")
 	} else {
 		text.WriteString("; children that are still there: " + children)
 	}

@@ -65,7 +65,7 @@ func TestAFinalizeHookThatDoesNotFinishIsAFailure(t *testing.T) {
 			t.Errorf("the next sync is %v", next)
 		}
 		r.expect(0, 1)
-		want := fmt.Sprintf(`the finalize hook has not finished, and this object cannot be deleted until it has; it waits for it since %s: its last answer has no field "finalized", and only "finalized": true lets the object go; `+
+		want := fmt.Sprintf(`the finalize hook has not finished, and this object cannot be deleted until it has; it has been waiting since %s: its last answer has no field "finalized", and only "finalized": true lets the object go; `+
 			"children that are still there: Pod default/p, Pod default/q", begun.Format(time.RFC3339))
 		if message := r.Health().LastError.Message; message != want {
 			t.Errorf("the last error is\n%s\nwant\n%s", message, want)
@@ -137,7 +137,7 @@ func TestWhatAFinalizationWaitsFor(t *testing.T) {
 		definition bool
 		want       string // the end of the message
 	}{
-		"nothing":                    {want: `lets the object go; the hook is shown no child any more`},
+		"nothing":                    {want: `lets the object go; the hook no longer sees any children`},
 		"a child without finalizers": {children: []*object.Object{pod("p", deleted)}, want: `still there: Pod default/p (is being deleted)`},
 		"those that leave come first": {
 			children: []*object.Object{pod("p", time.Time{}), pod("q", deleted, "x/y", "z")},
@@ -147,14 +147,14 @@ func TestWhatAFinalizationWaitsFor(t *testing.T) {
 			children: []*object.Object{pod("a", deleted), pod("b", deleted), pod("c", deleted), pod("d", deleted), pod("e", time.Time{}), pod("f", time.Time{}), pod("g", time.Time{})},
 			want:     `Pod default/d (is being deleted), Pod default/e and 2 more`,
 		},
-		"with its type": {definition: true, want: `no child any more; its CustomResourceDefinition is being deleted and waits, too`},
+		"with its type": {definition: true, want: `no longer sees any children; its CustomResourceDefinition is being deleted and waits, too`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			snapshot := finalizing(test.children...)
 			at := metav1.NewTime(deleted)
 			snapshot.Parent.DeletionTimestamp = &at
 			message := f.describe(snapshot, test.definition)
-			if !strings.HasSuffix(message, test.want) || !strings.Contains(message, "waits for it since 2026-03-04T05:06:07Z: ") {
+			if !strings.HasSuffix(message, test.want) || !strings.Contains(message, "has been waiting since 2026-03-04T05:06:07Z: ") {
 				t.Errorf("it says\n%s\nwant the end\n%s", message, test.want)
 			}
 		})

@@ -72,10 +72,10 @@ func (c *Controller) Recall(last *v1alpha1.LastSyncError) {
 	c.reporter.Recall(&report.ParentError{Parent: parent, Message: last.Message, Time: last.Time.Time})
 }
 
-// RuntimeProblem returns what keeps the running controller as a whole from its work: CacheProblem, a
+// RuntimeProblem returns what keeps the running controller as a whole from working: CacheProblem, a
 // right that its service account lacks to read what the customize hook asks for, or a hook whose
-// circuit is open; nil if there is nothing. It is called often, so it allocates nothing if there is
-// nothing, or if a right is still missing.
+// circuit is open; nil if there is no problem. It is called often, so it allocates nothing if there is
+// none, or if a right is still missing.
 func (c *Controller) RuntimeProblem() *report.Problem {
 	if problem := c.CacheProblem(); problem != nil {
 		return problem
@@ -99,7 +99,7 @@ func (c *Controller) RuntimeProblem() *report.Problem {
 	return nil
 }
 
-// refusalProblem returns the problem of a refusal: the same one as before for the same refusal. It must
+// refusalProblem returns the problem of a refusal, which is the same one for the same refusal. It must
 // not be changed.
 func (c *Controller) refusalProblem(refusal *permissions.Error) *report.Problem {
 	if before := c.lastRefusal.Load(); before != nil && errors.Is(before.Err, refusal) {
@@ -126,9 +126,8 @@ func (c *Controller) Recheck(ctx context.Context) {
 // maxLetGoEvents bounds the events about one change. More at once would displace those of others.
 const maxLetGoEvents = 100
 
-// ReportLetGo writes events about parents of the former controller. They are parents that this
-// controller does not handle. Those with the finalizer are left out: there are events when it is
-// removed.
+// ReportLetGo writes events about the parents of the former controller that this controller does not
+// handle. It leaves out those with the finalizer: there are events when it is removed.
 func (c *Controller) ReportLetGo(ctx context.Context, former *Controller, name string) {
 	count := 0
 	for _, parent := range former.planner.Observer.Parents() {
@@ -204,8 +203,8 @@ func (c *caches) views() []*cache.View {
 	return append(views, c.observer.Children...)
 }
 
-// watchProblem returns the problem that the host refuses to let a type be listed or watched, or
-// breaks its watches; nil if it does not.
+// watchProblem returns the problem of a type that the host does not let the controller list or watch, or
+// whose watches it breaks; nil if there is none.
 func watchProblem(view *cache.View) *report.Problem {
 	err := view.WatchError()
 	if err == nil {
@@ -218,7 +217,7 @@ func watchProblem(view *cache.View) *report.Problem {
 	return &report.Problem{Reason: report.ReasonWatchFailed, Err: fmt.Errorf("the cluster does not let %s be %s: %w", view.Type, verb, err)}
 }
 
-// listProblem returns the problem that the host has not ended its list of a type; nil if it has.
+// listProblem returns the problem of a type that the host has not listed completely; nil if it has.
 func listProblem(view *cache.View) *report.Problem {
 	since := view.WaitsSince()
 	if since.IsZero() {

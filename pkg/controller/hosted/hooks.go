@@ -50,8 +50,8 @@ func newHooks(spec *Spec, options hook.Options) (planner.Hooks, error) {
 	return made, nil
 }
 
-// confinement returns why the rules of a customize hook of version v1 stay in the namespace of their
-// parent, which hooks have to change for more to be shown, and what changes with them. It is empty if
+// confinement returns why the rules of a customize hook of version v1 select only in the namespace of their
+// parent, which hooks have to change to see more, and what else that changes. It is empty if
 // that hook has another version.
 func confinement(spec *Spec) string {
 	if spec.Customize.GetVersion() != v1alpha1.HookVersionV1 {
@@ -61,8 +61,8 @@ func confinement(spec *Spec) string {
 	return "hooks of version v1 see only the parent's namespace; to see others, " + remedy
 }
 
-// notShown returns which of the hooks that are shown related objects are of version v1, what they are not
-// shown if their parent is namespaced, and how to change that. It is empty if none are.
+// notShown returns which of the hooks that see related objects are of version v1, what they do not see if
+// their parent is namespaced, and how to change that. It is empty if none are.
 func notShown(spec *Spec) string {
 	shown := slices.DeleteFunc(spec.namedHooks(), func(one namedHook) bool { return one.name == hook.Customize })
 	names, remedy := moveToV2(spec, shown)

@@ -139,9 +139,9 @@ func TestWhatIsSaidOfTakenNames(t *testing.T) {
 		deco  = `"annotations":{"metacontroller.k8s.io/decorator-controller":"deco"},`
 
 		alone    = " exists and is not this object's child: it was left alone; "
-		another  = "have the hook choose another name"
+		another  = "make the hook choose another name"
 		several  = "these exist and are not this object's children: they were left alone: "
-		others   = "; otherwise have the hook choose other names"
+		others   = "; otherwise make the hook choose other names"
 		adopt    = "kubectl metacontroller adopt -n default configmaps/parent"
 		unmarked = adopt + " --unmarked" // of those that no controller seems to have made
 		does     = " does this for all children)"

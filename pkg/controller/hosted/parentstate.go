@@ -43,7 +43,7 @@ type parentState struct {
 	// without success and without a failure. It is in nanoseconds since 1970; zero if there is
 	// none.
 	unfinishedSince int64
-	// bytes is how many bytes of the hook budget the next sync enters with.
+	// bytes is how many bytes of the hook budget the next sync reserves at its beginning.
 	bytes int64
 	// loopsEnd is when all write loops of the parent will be over if nothing more is written; zero if
 	// it is in none. It is in nanoseconds since 1970.

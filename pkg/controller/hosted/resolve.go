@@ -152,7 +152,7 @@ func ResolveTarget(
 	return Target{Type: of, Rules: []observe.Rule{selects}, ForeignStatus: !custom}, err
 }
 
-// ResolveAccess sets as whom the controller acts, and what it may reach. The types of parents and
+// ResolveAccess sets the account of the controller, and what it may reach. The types of parents and
 // children must be resolved. The error names one that is outside of all namespaces, or it is a
 // *discovery.Error if the host cannot be asked for the related types.
 func (s *Spec) ResolveAccess(ctx context.Context, discovery *discovery.Discovery, access *v1alpha1.Access) error {
@@ -173,7 +173,7 @@ func (s *Spec) ResolveAccess(ctx context.Context, discovery *discovery.Discovery
 }
 
 // resolveRelated resolves the related types, of a controller that has an account or is limited to namespaces. It leaves
-// out those that the host does not serve: there is nothing to show of them, so no right to them is asked for.
+// out those that the host does not serve: no hook can see them, so no right to them is needed.
 func (s *Spec) resolveRelated(ctx context.Context, discovery *discovery.Discovery) error {
 	if s.Access.ServiceAccount == nil && s.Namespaces.All() {
 		return nil
@@ -211,9 +211,9 @@ func (s *Spec) ResolveResyncOn(ctx context.Context, of *discovery.Discovery, obj
 		case err != nil:
 			return fmt.Errorf("%s: %w", field, err)
 		case resource.Namespaced && one.Namespace == "":
-			return fmt.Errorf("%s: %s are in namespaces: set namespace", field, resource)
+			return fmt.Errorf("%s: %s are namespaced: set namespace", field, resource)
 		case !resource.Namespaced && one.Namespace != "":
-			return fmt.Errorf("%s: %s are in no namespace: remove namespace", field, resource)
+			return fmt.Errorf("%s: %s are cluster-scoped: remove namespace", field, resource)
 		}
 		s.ResyncOn = append(s.ResyncOn, WatchedObject{Type: resource, Name: name, Field: field})
 	}

@@ -283,7 +283,7 @@ func (c *Controller) report(ctx context.Context, key object.Key, state *parentSt
 		}
 	case failedUnfinalized:
 		if c.reporter.Unfinalized(&state.told, parent, result.wait, result.why) {
-			klog.FromContext(ctx).Error(result.why, "Finalization does not go on")
+			klog.FromContext(ctx).Error(result.why, "Finalization makes no progress")
 		}
 	}
 }

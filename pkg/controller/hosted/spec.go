@@ -35,7 +35,7 @@ type Spec struct {
 	Generation int64
 	// Object is the JSON of the controller object as it is sent to hooks.
 	Object []byte
-	// Access says as whom the controller acts, and what it may reach. Namespaces are those of its parents,
+	// Access has the account of the controller, and what it may reach. Namespaces are those of its parents,
 	// children and related objects.
 	Access     v1alpha1.Access
 	Namespaces object.Namespaces
@@ -61,7 +61,7 @@ type Spec struct {
 	EndpointConfigs []v1alpha1.EndpointConfig
 	// Resync is the period in which all parents are synced again; zero is never.
 	Resync time.Duration
-	// ResyncOn are the objects whose changes have all parents synced.
+	// ResyncOn are the objects whose changes cause a sync of all parents.
 	ResyncOn []WatchedObject
 	// Lacks is why only parents that are being deleted are synced: the host lacks a child type. It is nil if all are.
 	Lacks error

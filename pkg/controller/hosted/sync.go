@@ -33,7 +33,7 @@ const (
 	// readBackTimeout is the time after which it is an error that the caches do not show a write.
 	readBackTimeout = 10 * time.Second
 
-	// refusedInterval is the time after which a parent is tried again whose controller may not read what it
+	// refusedInterval is the time after which a parent is tried again if its controller may not read what it
 	// needs. Such a controller is stopped, but that can take a while.
 	refusedInterval = 15 * time.Second
 )
@@ -108,15 +108,15 @@ func (c *Controller) checkOwnWrites(state *parentState, now time.Time) (wait boo
 	return true, errors.New("the watch of ControllerRevisions does not show what was written")
 }
 
-// isPaused reports whether a parent is left alone: no hook is called about it, and nothing is written, its
-// finalizer neither. When that ends, an event of the parent or another spec has it synced.
+// isPaused reports whether a parent is left alone: no hook is called about it and nothing is written, not even its
+// finalizer. When that ends, an event of the parent or another spec causes a sync.
 func (c *Controller) isPaused(key object.Key) bool {
 	parent := c.planner.Observer.Get(key)
 	return parent != nil && c.spec.pauses(parent) && c.planner.Observer.Handles(parent)
 }
 
-// pause notes that a parent is paused. How its last sync ended does not count any more, nor for how long it had waited:
-// while nothing is done, nothing can go on.
+// pause notes that a parent is paused. How its last sync ended does not count any more, nor how long the parent had waited:
+// while nothing is done, nothing can make progress.
 func (c *Controller) pause(parent object.Key, state *parentState) {
 	state.record.Pause(time.Now())
 	state.finalization, state.unfinishedSince = nil, 0
@@ -162,7 +162,7 @@ func (c *Controller) syncParent(ctx context.Context, parent object.Key, state *p
 	return facts
 }
 
-// stays reports whether a parent is there and is not being deleted.
+// stays reports whether a parent exists and is not being deleted.
 func (c *Controller) stays(parent object.Key) bool {
 	of := c.planner.Observer.Get(parent)
 	return of != nil && of.DeletionTimestamp == nil && c.planner.Observer.Handles(of)
@@ -268,7 +268,7 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 
 // act takes the steps of a plan, except those that the guard against write loops postpones. It
 // returns the time until the first of these is due, zero if none was postponed, and how many children the plan leaves as
-// they are. Started is the time at which the sync began.
+// they are. The sync began at started.
 func (c *Controller) act(ctx context.Context, started time.Time, state *parentState, snapshot *pipeline.Snapshot, planned *pipeline.Plan) (outcomes []pipeline.Outcome, kept int, after time.Duration) {
 	kept = rows.CountKept(planned)
 	next, loops := c.guard.Postpone(snapshot, planned, started)
@@ -307,7 +307,7 @@ func leavesChild(outcome pipeline.Outcome) bool {
 	return !outcome.Op.OnParent() && outcome.Result != nil && !outcome.StoredAnew()
 }
 
-// forget drops everything that is known of a parent that is gone.
+// forget drops everything that is known about a parent that is gone.
 func (c *Controller) forget(parent object.Key, state *parentState) {
 	c.planner.Hooks.Forget(state.uid)
 	c.parents.forget(parent)

@@ -26,7 +26,7 @@ type triggers struct {
 	spec     *Spec
 	observer *observe.Observer
 	queue    *syncqueue.Queue
-	// rows and tracker are told of changes of parents.
+	// rows and tracker learn of changes of parents.
 	rows          *rows.Rows
 	tracker       *status.Tracker
 	nameConflicts *nameConflicts

@@ -136,7 +136,7 @@ func (r *reviewing) reviewObject(ctx context.Context) error {
 }
 
 // mayWrite returns an error unless the author may write the object that is reviewed. Whether it exists
-// is known only to those who may get it.
+// is revealed only to users who may get it.
 func (r *reviewing) mayWrite(ctx context.Context, of object.Type, namespace string, exists bool) error {
 	to := rights.Object{GroupResource: of.GroupResource(), Namespace: namespace}
 	if err := r.permit.check(ctx, []rights.Required{{Right: rights.Right{Object: to, Verb: "get"}, For: "spec.object"}}); err != nil {

@@ -90,8 +90,8 @@ type GivenParent struct {
 
 // AsParent returns a parent as it would be if it were created like that or, if it exists, updated to
 // that. The host is asked to do that in a dry run, with the rights of the controller: then it has
-// defaults, and is as admission leaves it. Before, mayWrite is asked whether whoever gives the object
-// may store one of this type and namespace.
+// defaults, and is as admission leaves it. Before, mayWrite returns an error unless the user of the preview
+// may store an object of this type and namespace.
 func (p *Previewer) AsParent(ctx context.Context, raw []byte, mayWrite func(of object.Type, namespace string, exists bool) error) (*GivenParent, error) {
 	given, err := object.Parse(raw)
 	if err != nil {
@@ -212,7 +212,7 @@ func asUpdated(content map[string]any, live *object.Object, of object.Type) erro
 	}
 	for _, name := range []string{"finalizers", "ownerReferences"} {
 		if _, given := metadata[name]; !given && had[name] != nil {
-			metadata[name] = had[name] // who writes manifests leaves these to controllers
+			metadata[name] = had[name] // manifests usually leave these to controllers
 		}
 	}
 	content["metadata"] = metadata

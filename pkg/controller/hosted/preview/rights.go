@@ -90,7 +90,7 @@ func (p *Previewer) toSelectChildren(parent *object.Object) (required []rights.R
 }
 
 // mayWrite returns an error unless the user of the preview may make the writes of a plan. It is called before they are sent in a dry
-// run: who gives the answer of the hook decides what is sent.
+// run: a given answer of the hook decides what is sent.
 func (r *run) mayWrite(ctx context.Context, planned *pipeline.Plan) error {
 	if r.options.Until != v1alpha1.SyncReviewUntilDryRun || r.options.IsAuthor || !r.isGiven.Load() {
 		return nil

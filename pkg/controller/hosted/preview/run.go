@@ -63,7 +63,7 @@ func (r *run) close() {
 	}
 }
 
-// follow goes the way of syncParent with a parent. The error is the one that the sync would fail with.
+// follow takes a parent through the stages of a sync. The error is the one that the sync would fail with.
 func (r *run) follow(ctx context.Context, parent *object.Object) error {
 	if err := r.of.CheckReads(ctx); err != nil {
 		return err
@@ -76,7 +76,7 @@ func (r *run) follow(ctx context.Context, parent *object.Object) error {
 	if err != nil {
 		return err
 	}
-	// A sync of the parent, for which recall waits, may itself have waited for room.
+	// A sync of the parent, for which Recall waits, may itself have waited for room.
 	ctx, room, err := r.of.Budget.Enter(ctx, r.of.Owner, bytes)
 	if err != nil {
 		return err

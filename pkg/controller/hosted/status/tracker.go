@@ -233,7 +233,7 @@ func (t *Tracker) set(parent object.Key, after ParentHealth) {
 	t.parents[parent] = after
 }
 
-// chooseShown has the status show the warning of a parent instead of another one if it is graver. If the
+// chooseShown makes the status show the warning of a parent if it is graver than the shown one. If the
 // shown warning has become less grave, the status shows the gravest one.
 func (t *Tracker) chooseShown(of warningSort, parent object.Key, before, after *pipeline.Warning) {
 	shown := &t.shownWarnings[of]

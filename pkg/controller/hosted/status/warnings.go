@@ -12,19 +12,19 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// toldWarnings are the keys of the warnings about a parent about which events were written.
+// toldWarnings are the keys of the warnings about a parent for which events were written.
 type toldWarnings struct {
 	// planned are those of the last plan.
 	planned sets.Set[string]
-	// ofWrites are those of the host's answers to writes. A warning that was told stays told although
-	// the next sync writes something else.
+	// ofWrites are those of the host's answers to writes. They stay although the next sync writes
+	// something else.
 	ofWrites sets.Set[string]
-	// deletion is about the children that were deleted because the field of children is misspelt; nil if
+	// deletion is the warning that children were deleted because the field of children is misspelt; nil if
 	// none were, or if the answer has another mistake by now.
 	deletion *pipeline.Warning
 }
 
-// maxToldOfWrites bounds the memory for warnings of writes. After so many, they are told anew.
+// maxToldOfWrites bounds the memory for warnings of writes. After so many, they get events again.
 const maxToldOfWrites = 100
 
 // RecallDeletion returns the findings with the warning about deleted children in place of the warning that
@@ -73,8 +73,8 @@ func (r *Reporter) Findings(told *Told, parent *object.Object, warnings []pipeli
 }
 
 // CustomizeWarnings writes an event about each of the warnings about the answer of the customize
-// hook that was not told before. It is for a sync that gets no answer of the other hook: the reason may be
-// that this hook is not shown what it expects.
+// hook that has none yet. It is for a sync that gets no answer of the other hook: the reason may be that
+// this hook does not see what it expects.
 func (r *Reporter) CustomizeWarnings(told *Told, parent *object.Object, warnings []pipeline.Warning) {
 	for _, warning := range warnings {
 		key := warning.Key()
@@ -90,7 +90,7 @@ func (r *Reporter) CustomizeWarnings(told *Told, parent *object.Object, warnings
 }
 
 // WriteWarnings writes an event about each warning in the host's answers to writes that was not
-// told before. It adds all of them to the findings about the parent.
+// written before. It adds all of them to the findings about the parent.
 func (r *Reporter) WriteWarnings(told *Told, parent *object.Object, findings, ofWrites []pipeline.Warning, outdated int) {
 	if len(ofWrites) == 0 {
 		return

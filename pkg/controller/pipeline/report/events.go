@@ -137,7 +137,7 @@ func (e *Events) NoStatusSubresource(controller runtime.Object, name, parentType
 // DrainError writes that the finalizer of a controller cannot be removed from its parents.
 func (e *Events) DrainError(controller runtime.Object, err error) {
 	e.record(controller, corev1.EventTypeWarning, reasonDrainError,
-		"Cannot take the finalizer off parents: %s (the annotation %s: \"true\" has the controller go without)",
+		"Cannot remove the finalizer from parents: %s (the annotation %s: \"true\" lets the controller be deleted without)",
 		Summary(err), v1alpha1.SkipDrainAnnotation)
 }
 

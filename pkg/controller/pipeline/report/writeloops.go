@@ -97,7 +97,7 @@ func cause(loop pipeline.WriteLoop) string {
 		return "it is gone: its ttlSecondsAfterFinished removes it when it has finished; answer it until it is done, " +
 			"and keep in the parent's status that it is, or leave out ttlSecondsAfterFinished"
 	case loop.Op == pipeline.Delete && !loop.AnswerChanges:
-		return "the hook does not list it, and another writer creates it again; have it listed, or give the other's " +
+		return "the hook does not list it, and another writer creates it again; make the hook list it, or give the other's " +
 			"objects labels that the parent's selector does not match"
 	case (loop.Op == pipeline.Adopt || loop.Op == pipeline.Release) && !loop.AnswerChanges:
 		return "another writer changes its owners or labels; let only one writer decide whose it is"
