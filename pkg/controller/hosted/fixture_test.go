@@ -37,6 +37,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/calllog"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/scheme"
 )
 
 var (
@@ -277,4 +279,16 @@ func configMap(t *testing.T, name, metadata string) *object.Object {
 
 func child(kind, namespace, name string) object.Key {
 	return object.Key{GroupKind: schema.GroupKind{Kind: kind}, NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
+}
+
+// eventsOf returns a writer of at most ten events about an object, and the events that it has written.
+func eventsOf(t *testing.T) (*report.Events, chan corev1.Event) {
+	t.Helper()
+	config, sent := hostOf(t)
+	events, err := report.NewEvents(context.WithoutCancel(t.Context()), config, scheme.Scheme, report.EventOptions{QPS: 1e-3, Burst: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(events.Shutdown)
+	return events, sent
 }

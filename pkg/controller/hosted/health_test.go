@@ -4,6 +4,7 @@
 package hosted
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,17 +12,25 @@ import (
 	"net/http/httptest"
 	"reflect"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/status"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/permissions"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe/related"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/scheme"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/alloctest"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hosttest"
 )
@@ -222,5 +231,98 @@ func TestTheLastErrorOfAnEarlierProcessRecovers(t *testing.T) {
 				t.Errorf("it is %+v, want it to have recovered: %v", last, test.want)
 			}
 		})
+	}
+}
+
+func TestTheHealthOfAControllerIsMeasured(t *testing.T) {
+	c := made(t)
+	defer c.Close()
+	for name, err := range map[string]error{"a": nil, "b": nil, "c": errors.New("no")} {
+		c.reporter.Update(web(name), err)
+	}
+	c.pause(web("d"), &parentState{})
+	c.reporter.SetFindings(web("a"), []pipeline.Warning{{Reason: pipeline.UnknownField, Message: "spec.x"}}, 3)
+	err := testutil.CollectAndCompare(status.NewMetrics(c, c.spec.Kind.Name, c.spec.Name, c.planner.Hooks.ByName()), strings.NewReader(`
+# HELP metacontroller_children_outdated [ALPHA] Children that the update method OnDelete, or none, leaves as they are.
+# TYPE metacontroller_children_outdated gauge
+metacontroller_children_outdated{controller_name="webs",controller_type="CompositeController"} 3
+# HELP metacontroller_controller_ready [ALPHA] 1 if the running controller sees the cluster and reaches its hooks, 0 if not.
+# TYPE metacontroller_controller_ready gauge
+metacontroller_controller_ready{controller_name="webs",controller_type="CompositeController"} 0
+# HELP metacontroller_hook_down [ALPHA] 1 if the hook has not answered several calls in a row, 0 if it has.
+# TYPE metacontroller_hook_down gauge
+metacontroller_hook_down{controller_name="webs",controller_type="CompositeController",hook="sync"} 0
+# HELP metacontroller_parents [ALPHA] Parents of the controller by how their last sync ended: synced, failing, paused, or pending if there was none.
+# TYPE metacontroller_parents gauge
+metacontroller_parents{controller_name="webs",controller_type="CompositeController",state="failing"} 1
+metacontroller_parents{controller_name="webs",controller_type="CompositeController",state="paused"} 1
+metacontroller_parents{controller_name="webs",controller_type="CompositeController",state="synced"} 2
+# HELP metacontroller_parents_warned [ALPHA] Parents whose last sync found what is probably a mistake.
+# TYPE metacontroller_parents_warned gauge
+metacontroller_parents_warned{controller_name="webs",controller_type="CompositeController"} 1
+# HELP metacontroller_write_loops [ALPHA] Writes that are slowed down because they would be repeated again and again.
+# TYPE metacontroller_write_loops gauge
+metacontroller_write_loops{controller_name="webs",controller_type="CompositeController"} 0
+`))
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+const deprecated = "v1 Pod is on its way out; use v2"
+
+// warningOf is a host that warns in each answer about Pods, and serves nothing else than a list without objects.
+func warningOf(t *testing.T) *rest.Config {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if strings.HasSuffix(r.URL.Path, "/pods") {
+			w.Header().Set("Warning", `299 - "`+deprecated+`"`)
+		}
+		_, _ = io.WriteString(w, `{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"1",`+
+			`"annotations":{"k8s.io/initial-events-end":"true"}}}}`)
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}))
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	return &rest.Config{Host: server.URL}
+}
+
+// A type that is deprecated is no mistake of a parent: nothing in an answer can change it.
+func TestTheControllerIsWarnedOfATypeOnce(t *testing.T) {
+	eventsAt, sent := hostOf(t)
+	ctx := context.WithoutCancel(t.Context())
+	events, err := report.NewEvents(ctx, eventsAt, scheme.Scheme, report.EventOptions{QPS: 1, Burst: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := controllerAt(t, warningOf(t), Dependencies{Events: events}, specOf(at("http://hooks.example"), pods))
+	controller := &v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: "webs", UID: "c"}}
+	if err := c.Connect(t.Context(), controller); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := c.WaitForCaches(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const other = "would violate PodSecurity"
+	outcomes := []pipeline.Outcome{
+		{Step: pipeline.Step{Type: pods}, Warnings: []string{deprecated, other}},
+		{Step: pipeline.Step{Type: object.Type{Kind: "Other"}}, Warnings: []string{deprecated}},
+	}
+	c.reporter.DropTypeWarnings(outcomes, c.views())
+	if got := [][]string{outcomes[0].Warnings, outcomes[1].Warnings}; !cmp.Equal(got, [][]string{{other}, {deprecated}}) {
+		t.Errorf("the parent is warned of %v", got)
+	}
+	events.Shutdown()
+	if len(sent) != 1 {
+		t.Fatalf("%d events are written, want one", len(sent))
+	}
+	if event := <-sent; event.Reason != "ClusterWarning" || event.Message != "Pod.v1: the cluster warns: "+deprecated {
+		t.Errorf("the event is %s: %s", event.Reason, event.Message)
 	}
 }
