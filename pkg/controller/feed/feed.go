@@ -15,8 +15,8 @@ import (
 // interval is how long changes are collected before a follower is told.
 const interval = 100 * time.Millisecond
 
-// Feed tells its followers the keys of objects that have changed. The zero value has no followers. Its methods may be called
-// concurrently.
+// Feed tells its followers the keys of objects that have changed. The zero value has no followers. Its methods may be
+// called concurrently.
 type Feed[K comparable] struct {
 	mu sync.Mutex // for changes of followers
 	// followers is never changed, but replaced; nil if there are none.

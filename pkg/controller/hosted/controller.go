@@ -275,8 +275,8 @@ func (c *Controller) Run(ctx context.Context) {
 	c.queue.Run(ctx)
 }
 
-// handleEvents waits until the caches are filled, and then adds event handlers that enqueue parents. The caller must call
-// removeHandlers, also after an error.
+// handleEvents waits until the caches are filled, and then adds event handlers that enqueue parents. The caller must
+// call removeHandlers, also after an error.
 func (c *Controller) handleEvents(ctx context.Context) (removeHandlers func(), err error) {
 	if err := c.WaitForCaches(ctx); err != nil {
 		return func() {}, err
@@ -296,8 +296,8 @@ func (c *Controller) Close() {
 	c.queue.Close()
 }
 
-// newRelatedObserver returns an observer of related objects, which calls the customize hook by ask, and calls changed with
-// the parents whose related objects may have changed. It is nil without a customize hook.
+// newRelatedObserver returns an observer of related objects, which calls the customize hook by ask, and calls changed
+// with the parents whose related objects may have changed. It is nil without a customize hook.
 func (c *Controller) newRelatedObserver(ask related.AskFunc, changed func(parents ...object.Key)) *related.Observer {
 	if c.planner.Hooks.Customize == nil {
 		return nil

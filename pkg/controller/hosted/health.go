@@ -52,8 +52,8 @@ func (c *Controller) writeLoops() []pipeline.WriteLoop {
 	return loops
 }
 
-// Recall makes the status continue with the last error that it shows, which is of an earlier process or spec. It is called
-// before the controller runs.
+// Recall makes the status continue with the last error that it shows, which is of an earlier process or spec. It is
+// called before the controller runs.
 func (c *Controller) Recall(last *v1alpha1.LastSyncError) {
 	if last == nil || last.Recovered != nil {
 		return

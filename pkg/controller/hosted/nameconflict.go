@@ -71,9 +71,9 @@ func leftError(outcome *pipeline.Outcome, parent *object.Object) error {
 	return fmt.Errorf("%s is of a former %s, and the garbage collector of the cluster has to delete it", outcome.Key(), parent)
 }
 
-// nameConflictError returns why a parent is not as its hook wants although its sync did not fail: other objects have the
-// names of children. It is nil if none do, or only objects of a former parent. It never advises to delete them: they may
-// hold the only copy of a user's data.
+// nameConflictError returns why a parent is not as its hook wants although its sync did not fail: other objects have
+// the names of children. It is nil if none do, or only objects of a former parent. It never advises to delete them:
+// they may hold the only copy of a user's data.
 func nameConflictError(outcomes []pipeline.Outcome, snapshot *pipeline.Snapshot) error {
 	claimant := object.Claimant{
 		Parent: snapshot.Parent, Selector: snapshot.Selector,
@@ -124,8 +124,8 @@ type takeover struct {
 // maxCommands is how long the commands in a message may be, in bytes. An event has room for 1,024.
 const maxCommands = 400
 
-// howToTakeOver returns the commands by which objects become children. If they are long, or if kubectl has no command for
-// the change, it returns the command of the plugin, which changes all of them.
+// howToTakeOver returns the commands by which objects become children. If they are long, or if kubectl has no command
+// for the change, it returns the command of the plugin, which changes all of them.
 func howToTakeOver(all []takeover, snapshot *pipeline.Snapshot) string {
 	parent := snapshot.Parent
 	plugin := "kubectl metacontroller adopt "

@@ -56,7 +56,9 @@ type objectWatcher struct {
 	problems []*report.Problem
 }
 
-func newObjectWatcher(objects []WatchedObject, informers *cache.Informers, changed func(context.Context, WatchedObject)) *objectWatcher {
+func newObjectWatcher(
+	objects []WatchedObject, informers *cache.Informers, changed func(context.Context, WatchedObject),
+) *objectWatcher {
 	return &objectWatcher{
 		objects: objects, informers: informers, changed: changed,
 		versions: make([]uint64, len(objects)), problems: make([]*report.Problem, len(objects)),
@@ -66,8 +68,8 @@ func newObjectWatcher(objects []WatchedObject, informers *cache.Informers, chang
 const (
 	// firstReadTimeout is how long a controller that starts waits for the objects of spec.resyncOn.
 	firstReadTimeout = 5 * time.Second
-	// watchedRetryInterval is the time after which reading an object is tried again, and how often it is checked whether an
-	// object can still be read.
+	// watchedRetryInterval is the time after which reading an object is tried again, and how often it is checked
+	// whether an object can still be read.
 	watchedRetryInterval = 10 * time.Second
 )
 

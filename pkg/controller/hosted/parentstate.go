@@ -128,9 +128,9 @@ func (p *parentStates) forget(parent object.Key) {
 // recallInterval is how often a preview looks whether a sync has ended and the caches show what it wrote.
 const recallInterval = 10 * time.Millisecond
 
-// recall returns a copy of what syncs of a parent know that bears on a plan, for a preview, and how many bytes of the hook
-// budget the next one enters with. It waits until no sync
-// of the parent is under way and the caches show what the last one wrote, as the next sync does.
+// recall returns a copy of what syncs of a parent know that bears on a plan, for a preview, and how many bytes of the
+// hook budget the next one enters with. It waits until no sync of the parent is under way and the caches show what the
+// last one wrote, as the next sync does.
 func (p *parentStates) recall(ctx context.Context, parent *object.Object) (_ *planner.State, bytes int64, err error) {
 	ticker := time.NewTicker(recallInterval)
 	defer ticker.Stop()

@@ -102,7 +102,9 @@ func LacksChild(err error) bool {
 
 // ResolveChild adds a child type with the strategy for its children, and returns the type. The
 // error is a *MissingChildError if the host does not have the type.
-func (s *Spec) ResolveChild(ctx context.Context, discovery *discovery.Discovery, rule v1alpha1.ResourceRule, strategy plan.Strategy) (object.Type, error) {
+func (s *Spec) ResolveChild(
+	ctx context.Context, discovery *discovery.Discovery, rule v1alpha1.ResourceRule, strategy plan.Strategy,
+) (object.Type, error) {
 	child, err := discovery.Resolve(ctx, rule.APIVersion, rule.Resource)
 	if err != nil {
 		err = fmt.Errorf("child type: %w", err)

@@ -47,8 +47,8 @@ type syncFacts struct {
 	// nameConflict is why the parent is not yet as the hook wants it although nothing failed: other objects have the names
 	// of children.
 	nameConflict error
-	// overtaken is why the first write that a conflict prevented has to wait: others had changed the object, or the garbage
-	// collector has not yet deleted an object of the same name. It is nil if no write has to wait.
+	// overtaken is why the first write that a conflict prevented has to wait: others had changed the object, or the
+	// garbage collector has not yet deleted an object of the same name. It is nil if no write has to wait.
 	overtaken error
 	// retry is true if a conflict prevented a write. The conflict may end without an event that leads to another sync.
 	retry bool
@@ -120,7 +120,9 @@ const (
 // gone; the sync came too early; it failed; names of children are taken; write loops go on; a conflict prevented a
 // write; the finalize hook has not finished; a child is terminating. resultOf notes in the state since when the parent
 // waits for others.
-func (c *Controller) resultOf(ctx context.Context, key object.Key, state *parentState, facts *syncFacts, now time.Time) syncResult {
+func (c *Controller) resultOf(
+	ctx context.Context, key object.Key, state *parentState, facts *syncFacts, now time.Time,
+) syncResult {
 	if facts.gone {
 		return syncResult{kind: gone, next: syncqueue.Forget()}
 	}
@@ -205,9 +207,11 @@ func waitForOthers(state *parentState, why error, next syncqueue.Result, now tim
 	return syncResult{kind: failedStalled, why: why, wait: since.String(), next: next, note: waiting.note}
 }
 
-// waitForFinalizeHook returns the result of a sync after which the finalize hook has not finished. The parent is failing
-// if that goes on for too long.
-func (c *Controller) waitForFinalizeHook(of *finalization, snapshot *pipeline.Snapshot, next syncqueue.Result, progress *rows.Note, now time.Time) syncResult {
+// waitForFinalizeHook returns the result of a sync after which the finalize hook has not finished. The parent is
+// failing if that goes on for too long.
+func (c *Controller) waitForFinalizeHook(
+	of *finalization, snapshot *pipeline.Snapshot, next syncqueue.Result, progress *rows.Note, now time.Time,
+) syncResult {
 	due := of.due(snapshot)
 	if left := due.Sub(now); left > 0 {
 		note := &rows.Note{State: v1alpha1.SyncStateWaiting, Text: "the finalize hook has not finished"}

@@ -33,8 +33,8 @@ func (s *Selection) selects(parent *object.Object) bool {
 		(s.Labels == nil || s.Labels.Matches(labels.Set(parent.Labels)))
 }
 
-// Parents that are synced on request, or because of an object of spec.resyncOn, are enqueued some at a time, so that the hook
-// is not called about all of them at once.
+// Parents that are synced on request, or because of an object of spec.resyncOn, are enqueued some at a time, so that
+// the hook is not called about all of them at once.
 const (
 	resyncBatch    = 10
 	resyncInterval = 100 * time.Millisecond

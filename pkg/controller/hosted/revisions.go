@@ -31,7 +31,9 @@ type revisionWriter struct {
 }
 
 // write writes ControllerRevisions one after the other. No child may be written before.
-func (w *revisionWriter) write(ctx context.Context, state *parentState, snapshot *pipeline.Snapshot, writes []revisions.Write) error {
+func (w *revisionWriter) write(
+	ctx context.Context, state *parentState, snapshot *pipeline.Snapshot, writes []revisions.Write,
+) error {
 	if len(writes) == 0 {
 		return nil
 	}
@@ -64,9 +66,9 @@ func (w *revisionWriter) write(ctx context.Context, state *parentState, snapshot
 }
 
 // mayWrite returns an error unless the controller's service account may update the status of the parent, or the parent
-// if it has no status. The server writes the ControllerRevisions of a parent for all its controllers, and a controller that
-// forgets at which revision a child is ends the rollout of another one. So this is a write to the parent, and the right to
-// read the parent is not enough. write is the first one.
+// if it has no status. The server writes the ControllerRevisions of a parent for all its controllers, and a controller
+// that forgets at which revision a child is ends the rollout of another one. So this is a write to the parent, and the
+// right to read the parent is not enough. write is the first one.
 func (w *revisionWriter) mayWrite(ctx context.Context, snapshot *pipeline.Snapshot, write revisions.Write) error {
 	account := w.account
 	if account == nil {

@@ -74,8 +74,8 @@ type Spec struct {
 type Kind struct {
 	// Name is the name of the kind, such as "CompositeController".
 	Name string
-	// ShortName is the short name of the kind, such as "cc". NamesTypes is true if parents may be of several types, so that the
-	// names of Syncs have the type.
+	// ShortName is the short name of the kind, such as "cc". NamesTypes is true if parents may be of several types, so
+	// that the names of Syncs have the type.
 	ShortName  string
 	NamesTypes bool
 	// FinalizerPrefix is the beginning of the finalizers that controllers put on their parents. It

@@ -72,7 +72,9 @@ func (c *Controller) sync(ctx context.Context, parent object.Key, cause syncqueu
 
 // conclude decides what a sync that began at started came to, reports and records that, and returns when the parent is
 // synced next.
-func (c *Controller) conclude(ctx context.Context, parent object.Key, state *parentState, facts *syncFacts, started time.Time) syncqueue.Result {
+func (c *Controller) conclude(
+	ctx context.Context, parent object.Key, state *parentState, facts *syncFacts, started time.Time,
+) syncqueue.Result {
 	result := c.resultOf(ctx, parent, state, facts, time.Now())
 	if result.kind == gone {
 		if !state.pending.DropSeen() {
@@ -115,8 +117,8 @@ func (c *Controller) isPaused(key object.Key) bool {
 	return parent != nil && c.spec.pauses(parent) && c.planner.Observer.Handles(parent)
 }
 
-// pause notes that a parent is paused. How its last sync ended does not count any more, nor how long the parent had waited:
-// while nothing is done, nothing can make progress.
+// pause notes that a parent is paused. How its last sync ended does not count any more, nor how long the parent had
+// waited: while nothing is done, nothing can make progress.
 func (c *Controller) pause(parent object.Key, state *parentState) {
 	state.record.Pause(time.Now())
 	state.finalization, state.unfinishedSince = nil, 0
@@ -126,7 +128,9 @@ func (c *Controller) pause(parent object.Key, state *parentState) {
 }
 
 // syncParent is the sync of a parent whose last writes the caches show. A panic becomes an error.
-func (c *Controller) syncParent(ctx context.Context, parent object.Key, state *parentState, cause syncqueue.Cause) (facts syncFacts) {
+func (c *Controller) syncParent(
+	ctx context.Context, parent object.Key, state *parentState, cause syncqueue.Cause,
+) (facts syncFacts) {
 	defer planner.Recover(ctx, &facts.err)
 	ctx, room, err := c.Hook.Budget.Enter(ctx, c.owner, state.bytes)
 	if err != nil {
@@ -170,7 +174,9 @@ func (c *Controller) stays(parent object.Key) bool {
 
 // observe returns the parent with its children, and the hook to call about it. The snapshot is nil
 // if there is no parent; the webhook is nil if the spec has no hook for it.
-func (c *Controller) observe(ctx context.Context, state *parentState, parent object.Key) (*pipeline.Snapshot, *hook.Webhook, error) {
+func (c *Controller) observe(
+	ctx context.Context, state *parentState, parent object.Key,
+) (*pipeline.Snapshot, *hook.Webhook, error) {
 	snapshot, err := c.finalizers.observe(ctx, state, parent)
 	if snapshot == nil || err != nil {
 		return nil, nil, err
@@ -266,10 +272,12 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 	return facts
 }
 
-// act takes the steps of a plan, except those that the guard against write loops postpones. It
-// returns the time until the first of these is due, zero if none was postponed, and how many children the plan leaves as
-// they are. The sync began at started.
-func (c *Controller) act(ctx context.Context, started time.Time, state *parentState, snapshot *pipeline.Snapshot, planned *pipeline.Plan) (outcomes []pipeline.Outcome, kept int, after time.Duration) {
+// act takes the steps of a plan, except those that the guard against write loops postpones. It returns the time until
+// the first of these is due, zero if none was postponed, and how many children the plan leaves as they are. The sync
+// began at started.
+func (c *Controller) act(
+	ctx context.Context, started time.Time, state *parentState, snapshot *pipeline.Snapshot, planned *pipeline.Plan,
+) (outcomes []pipeline.Outcome, kept int, after time.Duration) {
 	kept = rows.CountKept(planned)
 	next, loops := c.guard.Postpone(snapshot, planned, started)
 	c.reporter.WriteLoops(snapshot.Parent, loops, started)
@@ -301,8 +309,8 @@ func confirmsChild(outcome pipeline.Outcome) bool {
 	return outcome.Result != nil && outcome.Op.MayChangeNothing()
 }
 
-// leavesChild reports whether a step wrote a child and the host left it as it was. If the rollout has just moved that child, no
-// event leads to the sync in which the rollout goes on.
+// leavesChild reports whether a step wrote a child and the host left it as it was. If the rollout has just moved that
+// child, no event leads to the sync in which the rollout goes on.
 func leavesChild(outcome pipeline.Outcome) bool {
 	return !outcome.Op.OnParent() && outcome.Result != nil && !outcome.StoredAnew()
 }

@@ -40,7 +40,8 @@ type triggers struct {
 	parentHandlers atomic.Pointer[[]*cache.Registration]
 }
 
-// addEventHandlers adds event handlers that enqueue parents. The caches must be filled. The returned function removes the handlers; the caller must call it after an error, too.
+// addEventHandlers adds event handlers that enqueue parents. The caches must be filled. The returned function removes
+// the handlers; the caller must call it after an error, too.
 func (t *triggers) addEventHandlers() (removeHandlers func(), err error) {
 	var registrations []*cache.Registration
 	removeHandlers = func() {
@@ -118,8 +119,8 @@ func (t *triggers) allParents() []object.Key {
 	return keys
 }
 
-// RequestSyncs enqueues the selected parents soon, unless onlyCount is true. It returns how many there are, and how many more
-// are paused and stay so.
+// RequestSyncs enqueues the selected parents soon, unless onlyCount is true. It returns how many there are, and how
+// many more are paused and stay so.
 func (t *triggers) RequestSyncs(selection Selection, onlyCount bool) (parents, paused int) {
 	var selected []object.Key
 	for _, parent := range t.observer.Parents() {

@@ -44,11 +44,13 @@ type ownAPI struct {
 	spec     *v1alpha1.SyncReviewSpec
 }
 
-// candidate returns the controller object that the author of the review would have if it were created with the candidate
-// or, if it is stored, updated to it, and reports whether that shows that the author may give it another spec. The API
-// does that in a dry run, as the author: so the author's rights, the validation and all admission count. The warnings are
-// those of the API; they are returned with an error, too.
-func (a *ownAPI) candidate(ctx context.Context, stored hosted.ControllerObject) (result hosted.ControllerObject, isAuthor bool, texts []string, err error) {
+// candidate returns the controller object that the author of the review would have if it were created with the
+// candidate or, if it is stored, updated to it, and reports whether that shows that the author may give it another
+// spec. The API does that in a dry run, as the author: so the author's rights, the validation and all admission count.
+// The warnings are those of the API; they are returned with an error, too.
+func (a *ownAPI) candidate(
+	ctx context.Context, stored hosted.ControllerObject,
+) (result hosted.ControllerObject, isAuthor bool, texts []string, err error) {
 	warned := &warnings{}
 	client, err := a.clientOfAuthor(warned)
 	if err != nil {

@@ -47,8 +47,8 @@ type Reviews struct {
 	loopback *rest.Config
 	rights   rights.Reviews
 	key      *redact.Key
-	// counts are the reviews. They leave no HookCalls and do not count as calls of a hook: a line in the log and this count
-	// are all that remains of each.
+	// counts are the reviews. They leave no HookCalls and do not count as calls of a hook: a line in the log and this
+	// count are all that remains of each.
 	counts *prometheus.CounterVec
 
 	mu sync.Mutex
@@ -88,7 +88,9 @@ func (r *Reviews) Counts() prometheus.Collector { return r.counts }
 
 // Answer sets the status of a review, whose spec must be valid. The warnings are those about a
 // candidate. The error is one that the API may answer with as it is.
-func (r *Reviews) Answer(ctx context.Context, author rights.User, review *v1alpha1.SyncReview) (warnings []string, err error) {
+func (r *Reviews) Answer(
+	ctx context.Context, author rights.User, review *v1alpha1.SyncReview,
+) (warnings []string, err error) {
 	if err := r.enter(author.Name); err != nil {
 		return nil, err
 	}

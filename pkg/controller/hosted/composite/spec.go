@@ -44,7 +44,9 @@ func (e *NoStatusSubresourceError) Error() string {
 // Resolve returns the Spec of a CompositeController. The error is a *discovery.UnknownTypeError or a
 // *NoStatusSubresourceError if the host lacks something that it may get later. Any other error says
 // what is wrong in the spec.
-func Resolve(ctx context.Context, discovery *discovery.Discovery, object *v1alpha1.CompositeController) (*hosted.Spec, error) {
+func Resolve(
+	ctx context.Context, discovery *discovery.Discovery, object *v1alpha1.CompositeController,
+) (*hosted.Spec, error) {
 	var hooks *hosted.Hooks
 	if of := object.Spec.Hooks; of != nil {
 		hooks = &hosted.Hooks{Sync: of.Sync, Finalize: of.Finalize, Customize: of.Customize}
@@ -81,7 +83,9 @@ func Resolve(ctx context.Context, discovery *discovery.Discovery, object *v1alph
 }
 
 // resolveParents returns the parent type with its selector.
-func resolveParents(ctx context.Context, discovery *discovery.Discovery, rule *v1alpha1.CompositeControllerParentResourceRule) (*hosted.Target, error) {
+func resolveParents(
+	ctx context.Context, discovery *discovery.Discovery, rule *v1alpha1.CompositeControllerParentResourceRule,
+) (*hosted.Target, error) {
 	selector, err := hosted.LabelSelector(rule.LabelSelector)
 	if err != nil {
 		return nil, fmt.Errorf("can't convert spec.parentResource.labelSelector: %w", err)
@@ -134,7 +138,9 @@ func rolloutRules(spec *v1alpha1.CompositeControllerSpec) *rollout.Rules {
 
 // addRolling adds a child type to the rules if its update method is a rolling one. If the spec names a
 // type twice, the last one counts. The field is where the spec has the strategy.
-func addRolling(rules *rollout.Rules, child object.Type, field string, of *v1alpha1.CompositeControllerChildUpdateStrategy) {
+func addRolling(
+	rules *rollout.Rules, child object.Type, field string, of *v1alpha1.CompositeControllerChildUpdateStrategy,
+) {
 	if of == nil {
 		return
 	}

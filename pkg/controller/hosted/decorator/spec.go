@@ -34,7 +34,9 @@ func Kind() hosted.Kind {
 
 // Resolve returns the Spec of a DecoratorController. The error is a *discovery.UnknownTypeError if the
 // host lacks a type that it may get later. Any other error says what is wrong in the spec.
-func Resolve(ctx context.Context, discovery *discovery.Discovery, object *v1alpha1.DecoratorController) (*hosted.Spec, error) {
+func Resolve(
+	ctx context.Context, discovery *discovery.Discovery, object *v1alpha1.DecoratorController,
+) (*hosted.Spec, error) {
 	var hooks *hosted.Hooks
 	if of := object.Spec.Hooks; of != nil {
 		hooks = &hosted.Hooks{Sync: of.Sync, Finalize: of.Finalize, Customize: of.Customize}

@@ -25,9 +25,9 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/tracing"
 )
 
-// Planner takes a parent from the caches to a plan: it observes, calls the hooks, decides and plans. A sync uses the Planner
-// of its controller, and writes and reports between these stages. A preview uses a copy with hooks of its own, and does
-// neither.
+// Planner takes a parent from the caches to a plan: it observes, calls the hooks, decides and plans. A sync uses the
+// Planner of its controller, and writes and reports between these stages. A preview uses a copy with hooks of its own,
+// and does neither.
 type Planner struct {
 	Stages *Stages
 	// Rollout has the rules by which changes of parents are rolled out; nil for decorators.
@@ -82,7 +82,9 @@ type Responses struct {
 }
 
 // CallHooks calls the webhook about the snapshot's parent.
-func (p *Planner) CallHooks(ctx context.Context, state *State, snapshot *pipeline.Snapshot, webhook *hook.Webhook) (*Responses, error) {
+func (p *Planner) CallHooks(
+	ctx context.Context, state *State, snapshot *pipeline.Snapshot, webhook *hook.Webhook,
+) (*Responses, error) {
 	if rules := p.Rollout; rules != nil && rules.Active(snapshot) {
 		return p.callHooksOfRollout(ctx, state, snapshot, webhook)
 	}
@@ -98,7 +100,9 @@ func (p *Planner) CallHooks(ctx context.Context, state *State, snapshot *pipelin
 
 // callHook calls the webhook about the snapshot's parent. The response has the warnings about the
 // answer of the customize hook, too.
-func (p *Planner) callHook(ctx context.Context, answer *related.Answer, webhook *hook.Webhook, snapshot *pipeline.Snapshot) (*pipeline.Response, error) {
+func (p *Planner) callHook(
+	ctx context.Context, answer *related.Answer, webhook *hook.Webhook, snapshot *pipeline.Snapshot,
+) (*pipeline.Response, error) {
 	response, err := p.Stages.CallHook(webhook, ctx, snapshot)
 	p.Called(webhook.Name(), snapshot, response, err)
 	if err == nil && !response.IsNoOp {
@@ -108,7 +112,9 @@ func (p *Planner) callHook(ctx context.Context, answer *related.Answer, webhook 
 }
 
 // callHooksOfRollout calls the hook about each version of the parent that its children are at.
-func (p *Planner) callHooksOfRollout(ctx context.Context, state *State, snapshot *pipeline.Snapshot, webhook *hook.Webhook) (*Responses, error) {
+func (p *Planner) callHooksOfRollout(
+	ctx context.Context, state *State, snapshot *pipeline.Snapshot, webhook *hook.Webhook,
+) (*Responses, error) {
 	stored, err := p.RevisionsOf(snapshot)
 	if err != nil {
 		return nil, err
@@ -158,7 +164,9 @@ func (p *Planner) callHookPerRevision(ctx context.Context, state *State, snapsho
 
 // Decide combines the responses into one, and returns it with the writes to ControllerRevisions
 // that must come before those to children. Without a rollout there is only one response.
-func (p *Planner) Decide(state *State, snapshot *pipeline.Snapshot, responses *Responses, now time.Time) (*rollout.Decision, error) {
+func (p *Planner) Decide(
+	state *State, snapshot *pipeline.Snapshot, responses *Responses, now time.Time,
+) (*rollout.Decision, error) {
 	if responses.Rollout == nil {
 		writes, err := p.abandon(snapshot)
 		return &rollout.Decision{Response: responses.All[0], Writes: writes}, err
@@ -195,7 +203,9 @@ func LacksNamespace(err error) bool {
 }
 
 // Plan compares a response with what is there.
-func (p *Planner) Plan(ctx context.Context, state *State, snapshot *pipeline.Snapshot, response *pipeline.Response) (*pipeline.Plan, error) {
+func (p *Planner) Plan(
+	ctx context.Context, state *State, snapshot *pipeline.Snapshot, response *pipeline.Response,
+) (*pipeline.Plan, error) {
 	_, span := tracing.Start(ctx, "plan")
 	defer span.End()
 	planned, err := p.Stages.Plan(snapshot, response, p.Strategies, &state.UpToDate)
@@ -207,7 +217,9 @@ func (p *Planner) Plan(ctx context.Context, state *State, snapshot *pipeline.Sna
 }
 
 // Customize calls the customize hook.
-func (p *Planner) Customize(ctx context.Context, snapshot *pipeline.Snapshot) ([]pipeline.RelatedRule, []pipeline.Warning, error) {
+func (p *Planner) Customize(
+	ctx context.Context, snapshot *pipeline.Snapshot,
+) ([]pipeline.RelatedRule, []pipeline.Warning, error) {
 	rules, warnings, err := p.Hooks.Customize.Customize(ctx, snapshot)
 	p.Called(hook.Customize, snapshot, nil, err)
 	return rules, warnings, err

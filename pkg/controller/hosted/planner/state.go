@@ -46,8 +46,8 @@ func (s *State) CopyForPreview() *State {
 // CustomizeWarnings returns the warnings about the last answer of the customize hook.
 func (s *State) CustomizeWarnings() []pipeline.Warning { return s.answer.Warnings() }
 
-// Wrote notes what was written of a plan: after is the time until postponed steps are due. If nothing was left to write,
-// the same response is not planned again while the other inputs of the plan stay the same.
+// Wrote notes what was written of a plan: after is the time until postponed steps are due. If nothing was left to
+// write, the same response is not planned again while the other inputs of the plan stay the same.
 func (s *State) Wrote(responses *Responses, response *pipeline.Response, planned *pipeline.Plan, outcomes []pipeline.Outcome, after time.Duration) {
 	s.UpToDate.Wrote(outcomes)
 	if responses.Rollout == nil {

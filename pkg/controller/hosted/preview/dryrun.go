@@ -48,7 +48,9 @@ func (r *run) withFinalizer(ctx context.Context, snapshot *pipeline.Snapshot) (*
 }
 
 // planAndTry goes the way of planAndAct. It writes nothing but dry runs.
-func (r *run) planAndTry(ctx context.Context, state *planner.State, snapshot *pipeline.Snapshot, responses *planner.Responses) error {
+func (r *run) planAndTry(
+	ctx context.Context, state *planner.State, snapshot *pipeline.Snapshot, responses *planner.Responses,
+) error {
 	decision, err := r.planner.Decide(state, snapshot, responses, time.Now())
 	if err != nil {
 		return err

@@ -92,7 +92,9 @@ type GivenParent struct {
 // that. The host is asked to do that in a dry run, with the rights of the controller: then it has
 // defaults, and is as admission leaves it. Before, mayWrite returns an error unless the user of the preview
 // may store an object of this type and namespace.
-func (p *Previewer) AsParent(ctx context.Context, raw []byte, mayWrite func(of object.Type, namespace string, exists bool) error) (*GivenParent, error) {
+func (p *Previewer) AsParent(
+	ctx context.Context, raw []byte, mayWrite func(of object.Type, namespace string, exists bool) error,
+) (*GivenParent, error) {
 	given, err := object.Parse(raw)
 	if err != nil {
 		return nil, err

@@ -89,8 +89,8 @@ func (p *Previewer) toSelectChildren(parent *object.Object) (required []rights.R
 	return required
 }
 
-// mayWrite returns an error unless the user of the preview may make the writes of a plan. It is called before they are sent in a dry
-// run: a given answer of the hook decides what is sent.
+// mayWrite returns an error unless the user of the preview may make the writes of a plan. It is called before they are
+// sent in a dry run: a given answer of the hook decides what is sent.
 func (r *run) mayWrite(ctx context.Context, planned *pipeline.Plan) error {
 	if r.options.Until != v1alpha1.SyncReviewUntilDryRun || r.options.IsAuthor || !r.isGiven.Load() {
 		return nil

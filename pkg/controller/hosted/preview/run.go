@@ -192,7 +192,9 @@ func (r *run) note(call hook.Call) {
 }
 
 // callHooksForPreview is callHooks that waits until the related objects are listed.
-func (r *run) callHooksForPreview(ctx context.Context, state *planner.State, snapshot *pipeline.Snapshot, webhook *hook.Webhook) (*planner.Responses, error) {
+func (r *run) callHooksForPreview(
+	ctx context.Context, state *planner.State, snapshot *pipeline.Snapshot, webhook *hook.Webhook,
+) (*planner.Responses, error) {
 	for {
 		responses, err := r.planner.CallHooks(ctx, state, snapshot, webhook)
 		waits, isWaiting := errors.AsType[*related.NotListedError](err)

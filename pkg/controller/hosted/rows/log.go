@@ -13,7 +13,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// LogSync logs in one line what a sync of a parent changed in the host. It logs nothing about a sync that changed nothing.
+// LogSync logs in one line what a sync of a parent changed in the host. It logs nothing about a sync that changed
+// nothing.
 func LogSync(logger klog.Logger, parent object.Key, outcomes []pipeline.Outcome) {
 	if done := describe(parent, outcomes); done != "" {
 		logger.Info(parent.String() + ": " + done)

@@ -13,8 +13,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// Record is what is kept of the last sync of a parent for Syncs. There is one for each parent, so it is small. Its methods
-// may be called concurrently.
+// Record is what is kept of the last sync of a parent for Syncs. There is one for each parent, so it is small. Its
+// methods may be called concurrently.
 type Record struct {
 	mu   sync.Mutex
 	last summary
@@ -33,7 +33,8 @@ type Sync struct {
 
 // summary is what a Record has of a sync.
 type summary struct {
-	// ended is when it ended, and since is when synced got its value, in nanoseconds since 1970; zero before the first sync.
+	// ended is when it ended, and since is when synced got its value, in nanoseconds since 1970; zero before the first
+	// sync.
 	ended, since int64
 	took         time.Duration
 	// generation is that of the parent.
@@ -88,8 +89,8 @@ func (r *Record) Pause(now time.Time) {
 	r.last.note = nil
 }
 
-// CountChildren counts the children after the steps of a plan were taken. kept is how many of them needed no step, and behind
-// is how many a rollout leaves at an earlier version of the parent.
+// CountChildren counts the children after the steps of a plan were taken. kept is how many of them needed no step, and
+// behind is how many a rollout leaves at an earlier version of the parent.
 func CountChildren(planned *pipeline.Plan, outcomes []pipeline.Outcome, kept, behind int) ChildCounts {
 	written := 0
 	for i := range outcomes {

@@ -28,8 +28,8 @@ type Rows struct {
 	Reference v1alpha1.ControllerReference
 	UID       types.UID
 	Labels    map[string]string
-	// ShortName is the short name of the kind, which begins the names of rows. NamesTypes is true if the names have the type
-	// of the parent.
+	// ShortName is the short name of the kind, which begins the names of rows. NamesTypes is true if the names have the
+	// type of the parent.
 	ShortName  string
 	NamesTypes bool
 	// ClusterNamespace is the namespace of the rows of cluster-scoped parents.
@@ -203,7 +203,8 @@ func parentReference(parent *object.Object) v1alpha1.ParentReference {
 	}
 }
 
-// LabelsOf returns the labels of the Syncs and HookCalls of a controller. A name that is too long for a label is left out.
+// LabelsOf returns the labels of the Syncs and HookCalls of a controller. A name that is too long for a label is left
+// out.
 func LabelsOf(kind, name string) map[string]string {
 	labels := map[string]string{v1alpha1.ControllerKindLabel: kind}
 	if len(validation.IsValidLabelValue(name)) == 0 {

@@ -24,8 +24,8 @@ const (
 	maxStepsOfSync = 20
 )
 
-// StepLog has the steps of the last sync that did something, of each of the parents that were written last. The zero value
-// is empty. Its methods may be called concurrently.
+// StepLog has the steps of the last sync that did something, of each of the parents that were written last. The zero
+// value is empty. Its methods may be called concurrently.
 type StepLog struct {
 	mu sync.Mutex
 	// kept has a loggedSteps for each parent, the last written one in front.

@@ -31,9 +31,11 @@ type syncKey struct {
 	row        types.NamespacedName
 }
 
-// Follow calls tell with all Syncs, and then with those that have changed and those that are gone, until ctx ends or tell
-// returns an error. It returns that error, or that of ctx. The Syncs must not be changed.
-func (s *Syncs) Follow(ctx context.Context, tell func(changed []*v1alpha1.Sync, gone []types.NamespacedName) error) error {
+// Follow calls tell with all Syncs, and then with those that have changed and those that are gone, until ctx ends or
+// tell returns an error. It returns that error, or that of ctx. The Syncs must not be changed.
+func (s *Syncs) Follow(
+	ctx context.Context, tell func(changed []*v1alpha1.Sync, gone []types.NamespacedName) error,
+) error {
 	return s.changes.Follow(ctx,
 		func() error { return tell(s.all(), nil) },
 		func(keys []syncKey) error {

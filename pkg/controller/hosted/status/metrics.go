@@ -24,7 +24,8 @@ type metrics struct {
 	ready, parents, warned, outdated, loops, downs *prometheus.Desc
 }
 
-// NewMetrics returns the metrics of the health of a controller of a kind and a name, and of its hooks. A hook may be nil.
+// NewMetrics returns the metrics of the health of a controller of a kind and a name, and of its hooks. A hook may be
+// nil.
 func NewMetrics(of Controller, kind, name string, hooks map[string]*hook.Webhook) prometheus.Collector {
 	labels := prometheus.Labels{"controller_name": name, "controller_type": kind}
 	describe := func(name, help string, variable ...string) *prometheus.Desc {

@@ -19,8 +19,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/writeloop"
 )
 
-// Reporter writes events about the parents of a controller, and notes in its Tracker what the status says about them. Its
-// methods may be called concurrently.
+// Reporter writes events about the parents of a controller, and notes in its Tracker what the status says about them.
+// Its methods may be called concurrently.
 type Reporter struct {
 	*Tracker
 	Events *report.Events
@@ -79,8 +79,8 @@ func (r *Reporter) isDue(events *deduplicator, message string) bool {
 	return events.markIfDue(message, time.Now()) || r.Repeat
 }
 
-// SyncEnded notes how the last sync of a parent ended, and writes an event if the parent has recovered. parent returns the
-// parent, nil if there is none.
+// SyncEnded notes how the last sync of a parent ended, and writes an event if the parent has recovered. parent returns
+// the parent, nil if there is none.
 func (r *Reporter) SyncEnded(key object.Key, err error, parent func(object.Key) *object.Object) {
 	over := r.Update(key, err)
 	if over == nil {

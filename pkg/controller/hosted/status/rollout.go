@@ -43,7 +43,9 @@ func (t *Told) Pause() {
 // Rollout writes an event when a rollout starts and when it is finished. It returns the time until
 // another event may be due although nothing changes, zero if none may be, and the warning that the rollout
 // has waited for long, if it has.
-func (r *Reporter) Rollout(told *Told, parent *object.Object, decision *rollout.Decision, now time.Time) (next time.Duration, waiting []pipeline.Warning) {
+func (r *Reporter) Rollout(
+	told *Told, parent *object.Object, decision *rollout.Decision, now time.Time,
+) (next time.Duration, waiting []pipeline.Warning) {
 	if told.rollout == nil {
 		told.rollout = &rolloutEvents{}
 	}

@@ -38,8 +38,8 @@ func (w *typeWarnings) isNew(text string) bool {
 	return true
 }
 
-// About sets the controller object that events about types are about; without one, none are written. It is called before
-// the controller runs.
+// About sets the controller object that events about types are about; without one, none are written. It is called
+// before the controller runs.
 func (r *Reporter) About(controller runtime.Object) { r.types.controller = controller }
 
 // TypeWarnings writes an event about each text of which the host warns about the type of a view, once.

@@ -91,7 +91,9 @@ func (r *Reporter) CustomizeWarnings(told *Told, parent *object.Object, warnings
 
 // WriteWarnings writes an event about each warning in the host's answers to writes that was not
 // written before. It adds all of them to the findings about the parent.
-func (r *Reporter) WriteWarnings(told *Told, parent *object.Object, findings, ofWrites []pipeline.Warning, outdated int) {
+func (r *Reporter) WriteWarnings(
+	told *Told, parent *object.Object, findings, ofWrites []pipeline.Warning, outdated int,
+) {
 	if len(ofWrites) == 0 {
 		return
 	}

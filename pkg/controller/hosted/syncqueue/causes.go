@@ -16,9 +16,11 @@ const (
 	Asked Cause = iota
 	// ParentChanged is a change of a parent, or its end (the event handler of parents).
 	ParentChanged
-	// ControllerStarted is the first sync of a parent that exists when its controller starts (the event handler of parents).
+	// ControllerStarted is the first sync of a parent that exists when its controller starts (the event handler of
+	// parents).
 	ControllerStarted
-	// StatusChanged is a change of a parent that leaves everything but its status as it was (the event handler of parents).
+	// StatusChanged is a change of a parent that leaves everything but its status as it was (the event handler of
+	// parents).
 	StatusChanged
 	// ChildChanged is a change of a child (the event handler of children).
 	ChildChanged

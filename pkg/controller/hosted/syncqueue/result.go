@@ -53,15 +53,16 @@ func (r Result) Within(latest time.Duration) Result {
 // earlier syncs asked for is dropped.
 func Forget() Result { return Result{kind: forget} }
 
-// requeueTimes has when each parent is synced again because of its last sync, and the earliest time at which a sync asked
-// for that. The queue cannot keep the latter, because an event takes the parent out of the queue before that time. Its
-// methods may be called concurrently.
+// requeueTimes has when each parent is synced again because of its last sync, and the earliest time at which a sync
+// asked for that. The queue cannot keep the latter, because an event takes the parent out of the queue before that
+// time. Its methods may be called concurrently.
 type requeueTimes struct {
 	mu sync.Mutex
 	of map[object.Key]requeueTime
 }
 
-// requeueTime has a time for a parent if a sync has asked for it, and when the parent is synced next. One of both may be zero.
+// requeueTime has a time for a parent if a sync has asked for it, and when the parent is synced next. One of both may
+// be zero.
 type requeueTime struct{ requested, scheduled time.Time }
 
 // update notes the result of a sync that began at started: it asked for another sync at that time,

@@ -50,7 +50,9 @@ const (
 
 // Status returns the status of a controller object of that generation. before is its present
 // status. health is nil if the controller does not run; problem is nil if it runs as its spec says.
-func Status(before v1alpha1.ControllerStatus, generation int64, health *Health, problem *Problem) v1alpha1.ControllerStatus {
+func Status(
+	before v1alpha1.ControllerStatus, generation int64, health *Health, problem *Problem,
+) v1alpha1.ControllerStatus {
 	after := *before.DeepCopy()
 	after.ObservedGeneration, after.RunningGeneration = generation, problem.runningGeneration()
 	set := func(kind string, status metav1.ConditionStatus, reason, message string) {

@@ -67,7 +67,9 @@ type Events struct {
 
 // NewEvents returns a writer of events, which must be shut down. The scheme must know
 // CompositeController and DecoratorController.
-func NewEvents(ctx context.Context, config *rest.Config, scheme *runtime.Scheme, options EventOptions) (*Events, error) {
+func NewEvents(
+	ctx context.Context, config *rest.Config, scheme *runtime.Scheme, options EventOptions,
+) (*Events, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.RateLimiter = -1, nil // the options limit the events of an object, and the host those of all
 	client, err := kubernetes.NewForConfig(config)
