@@ -127,8 +127,9 @@ func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 	dependencies.Actor = dependencies.Actor.For(spec.Kind.Name+" "+spec.Name, AccountOf(&spec.Access))
 	c := &Controller{Dependencies: dependencies, spec: spec, owner: ownerOf(spec), guard: writeloop.New()}
 	c.planner = &planner.Planner{
-		Stages: &spec.Kind.Stages, Rollout: spec.Rollout, Hooks: hooks, Strategies: spec.strategiesWithEngine(dependencies.Engine),
-		Revisions: dependencies.Revisions, ObjectJSON: &atomic.Pointer[[]byte]{},
+		Stages: &spec.Kind.Stages, Rollout: spec.Rollout, Hooks: hooks,
+		Strategies: spec.strategiesWithEngine(dependencies.Engine),
+		Revisions:  dependencies.Revisions, ObjectJSON: &atomic.Pointer[[]byte]{},
 		Called: func(hook string, snapshot *pipeline.Snapshot, _ *pipeline.Response, err error) {
 			c.hookCalls.Update(hook, snapshot, err)
 		},
@@ -142,7 +143,8 @@ func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 	}
 	c.SetObject(spec.Object)
 	c.addParts(labels)
-	c.planner.Related = c.newRelatedObserver(c.planner.Customize, func(parents ...object.Key) { c.queue.Enqueue(syncqueue.RelatedChanged, parents...) })
+	c.planner.Related = c.newRelatedObserver(c.planner.Customize,
+		func(parents ...object.Key) { c.queue.Enqueue(syncqueue.RelatedChanged, parents...) })
 	for _, target := range spec.Targets {
 		c.Previews.Parents = append(c.Previews.Parents, target.Type)
 		c.planner.Observer.Targets = append(c.planner.Observer.Targets, &observe.Target{
@@ -151,7 +153,8 @@ func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 		})
 	}
 	for _, child := range spec.Children {
-		c.planner.Observer.Children = append(c.planner.Observer.Children, c.planner.Observer.AcquireChildren(dependencies.Informers, child))
+		c.planner.Observer.Children = append(c.planner.Observer.Children,
+			c.planner.Observer.AcquireChildren(dependencies.Informers, child))
 	}
 	return c, nil
 }
@@ -166,7 +169,9 @@ func (c *Controller) addParts(labels map[string]string) {
 	if spec.Rollout != nil {
 		c.caches.revisions = c.Revisions
 	}
-	c.revisions = &revisionWriter{store: c.Revisions, actor: c.Actor, permissions: c.Permissions, account: spec.Access.ServiceAccount}
+	c.revisions = &revisionWriter{
+		store: c.Revisions, actor: c.Actor, permissions: c.Permissions, account: spec.Access.ServiceAccount,
+	}
 	c.finalizers = &finalizers{observer: observer, actor: c.Actor, guard: c.guard, reporter: c.reporter}
 	c.parents = newParentStates(c.revisions)
 	queue := syncqueue.New(spec.Kind.Name+"-"+spec.Name, c.Workers, c.Tracer, c.sync)
@@ -186,7 +191,8 @@ func (c *Controller) addParts(labels map[string]string) {
 		Planner: c.planner, Children: spec.Children, Namespaces: spec.Namespaces, Guard: c.guard, Actor: c.Actor,
 		Budget: c.Hook.Budget, Owner: c.owner,
 		CheckReads: func(ctx context.Context) error { return c.Reads.Check(ctx) },
-		Recall:     c.parents.recall, IsPaused: spec.pauses, MayWriteRevisions: c.revisions.mayWrite, RelatedConfig: c.relatedConfig,
+		Recall:     c.parents.recall, IsPaused: spec.pauses, MayWriteRevisions: c.revisions.mayWrite,
+		RelatedConfig: c.relatedConfig,
 	}
 }
 
@@ -265,7 +271,8 @@ func (c *Controller) Run(ctx context.Context) {
 	defer c.watcher.start(ctx)()
 	defer c.startResyncRequests(ctx)()
 	defer c.startResync(ctx)()
-	for _, shown := range []prometheus.Collector{c.queue.Metrics, status.NewMetrics(c, c.spec.Kind.Name, c.spec.Name, c.planner.Hooks.ByName())} {
+	ofHealth := status.NewMetrics(c, c.spec.Kind.Name, c.spec.Name, c.planner.Hooks.ByName())
+	for _, shown := range []prometheus.Collector{c.queue.Metrics, ofHealth} {
 		if err := c.Metrics.Register(shown); err != nil {
 			klog.FromContext(ctx).Error(err, "Failed to register metrics, the controller runs without them")
 			continue

@@ -153,7 +153,8 @@ func (f *finalization) describe(snapshot *pipeline.Snapshot, definitionWaits boo
 		since = deleted.Time
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "the finalize hook has not finished, and this object cannot be deleted until it has; it has been waiting since %s: ", since.UTC().Format(time.RFC3339))
+	fmt.Fprintf(&text, "the finalize hook has not finished, and this object cannot be deleted until it has; it has "+
+		"been waiting since %s: ", since.UTC().Format(time.RFC3339))
 	if f.saysFalse {
 		text.WriteString(`its last answer says "finalized": false`)
 	} else {
@@ -183,7 +184,8 @@ func describeChildren(snapshot *pipeline.Snapshot) string {
 			case len(child.Finalizers) == 0:
 				leaving = append(leaving, name+" (is being deleted)")
 			default:
-				leaving = append(leaving, fmt.Sprintf("%s (is being deleted, and the owners of its finalizers %q have to remove them)", name, child.Finalizers))
+				leaving = append(leaving, fmt.Sprintf("%s (is being deleted, and the owners of its finalizers %q have to remove "+
+					"them)", name, child.Finalizers))
 			}
 		}
 	}

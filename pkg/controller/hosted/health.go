@@ -113,7 +113,8 @@ func (c *Controller) refusalProblem(refusal *permissions.Error) *report.Problem 
 // MissesTypeOf reports whether the host lacks a related type of the API group, or one of spec.resyncOn.
 func (c *Controller) MissesTypeOf(group string) bool {
 	isMissing := func(one WatchedObject) bool { return one.why != nil && one.Missing.Group == group }
-	return slices.ContainsFunc(c.spec.ResyncOn, isMissing) || c.planner.Related != nil && c.planner.Related.MissesTypeOf(group)
+	return slices.ContainsFunc(c.spec.ResyncOn, isMissing) ||
+		c.planner.Related != nil && c.planner.Related.MissesTypeOf(group)
 }
 
 // Recheck enqueues the parents whose related types were missing and exist now.
@@ -139,7 +140,8 @@ func (c *Controller) ReportLetGo(ctx context.Context, former *Controller, name s
 		}
 	}
 	if count > maxLetGoEvents {
-		klog.FromContext(ctx).Info("Only some parents that are no longer selected have an event", "controller", name, "parents", count, "events", maxLetGoEvents)
+		klog.FromContext(ctx).Info("Only some parents that are no longer selected have an event", "controller", name,
+			"parents", count, "events", maxLetGoEvents)
 	}
 }
 
@@ -189,7 +191,8 @@ func (c *caches) CacheProblem() *report.Problem {
 		}
 	}
 	if c.revisions != nil && !c.revisions.HasSynced() {
-		return &report.Problem{Reason: report.ReasonTypesNotListed, Err: errors.New("the ControllerRevisions have not been listed yet")}
+		return &report.Problem{Reason: report.ReasonTypesNotListed,
+			Err: errors.New("the ControllerRevisions have not been listed yet")}
 	}
 	return nil
 }
@@ -214,7 +217,8 @@ func watchProblem(view *cache.View) *report.Problem {
 	if !view.WaitsSince().IsZero() {
 		verb = "listed"
 	}
-	return &report.Problem{Reason: report.ReasonWatchFailed, Err: fmt.Errorf("the cluster does not let %s be %s: %w", view.Type, verb, err)}
+	return &report.Problem{Reason: report.ReasonWatchFailed,
+		Err: fmt.Errorf("the cluster does not let %s be %s: %w", view.Type, verb, err)}
 }
 
 // listProblem returns the problem of a type that the host has not listed completely; nil if it has.
@@ -224,5 +228,6 @@ func listProblem(view *cache.View) *report.Problem {
 		return nil
 	}
 	return &report.Problem{Reason: report.ReasonTypesNotListed, Err: fmt.Errorf(
-		"the cluster has not ended its answer to the list of %s, which was asked for at %s", view.Type, since.UTC().Format(time.RFC3339))}
+		"the cluster has not ended its answer to the list of %s, which was asked for at %s", view.Type,
+		since.UTC().Format(time.RFC3339))}
 }

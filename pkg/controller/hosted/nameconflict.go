@@ -68,7 +68,8 @@ func isLeft(outcome *pipeline.Outcome, parent *object.Object) bool {
 
 // leftError returns the error about a child whose name an object of a former parent has.
 func leftError(outcome *pipeline.Outcome, parent *object.Object) error {
-	return fmt.Errorf("%s is of a former %s, and the garbage collector of the cluster has to delete it", outcome.Key(), parent)
+	return fmt.Errorf("%s is of a former %s, and the garbage collector of the cluster has to delete it", outcome.Key(),
+		parent)
 }
 
 // nameConflictError returns why a parent is not as its hook wants although its sync did not fail: other objects have
@@ -208,5 +209,6 @@ func (n *nameConflicts) parentsToRetry(before, after *object.Object) []object.Ke
 // sameOwnership reports whether a change of an object leaves its labels and owners as they are.
 // These decide which parent may adopt it.
 func sameOwnership(before, after *object.Object) bool {
-	return maps.Equal(before.Labels, after.Labels) && equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences)
+	return maps.Equal(before.Labels, after.Labels) &&
+		equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences)
 }

@@ -229,5 +229,6 @@ type workload struct {
 
 // hasRolledOut reports whether all Pods of a workload are updated and available, and no others are left.
 func (w *workload) hasRolledOut(wanted, updated, available, there int32) bool {
-	return w.Status.ObservedGeneration >= w.Metadata.Generation && updated >= wanted && available >= wanted && there <= updated
+	return w.Status.ObservedGeneration >= w.Metadata.Generation && updated >= wanted && available >= wanted &&
+		there <= updated
 }

@@ -141,7 +141,8 @@ func (p *parentStates) recall(ctx context.Context, parent *object.Object) (_ *pl
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
-			return nil, 0, fmt.Errorf("a sync of the parent is under way, or the caches do not show yet what it wrote: %w", context.Cause(ctx))
+			return nil, 0, fmt.Errorf("a sync of the parent is under way, or the caches do not show yet what it wrote: %w",
+				context.Cause(ctx))
 		}
 	}
 }

@@ -143,7 +143,8 @@ func (c *Controller) resultOf(
 	case facts.nameConflict != nil:
 		return syncResult{kind: failedNameConflict, why: facts.nameConflict, next: next}
 	case loopsLeft > 0:
-		return syncResult{kind: failedWriteLoop, why: c.reporter.WriteLoopError(key), next: next, note: facts.progress(state.children)}
+		return syncResult{kind: failedWriteLoop, why: c.reporter.WriteLoopError(key), next: next,
+			note: facts.progress(state.children)}
 	case facts.overtaken != nil:
 		return waitForOthers(state, facts.overtaken, syncqueue.Backoff(resyncAfter), now)
 	}
@@ -193,7 +194,8 @@ func waitForOthers(state *parentState, why error, next syncqueue.Result, now tim
 	}
 	since := time.Unix(0, state.unfinishedSince)
 	left := since.Add(stallThreshold).Sub(now)
-	waiting := syncResult{kind: waitingForOthers, next: next, note: &rows.Note{State: v1alpha1.SyncStateWaiting, Text: why.Error()}}
+	waiting := syncResult{kind: waitingForOthers, next: next,
+		note: &rows.Note{State: v1alpha1.SyncStateWaiting, Text: why.Error()}}
 	throttled, _ := errors.AsType[*hook.ThrottledError](why)
 	switch {
 	case left <= 0:

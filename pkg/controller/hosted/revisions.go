@@ -56,7 +56,8 @@ func (w *revisionWriter) write(
 			// The revisions of a namespace may be deleted before the parents in it are finalized. Then
 			// the parents have to be finalized without them, or the namespace would never be deleted.
 		case isOvertaken(write, err):
-			klog.FromContext(ctx).V(2).Info("ControllerRevision has changed since it was read, the next sync decides again", "err", err)
+			klog.FromContext(ctx).V(2).Info("ControllerRevision has changed since it was read, the next sync decides again",
+				"err", err)
 			return &overtakenError{"ControllerRevision " + write.Revision.Namespace + "/" + write.Revision.Name}
 		default:
 			return err
@@ -74,7 +75,8 @@ func (w *revisionWriter) mayWrite(ctx context.Context, snapshot *pipeline.Snapsh
 	if account == nil {
 		return nil
 	}
-	needed := rights.Right{Verb: "update", Object: rights.Object{GroupResource: snapshot.ParentType.GroupResource(), Namespace: snapshot.Parent.Namespace}}
+	needed := rights.Right{Verb: "update", Object: rights.Object{GroupResource: snapshot.ParentType.GroupResource(),
+		Namespace: snapshot.Parent.Namespace}}
 	if snapshot.ParentType.StatusSubresource {
 		needed.Subresource = "status"
 	}

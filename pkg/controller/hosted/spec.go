@@ -101,7 +101,9 @@ type Target struct {
 
 // SeesAll reports whether the controller watches all objects of its parents' types.
 func (s *Spec) SeesAll() bool {
-	return !slices.ContainsFunc(s.Targets, func(target Target) bool { return !observe.NeedsAllObjects(target.Rules, s.Finalize != nil) })
+	return !slices.ContainsFunc(s.Targets, func(target Target) bool {
+		return !observe.NeedsAllObjects(target.Rules, s.Finalize != nil)
+	})
 }
 
 // strategiesWithEngine returns the strategies of all child types, with this engine where the spec

@@ -196,7 +196,8 @@ func (c *Controller) observe(
 }
 
 // planAndAct makes one plan of the responses of the hooks and takes its steps.
-func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *parentState, snapshot *pipeline.Snapshot, responses *planner.Responses) syncFacts {
+func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *parentState,
+	snapshot *pipeline.Snapshot, responses *planner.Responses) syncFacts {
 	decision, err := c.planner.Decide(&state.planning, snapshot, responses, time.Now())
 	if err != nil {
 		return syncFacts{err: err}
@@ -230,7 +231,8 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 		facts.err = err
 		return facts
 	}
-	findings := slices.Concat(state.told.RecallDeletion(status.FindingsOf(decision.Response, planned)), waiting, planned.Notices)
+	findings := slices.Concat(state.told.RecallDeletion(status.FindingsOf(decision.Response, planned)), waiting,
+		planned.Notices)
 	c.reporter.Findings(&state.told, snapshot.Parent, findings, planned.Outdated)
 	state.planning.UpToDate.Prune(snapshot)
 	state.planning.NoOp = planner.NoOp{}
@@ -240,7 +242,8 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 	if state.children = (rows.ChildCounts{}); snapshot.Managed {
 		state.children = rows.CountChildren(planned, outcomes, kept, len(decision.Behind))
 	}
-	c.reporter.WriteWarnings(&state.told, snapshot.Parent, findings, plan.WriteWarnings(snapshot, planned, outcomes), planned.Outdated)
+	c.reporter.WriteWarnings(&state.told, snapshot.Parent, findings, plan.WriteWarnings(snapshot, planned, outcomes),
+		planned.Outdated)
 	facts.resyncAfter = sooner(facts.resyncAfter, after)
 	c.planner.Observer.Wrote(&state.pending, outcomes)
 	state.planning.Wrote(responses, decision.Response, planned, outcomes, after)

@@ -76,7 +76,8 @@ func (t *triggers) addEventHandlers() (removeHandlers func(), err error) {
 // types, and its handlers have counted the parents among them.
 func (t *triggers) IsCounted() bool {
 	handlers := t.parentHandlers.Load()
-	return handlers != nil && !slices.ContainsFunc(*handlers, func(handler *cache.Registration) bool { return !handler.HasDelivered() })
+	return handlers != nil && !slices.ContainsFunc(*handlers,
+		func(handler *cache.Registration) bool { return !handler.HasDelivered() })
 }
 
 // parentChanged counts the parents and enqueues one that changed or is gone.
@@ -140,7 +141,8 @@ func (t *triggers) RequestSyncs(selection Selection, onlyCount bool) (parents, p
 
 // resyncAll enqueues all parents soon because of an object.
 func (t *triggers) resyncAll(ctx context.Context, because WatchedObject) {
-	klog.FromContext(ctx).Info("All parents are synced again, because an object of spec.resyncOn has changed", "object", because.Name, "kind", because.Type.Kind)
+	klog.FromContext(ctx).Info("All parents are synced again, because an object of spec.resyncOn has changed", "object",
+		because.Name, "kind", because.Type.Kind)
 	t.requests.add(syncqueue.Resync, t.allParents())
 }
 

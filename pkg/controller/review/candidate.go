@@ -27,7 +27,8 @@ import (
 )
 
 // resources are the resources of the kinds of controllers.
-var resources = map[string]string{"CompositeController": "compositecontrollers", "DecoratorController": "decoratorcontrollers"}
+var resources = map[string]string{"CompositeController": "compositecontrollers",
+	"DecoratorController": "decoratorcontrollers"}
 
 // newController returns an empty controller object of a kind.
 func newController(kind string) hosted.ControllerObject {
@@ -133,7 +134,8 @@ func (a *ownAPI) send(ctx context.Context, request *rest.Request, manifest []byt
 func (a *ownAPI) clientOfAuthor(warned *warnings) (rest.Interface, error) {
 	config := rest.CopyConfig(a.loopback)
 	host.NameAuthors(config)
-	config.Impersonate = rest.ImpersonationConfig{UserName: a.author.Name, UID: a.author.UID, Groups: a.author.Groups, Extra: a.author.Extra}
+	config.Impersonate = rest.ImpersonationConfig{UserName: a.author.Name, UID: a.author.UID, Groups: a.author.Groups,
+		Extra: a.author.Extra}
 	config.WarningHandler, config.WarningHandlerWithContext = nil, warned
 	config.ContentType, config.QPS = "application/json", -1
 	client, err := versioned.NewForConfig(config)
@@ -197,7 +199,8 @@ func (w *warnings) HandleWarningHeaderWithContext(_ context.Context, code int, _
 	const fromServer = 299
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if text = specField.ReplaceAllString(text, "spec.candidate."); code == fromServer && text != "" && !slices.Contains(w.texts, text) {
+	if text = specField.ReplaceAllString(text, "spec.candidate."); code == fromServer && text != "" &&
+		!slices.Contains(w.texts, text) {
 		w.texts = append(w.texts, text)
 	}
 }

@@ -49,7 +49,8 @@ func (r *reviewing) parents(ctx context.Context) (parents []*object.Object, more
 		return nil, false, err
 	}
 	parents = slices.DeleteFunc(controller.All(), func(parent *object.Object) bool {
-		return r.spec.Parents.Namespace != "" && parent.Namespace != r.spec.Parents.Namespace || !selector.Matches(labels.Set(parent.Labels)) ||
+		return r.spec.Parents.Namespace != "" && parent.Namespace != r.spec.Parents.Namespace ||
+			!selector.Matches(labels.Set(parent.Labels)) ||
 			after != nil && preview.CompareKeys(object.KeyOf(parent), *after) <= 0
 	})
 	if more = len(parents) > r.limit; more {
@@ -64,7 +65,8 @@ func (r *reviewing) named(ctx context.Context, controller *preview.Previewer) ([
 	if err != nil {
 		return nil, invalid("spec.parent", err)
 	}
-	key := object.Key{GroupKind: of.GroupKind(), NamespacedName: types.NamespacedName{Namespace: r.spec.Parent.Namespace, Name: r.spec.Parent.Name}}
+	key := object.Key{GroupKind: of.GroupKind(), NamespacedName: types.NamespacedName{Namespace: r.spec.Parent.Namespace,
+		Name: r.spec.Parent.Name}}
 	if err := r.permit.check(ctx, []rights.Required{toGet(of, key.Namespace)}); err != nil {
 		return nil, err
 	}
@@ -83,7 +85,8 @@ func typeOf(controller *preview.Previewer, named *v1alpha1.SyncReviewParent) (ob
 	var names []string
 	for _, of := range controller.Parents {
 		names = append(names, fmt.Sprintf("%s of %s", of.Kind, of.GroupVersion()))
-		if (named.Kind == "" || named.Kind == of.Kind) && (named.APIVersion == "" || named.APIVersion == of.GroupVersion().String()) {
+		if (named.Kind == "" || named.Kind == of.Kind) && (named.APIVersion == "" ||
+			named.APIVersion == of.GroupVersion().String()) {
 			found = append(found, of)
 		}
 	}
@@ -106,7 +109,8 @@ func (r *reviewing) mayGet(ctx context.Context, controller *preview.Previewer, p
 	var required []rights.Required
 	for _, parent := range parents {
 		for _, of := range controller.Parents {
-			if one := toGet(of, parent.Namespace); of.GroupKind() == parent.GroupVersionKind().GroupKind() && !slices.Contains(required, one) {
+			if one := toGet(of, parent.Namespace); of.GroupKind() == parent.GroupVersionKind().GroupKind() &&
+				!slices.Contains(required, one) {
 				required = append(required, one)
 			}
 		}
@@ -124,7 +128,8 @@ func toSelect(among []rights.Object) []rights.Required {
 }
 
 func toGet(of object.Type, namespace string) rights.Required {
-	return rights.Required{Right: rights.Right{Verb: "get", Object: rights.Object{GroupResource: of.GroupResource(), Namespace: namespace}}, For: "the parent"}
+	return rights.Required{Right: rights.Right{Verb: "get",
+		Object: rights.Object{GroupResource: of.GroupResource(), Namespace: namespace}}, For: "the parent"}
 }
 
 // continued is what a continue token says: the last parent of the answer before.

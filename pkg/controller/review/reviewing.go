@@ -139,7 +139,8 @@ func (r *reviewing) reviewObject(ctx context.Context) error {
 // is revealed only to users who may get it.
 func (r *reviewing) mayWrite(ctx context.Context, of object.Type, namespace string, exists bool) error {
 	to := rights.Object{GroupResource: of.GroupResource(), Namespace: namespace}
-	if err := r.permit.check(ctx, []rights.Required{{Right: rights.Right{Object: to, Verb: "get"}, For: "spec.object"}}); err != nil {
+	if err := r.permit.check(ctx, []rights.Required{{Right: rights.Right{Object: to, Verb: "get"},
+		For: "spec.object"}}); err != nil {
 		return err
 	}
 	verb := "create"
@@ -157,13 +158,15 @@ func (r *reviewing) add(of *syncing, preview *preview.Preview, runs bool) (done 
 	sync := of.sync(preview)
 	size := sizeOf(sync)
 	if r.size+size > maxAnswerBytes && len(r.status.Syncs) > 0 {
-		r.note(fmt.Sprintf("the answer would be larger than %d MiB; status.continue is for the other parents", maxAnswerBytes>>20))
+		r.note(fmt.Sprintf("the answer would be larger than %d MiB; status.continue is for the other parents",
+			maxAnswerBytes>>20))
 		return false, nil
 	}
 	if size > maxAnswerBytes {
 		truncate(sync)
 		size = sizeOf(sync)
-		r.note(fmt.Sprintf("the sync of %s %s takes more than %d MiB: what is large in it was left out", sync.Parent.Kind, sync.Parent.Name, maxAnswerBytes>>20))
+		r.note(fmt.Sprintf("the sync of %s %s takes more than %d MiB: what is large in it was left out", sync.Parent.Kind,
+			sync.Parent.Name, maxAnswerBytes>>20))
 	}
 	if !runs {
 		r.status.Controller = v1alpha1.ReviewedByTemporary

@@ -49,7 +49,8 @@ func (r *reviewing) newSync(controller *preview.Previewer) *syncing {
 // options returns how the sync is previewed.
 func (s *syncing) options() preview.Options {
 	options := preview.Options{
-		Until: s.spec.Until, CallHooks: s.spec.Calls != v1alpha1.SyncReviewCallsNone, Answer: s.answer, Permit: s.permit.check,
+		Until: s.spec.Until, CallHooks: s.spec.Calls != v1alpha1.SyncReviewCallsNone, Answer: s.answer,
+		Permit:   s.permit.check,
 		IsAuthor: s.isAuthor,
 	}
 	if s.spec.Request != nil {
@@ -113,8 +114,9 @@ func (s *syncing) sync(preview *preview.Preview) *v1alpha1.ReviewedSync {
 	}
 	parent := preview.Parent
 	sync := &v1alpha1.ReviewedSync{
-		Parent: v1alpha1.ReviewedObject{APIVersion: parent.APIVersion, Kind: parent.Kind, Namespace: parent.Namespace, Name: parent.Name},
-		Hook:   preview.Hook,
+		Parent: v1alpha1.ReviewedObject{APIVersion: parent.APIVersion, Kind: parent.Kind, Namespace: parent.Namespace,
+			Name: parent.Name},
+		Hook: preview.Hook,
 	}
 	if preview.Err != nil {
 		sync.Error = s.conceal.Text(preview.Err.Error())
@@ -144,11 +146,13 @@ func (s *syncing) addAnswer(sync *v1alpha1.ReviewedSync, preview *preview.Previe
 		})
 	}
 	for _, warning := range preview.Warnings {
-		sync.Warnings = append(sync.Warnings, v1alpha1.ReviewedWarning{Reason: string(warning.Reason), Message: s.conceal.Text(warning.Message)})
+		sync.Warnings = append(sync.Warnings, v1alpha1.ReviewedWarning{Reason: string(warning.Reason),
+			Message: s.conceal.Text(warning.Message)})
 	}
 	if rollout := preview.Rollout; rollout != nil {
 		sync.Rollout = &v1alpha1.ReviewedRollout{
-			Reason: rollout.Updated.Reason, Message: s.conceal.Text(rollout.Updated.Message), Moves: s.objects(rollout.Moved), Behind: s.objects(rollout.Behind),
+			Reason: rollout.Updated.Reason, Message: s.conceal.Text(rollout.Updated.Message), Moves: s.objects(rollout.Moved),
+			Behind: s.objects(rollout.Behind),
 		}
 	}
 	if preview.Answer == nil {
@@ -163,7 +167,8 @@ func (s *syncing) addAnswer(sync *v1alpha1.ReviewedSync, preview *preview.Previe
 }
 
 func (s *syncing) event(event pipeline.HookEvent, parent *object.Object) v1alpha1.ReviewedEvent {
-	shown := v1alpha1.ReviewedEvent{Type: corev1.EventTypeNormal, Reason: event.Reason, Message: s.conceal.Text(event.Message)}
+	shown := v1alpha1.ReviewedEvent{Type: corev1.EventTypeNormal, Reason: event.Reason,
+		Message: s.conceal.Text(event.Message)}
 	if event.Warning {
 		shown.Type = corev1.EventTypeWarning
 	}
@@ -191,7 +196,8 @@ func (s *syncing) objects(keys []object.Key) (named []v1alpha1.ReviewedObject) {
 // call returns a call with digests in the place of what is secret.
 func (s *syncing) call(call *hook.Call) v1alpha1.ReviewedCall {
 	shown := v1alpha1.ReviewedCall{Hook: call.Hook, Revision: call.Snapshot.Revision}
-	if isMissing := errors.Is(call.Err, preview.ErrAnswerMissing); isMissing || s.spec.Details != v1alpha1.SyncReviewDetailsSteps {
+	if isMissing := errors.Is(call.Err, preview.ErrAnswerMissing); isMissing ||
+		s.spec.Details != v1alpha1.SyncReviewDetailsSteps {
 		shown.Request = s.json(call.Request)
 		if call.Err == nil { // of another answer, nobody knows what it shows
 			shown.Response = s.json(call.Answer)
@@ -271,7 +277,8 @@ func count(summary *v1alpha1.SyncReviewSummary, sync *v1alpha1.ReviewedSync) {
 		})
 		if at < 0 {
 			at = len(summary.Steps)
-			summary.Steps = append(summary.Steps, v1alpha1.ReviewedStepCount{Operation: step.Operation, APIVersion: step.APIVersion, Kind: step.Kind})
+			summary.Steps = append(summary.Steps, v1alpha1.ReviewedStepCount{Operation: step.Operation,
+				APIVersion: step.APIVersion, Kind: step.Kind})
 		}
 		summary.Steps[at].Count++
 	}

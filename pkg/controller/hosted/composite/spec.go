@@ -29,7 +29,9 @@ func Kind() hosted.Kind {
 		ShortName:       "cc",
 		FinalizerPrefix: v1alpha1.CompositeFinalizerPrefix,
 		ChildrenField:   protocol.Composite().ChildrenField(),
-		Stages:          planner.Stages{CallHook: (*hook.Webhook).SyncComposite, Plan: plan.Composite, PlanInputsHash: plan.CompositeInputs},
+		Stages: planner.Stages{
+			CallHook: (*hook.Webhook).SyncComposite, Plan: plan.Composite, PlanInputsHash: plan.CompositeInputs,
+		},
 	}
 }
 

@@ -28,7 +28,9 @@ func Kind() hosted.Kind {
 		NamesTypes:      true,
 		FinalizerPrefix: v1alpha1.DecoratorFinalizerPrefix,
 		ChildrenField:   protocol.Decorator().ChildrenField(),
-		Stages:          planner.Stages{CallHook: (*hook.Webhook).SyncDecorator, Plan: plan.Decorator, PlanInputsHash: plan.DecoratorInputs},
+		Stages: planner.Stages{
+			CallHook: (*hook.Webhook).SyncDecorator, Plan: plan.Decorator, PlanInputsHash: plan.DecoratorInputs,
+		},
 	}
 }
 
@@ -71,7 +73,8 @@ func Resolve(
 
 // resolveTargets adds the targets that rule i selects. An object is a target if any rule for its
 // kind selects it. The first of these rules decides in which version objects are sent to hooks.
-func resolveTargets(ctx context.Context, discovery *discovery.Discovery, spec *hosted.Spec, i int, rule *v1alpha1.DecoratorControllerResourceRule) error {
+func resolveTargets(ctx context.Context, discovery *discovery.Discovery, spec *hosted.Spec, i int,
+	rule *v1alpha1.DecoratorControllerResourceRule) error {
 	selects := observe.Rule{IgnoreStatusChanges: rule.IgnoreStatusChanges != nil && *rule.IgnoreStatusChanges}
 	var err error
 	if selects.Labels, err = hosted.LabelSelector(rule.LabelSelector); err != nil {

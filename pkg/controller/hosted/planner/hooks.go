@@ -27,7 +27,8 @@ func (h Hooks) forSnapshot(snapshot *pipeline.Snapshot) *hook.Webhook {
 
 // All returns the hooks that the spec has.
 func (h Hooks) All() []*hook.Webhook {
-	return slices.DeleteFunc([]*hook.Webhook{h.Sync, h.Finalize, h.Customize}, func(webhook *hook.Webhook) bool { return webhook == nil })
+	return slices.DeleteFunc([]*hook.Webhook{h.Sync, h.Finalize, h.Customize},
+		func(webhook *hook.Webhook) bool { return webhook == nil })
 }
 
 // ByName returns the hooks by their names, also those that the spec does not have.

@@ -49,7 +49,8 @@ type Stages struct {
 	// CallHook calls a sync or finalize hook with the kind's form of request and response.
 	CallHook func(webhook *hook.Webhook, ctx context.Context, snapshot *pipeline.Snapshot) (*pipeline.Response, error)
 	// Plan makes a plan of the hook's response.
-	Plan func(snapshot *pipeline.Snapshot, response *pipeline.Response, strategies plan.Strategies, upToDate *plan.UpToDateCache) (*pipeline.Plan, error)
+	Plan func(snapshot *pipeline.Snapshot, response *pipeline.Response, strategies plan.Strategies,
+		upToDate *plan.UpToDateCache) (*pipeline.Plan, error)
 	// PlanInputsHash returns the hash of what a plan depends on other than the response.
 	PlanInputsHash func(snapshot *pipeline.Snapshot) uint64
 }
@@ -132,7 +133,8 @@ const parallelEarlier = 4
 
 // callHookPerRevision calls the hook about all versions of a parent, some in parallel. The first is the
 // present one.
-func (p *Planner) callHookPerRevision(ctx context.Context, state *State, snapshot *pipeline.Snapshot, revisions []*rollout.Revision, webhook *hook.Webhook) ([]*pipeline.Response, error) {
+func (p *Planner) callHookPerRevision(ctx context.Context, state *State, snapshot *pipeline.Snapshot,
+	revisions []*rollout.Revision, webhook *hook.Webhook) ([]*pipeline.Response, error) {
 	for _, gone := range state.ensureRollout().keepEarlierAnswers(revisions[1:]) {
 		p.forgetAnswer(gone)
 	}
@@ -199,7 +201,8 @@ func LacksNamespace(err error) bool {
 		return true
 	}
 	status, ok := errors.AsType[*apierrors.StatusError](err)
-	return ok && apierrors.IsNotFound(err) && status.ErrStatus.Details != nil && status.ErrStatus.Details.Kind == "namespaces"
+	return ok && apierrors.IsNotFound(err) && status.ErrStatus.Details != nil &&
+		status.ErrStatus.Details.Kind == "namespaces"
 }
 
 // Plan compares a response with what is there.

@@ -48,7 +48,8 @@ func (s *State) CustomizeWarnings() []pipeline.Warning { return s.answer.Warning
 
 // Wrote notes what was written of a plan: after is the time until postponed steps are due. If nothing was left to
 // write, the same response is not planned again while the other inputs of the plan stay the same.
-func (s *State) Wrote(responses *Responses, response *pipeline.Response, planned *pipeline.Plan, outcomes []pipeline.Outcome, after time.Duration) {
+func (s *State) Wrote(responses *Responses, response *pipeline.Response, planned *pipeline.Plan,
+	outcomes []pipeline.Outcome, after time.Duration) {
 	s.UpToDate.Wrote(outcomes)
 	if responses.Rollout == nil {
 		s.NoOp.remember(responses.planInputs, response, planned, outcomes, after)
@@ -108,7 +109,8 @@ func (r *NoOp) matching(planInputs uint64) *pipeline.NoOp {
 
 // remember keeps a response if its plan left nothing to write: no step was taken and none is
 // postponed (after is zero), and no child was refused.
-func (r *NoOp) remember(planInputs uint64, response *pipeline.Response, planned *pipeline.Plan, outcomes []pipeline.Outcome, after time.Duration) {
+func (r *NoOp) remember(planInputs uint64, response *pipeline.Response, planned *pipeline.Plan,
+	outcomes []pipeline.Outcome, after time.Duration) {
 	if len(outcomes) == 0 && after == 0 && len(planned.Refused) == 0 {
 		*r = NoOp{pipeline.NoOp{Answer: response.Hash, ResyncAfter: response.ResyncAfter}, planInputs, true}
 	}

@@ -85,7 +85,8 @@ func (r *run) try(ctx context.Context, snapshot *pipeline.Snapshot, planned *pip
 	added := r.preview.Steps[first:]
 	r.of.Guard.Fork(snapshot, planned).Postpone(snapshot, planned, time.Now())
 	for i := range added {
-		added[i].Postponed = !slices.ContainsFunc(planned.Steps, func(left pipeline.Step) bool { return left.Op.Writes() && isSame(&left, &added[i].Step) })
+		added[i].Postponed = !slices.ContainsFunc(planned.Steps,
+			func(left pipeline.Step) bool { return left.Op.Writes() && isSame(&left, &added[i].Step) })
 	}
 	if r.options.Until == v1alpha1.SyncReviewUntilDryRun {
 		r.send(ctx, snapshot, planned, added)

@@ -73,7 +73,8 @@ func (p *Previewer) All() []*object.Object {
 
 // CompareKeys orders keys by kind, namespace and name.
 func CompareKeys(a, b object.Key) int {
-	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Namespace, b.Namespace),
+		cmp.Compare(a.Name, b.Name))
 }
 
 // Get returns the parent of a name; nil if the caches show none.
@@ -177,11 +178,13 @@ func (p *Previewer) typeOfParent(given *object.Object) (object.Type, error) {
 		for i, of := range types {
 			names[i] = fmt.Sprintf("%s of %s", of.Kind, of.GroupVersion())
 		}
-		return object.Type{}, fmt.Errorf("it is %q of %q, and the controller is for %s", given.Kind, given.APIVersion, strings.Join(names, ", "))
+		return object.Type{}, fmt.Errorf("it is %q of %q, and the controller is for %s", given.Kind, given.APIVersion,
+			strings.Join(names, ", "))
 	case given.Name == "":
 		return object.Type{}, fmt.Errorf("it has no metadata.name")
 	case types[i].Namespaced != (given.Namespace != ""):
-		return object.Type{}, fmt.Errorf("objects of %s are in namespaces: %t, and its metadata.namespace is %q", types[i], types[i].Namespaced, given.Namespace)
+		return object.Type{}, fmt.Errorf("objects of %s are in namespaces: %t, and its metadata.namespace is %q", types[i],
+			types[i].Namespaced, given.Namespace)
 	}
 	return types[i], nil
 }
@@ -205,7 +208,8 @@ func asUpdated(content map[string]any, live *object.Object, of object.Type) erro
 	metadata, _ := content["metadata"].(map[string]any)
 	had, _ := have["metadata"].(map[string]any)
 	metadata = maps.Clone(metadata)
-	for _, name := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields", "selfLink"} {
+	for _, name := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
+		"deletionGracePeriodSeconds", "managedFields", "selfLink"} {
 		if value, there := had[name]; there {
 			metadata[name] = value
 		} else {

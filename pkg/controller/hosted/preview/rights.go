@@ -27,7 +27,8 @@ type shown struct {
 
 // controllerRevisions is the type of ControllerRevisions.
 var controllerRevisions = object.Type{
-	GroupVersionResource: v1alpha1.SchemeGroupVersion.WithResource("controllerrevisions"), Kind: "ControllerRevision", Namespaced: true,
+	GroupVersionResource: v1alpha1.SchemeGroupVersion.WithResource("controllerrevisions"), Kind: "ControllerRevision",
+	Namespaced: true,
 }
 
 // permit returns an error unless the user of the preview may get what it shows. The error is the refusal of
@@ -41,7 +42,8 @@ func (r *run) permit(ctx context.Context, all ...shown) error {
 		}
 		asked.Insert(one)
 		required = append(required, rights.Required{
-			Right: rights.Right{Verb: "get", Object: rights.Object{GroupResource: one.of.GroupResource(), Namespace: one.namespace}}, For: one.what,
+			Right: rights.Right{Verb: "get", Object: rights.Object{GroupResource: one.of.GroupResource(),
+				Namespace: one.namespace}}, For: one.what,
 		})
 	}
 	return r.require(ctx, required)

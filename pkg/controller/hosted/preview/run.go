@@ -132,7 +132,8 @@ func (r *run) routeHooks(ctx context.Context) {
 		Request: r.request,
 		Ended:   r.note,
 	}
-	r.planner.Hooks.Sync, r.planner.Hooks.Finalize, r.planner.Hooks.Customize = r.planner.Hooks.Sync.Preview(calls), r.planner.Hooks.Finalize.Preview(calls), r.planner.Hooks.Customize.Preview(calls)
+	r.planner.Hooks.Sync, r.planner.Hooks.Finalize, r.planner.Hooks.Customize = r.planner.Hooks.Sync.Preview(calls),
+		r.planner.Hooks.Finalize.Preview(calls), r.planner.Hooks.Customize.Preview(calls)
 	if r.planner.Related == nil {
 		return
 	}
@@ -150,7 +151,8 @@ func (r *run) routeHooks(ctx context.Context) {
 func (r *run) answer(ctx context.Context, call hook.Call) ([]byte, error) {
 	toShow := relatedOf(call.Snapshot)
 	if call.Snapshot.Present != nil {
-		toShow = append(toShow, shown{controllerRevisions, r.planner.Rollout.NamespaceOf(call.Snapshot.Present), "its revisions"})
+		toShow = append(toShow, shown{controllerRevisions, r.planner.Rollout.NamespaceOf(call.Snapshot.Present),
+			"its revisions"})
 	}
 	if err := r.permit(ctx, toShow...); err != nil {
 		return nil, err
@@ -240,7 +242,8 @@ func (r *run) ended() *Preview {
 	defer r.mu.Unlock()
 	order := []string{hook.Customize, hook.Sync, hook.Finalize}
 	slices.SortFunc(r.preview.Calls, func(a, b hook.Call) int {
-		return cmp.Or(cmp.Compare(a.Snapshot.Revision, b.Snapshot.Revision), cmp.Compare(slices.Index(order, a.Hook), slices.Index(order, b.Hook)))
+		return cmp.Or(cmp.Compare(a.Snapshot.Revision, b.Snapshot.Revision),
+			cmp.Compare(slices.Index(order, a.Hook), slices.Index(order, b.Hook)))
 	})
 	ended := r.preview
 	return &ended

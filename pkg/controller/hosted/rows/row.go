@@ -106,7 +106,8 @@ func (r *Rows) Row(key object.Key) *v1alpha1.Sync {
 		status.LastSyncTime, status.LastSyncDuration = microTime(last.ended), &metav1.Duration{Duration: last.took}
 	}
 	if last.children.Known {
-		status.Children = &v1alpha1.SyncChildren{Wanted: last.children.Wanted, AsWanted: last.children.AsWanted, Outdated: last.children.Outdated}
+		status.Children = &v1alpha1.SyncChildren{Wanted: last.children.Wanted, AsWanted: last.children.AsWanted,
+			Outdated: last.children.Outdated}
 	}
 	if failures := r.Queue.Failures(key); failures > 0 {
 		status.Backoff = &v1alpha1.SyncBackoff{Failures: int32(failures)}
@@ -181,7 +182,8 @@ func (r *Rows) nextSync(parent object.Key, now time.Time) *metav1.MicroTime {
 
 // name returns the namespace and the name of the Sync of a parent.
 func (r *Rows) name(parent object.Key) types.NamespacedName {
-	name := types.NamespacedName{Namespace: parent.Namespace, Name: r.ShortName + ":" + r.Reference.Name + ":" + parent.Name}
+	name := types.NamespacedName{Namespace: parent.Namespace,
+		Name: r.ShortName + ":" + r.Reference.Name + ":" + parent.Name}
 	if name.Namespace == "" {
 		name.Namespace = r.ClusterNamespace
 	}

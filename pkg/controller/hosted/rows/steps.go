@@ -89,7 +89,8 @@ func (l *StepLog) remove(element *list.Element) {
 func describeSteps(outcomes []pipeline.Outcome, ended time.Time) *v1alpha1.SyncSteps {
 	shown := outcomes[:min(len(outcomes), maxStepsOfSync)]
 	steps := &v1alpha1.SyncSteps{
-		Time: metav1.NewMicroTime(ended), Omitted: int32(len(outcomes) - len(shown)), Steps: make([]v1alpha1.SyncStep, len(shown)),
+		Time: metav1.NewMicroTime(ended), Omitted: int32(len(outcomes) - len(shown)),
+		Steps: make([]v1alpha1.SyncStep, len(shown)),
 	}
 	for i := range shown {
 		outcome := &shown[i]

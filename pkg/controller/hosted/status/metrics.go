@@ -34,12 +34,14 @@ func NewMetrics(of Controller, kind, name string, hooks map[string]*hook.Webhook
 	return &metrics{
 		controller: of,
 		hooks:      hooks,
-		ready:      describe("controller_ready", "1 if the running controller sees the cluster and reaches its hooks, 0 if not."),
-		parents:    describe("parents", "Parents of the controller by how their last sync ended: synced, failing, paused, or pending if there was none.", "state"),
-		warned:     describe("parents_warned", "Parents whose last sync found what is probably a mistake."),
-		outdated:   describe("children_outdated", "Children that the update method OnDelete, or none, leaves as they are."),
-		loops:      describe("write_loops", "Writes that are slowed down because they would be repeated again and again."),
-		downs:      describe("hook_down", "1 if the hook has not answered several calls in a row, 0 if it has.", "hook"),
+		ready: describe("controller_ready", "1 if the running controller sees the cluster and reaches its hooks, 0 "+
+			"if not."),
+		parents: describe("parents", "Parents of the controller by how their last sync ended: synced, failing, paused, "+
+			"or pending if there was none.", "state"),
+		warned:   describe("parents_warned", "Parents whose last sync found what is probably a mistake."),
+		outdated: describe("children_outdated", "Children that the update method OnDelete, or none, leaves as they are."),
+		loops:    describe("write_loops", "Writes that are slowed down because they would be repeated again and again."),
+		downs:    describe("hook_down", "1 if the hook has not answered several calls in a row, 0 if it has.", "hook"),
 	}
 }
 

@@ -219,4 +219,5 @@ func (r *Reporter) WriteLoopError(parent object.Key) error {
 }
 
 // ErrCalmingDown is why a parent whose write loops ended a moment ago is failing.
-var ErrCalmingDown = errors.New("a write loop seems to be over, and this object counts as synced when nothing was undone for a minute; no action is needed")
+var ErrCalmingDown = errors.New("a write loop seems to be over, and this object counts as synced when nothing was " +
+	"undone for a minute; no action is needed")

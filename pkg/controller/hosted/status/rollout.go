@@ -75,7 +75,8 @@ func (r *Reporter) Rollout(
 	if waited := now.Sub(events.waitingSince); waited < rolloutWaitThreshold {
 		return rolloutWaitThreshold - waited, nil
 	}
-	warning := pipeline.Warning{Reason: pipeline.RolloutWaiting, About: updated.Message, Message: "The rollout waits: " + cmp.Or(decision.Advice, updated.Message)}
+	warning := pipeline.Warning{Reason: pipeline.RolloutWaiting, About: updated.Message,
+		Message: "The rollout waits: " + cmp.Or(decision.Advice, updated.Message)}
 	warning.EachTime = events.waitEvents.markIfDue(updated.Message, now)
 	return pipeline.EventRepeatInterval, []pipeline.Warning{warning}
 }

@@ -139,7 +139,8 @@ func (t *Tracker) SetFindings(parent object.Key, warnings []pipeline.Warning, ou
 	defer t.mu.Unlock()
 	after := t.parents[parent]
 	after.outdated, after.Warnings = outdated, [warningSorts]*pipeline.Warning{}
-	warnings = slices.SortedStableFunc(slices.Values(warnings), func(a, b pipeline.Warning) int { return a.Reason.CompareWeight(b.Reason) })
+	warnings = slices.SortedStableFunc(slices.Values(warnings),
+		func(a, b pipeline.Warning) int { return a.Reason.CompareWeight(b.Reason) })
 	var messages [warningSorts][]string
 	for i := range warnings {
 		warning := &warnings[i]

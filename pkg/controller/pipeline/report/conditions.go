@@ -62,7 +62,8 @@ func Status(
 	}
 	setReady(set, problem)
 	setResourcesFound(set, problem)
-	if said := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionHooksReachable); !health.keepsHooksReachable(said, generation) {
+	said := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionHooksReachable)
+	if !health.keepsHooksReachable(said, generation) {
 		setHooksReachable(set, health)
 	}
 	setParentsSynced(set, health)
@@ -82,14 +83,16 @@ func Status(
 		after.Parents, after.Children = nil, nil
 	} else {
 		after.Parents = &v1alpha1.ParentCounts{
-			Total: int32(health.Total), Synced: int32(health.Synced), Failing: int32(health.Failing), Warned: int32(health.Warned),
+			Total: int32(health.Total), Synced: int32(health.Synced), Failing: int32(health.Failing),
+			Warned: int32(health.Warned),
 			Paused: int32(health.Paused),
 		}
 		after.Children = &v1alpha1.ChildCounts{Outdated: int32(health.Outdated)}
 	}
 	if last := health.LastError; last != nil {
 		after.LastError = &v1alpha1.LastSyncError{
-			Message: health.message(last.Message), Parent: last.Parent.Path(), Kind: last.Parent.Kind, Time: metav1.NewTime(last.Time.Truncate(time.Second)),
+			Message: health.message(last.Message), Parent: last.Parent.Path(), Kind: last.Parent.Kind,
+			Time: metav1.NewTime(last.Time.Truncate(time.Second)),
 		}
 		if !last.Recovered.IsZero() {
 			after.LastError.Recovered = ptr.To(metav1.NewTime(last.Recovered.Truncate(time.Second)))
@@ -105,7 +108,8 @@ func setReady(set setCondition, problem *Problem) {
 	case problem == nil:
 		set(v1alpha1.ConditionReady, metav1.ConditionTrue, ReasonRunning, "the controller runs as its spec says")
 	case problem.RunningGeneration != 0:
-		set(v1alpha1.ConditionReady, metav1.ConditionFalse, problem.Reason, problem.message()+" (the controller still runs as its last working spec said)")
+		set(v1alpha1.ConditionReady, metav1.ConditionFalse, problem.Reason, problem.message()+" (the controller still "+
+			"runs as its last working spec said)")
 	default:
 		set(v1alpha1.ConditionReady, metav1.ConditionFalse, problem.Reason, problem.message())
 	}
@@ -157,11 +161,14 @@ func setParentsSynced(set setCondition, health *Health) {
 	case health.Failing > 0:
 		set(v1alpha1.ConditionParentsSynced, metav1.ConditionFalse, ReasonParentsFailing, health.message(failureOf(health)))
 	case health.Total == 0 && !health.Uncounted:
-		set(v1alpha1.ConditionParentsSynced, metav1.ConditionTrue, ReasonNoParents, "there is no parent: no object of the type exists, or none that the controller selects")
+		set(v1alpha1.ConditionParentsSynced, metav1.ConditionTrue, ReasonNoParents, "there is no parent: no object of the "+
+			"type exists, or none that the controller selects")
 	case health.Paused > 0 && health.Synced+health.Paused >= health.Total:
-		set(v1alpha1.ConditionParentsSynced, metav1.ConditionUnknown, ReasonPaused, fmt.Sprintf("%d of %d parents are paused", health.Paused, health.Total))
+		set(v1alpha1.ConditionParentsSynced, metav1.ConditionUnknown, ReasonPaused,
+			fmt.Sprintf("%d of %d parents are paused", health.Paused, health.Total))
 	case health.Uncounted || health.Synced < health.Total:
-		set(v1alpha1.ConditionParentsSynced, metav1.ConditionUnknown, ReasonNotAllSynced, "some parents have not been synced yet")
+		set(v1alpha1.ConditionParentsSynced, metav1.ConditionUnknown, ReasonNotAllSynced,
+			"some parents have not been synced yet")
 	default:
 		set(v1alpha1.ConditionParentsSynced, metav1.ConditionTrue, ReasonAllSynced, "every parent is as its hook wants")
 	}
@@ -170,7 +177,8 @@ func setParentsSynced(set setCondition, health *Health) {
 // setPaused says which parents are paused, and how that ends.
 func setPaused(set setCondition, health *Health) {
 	if health.AllPaused {
-		set(v1alpha1.ConditionPaused, metav1.ConditionTrue, ReasonPaused, "spec.paused is true: no hook is called, and nothing is written")
+		set(v1alpha1.ConditionPaused, metav1.ConditionTrue, ReasonPaused, "spec.paused is true: no hook is called, and "+
+			"nothing is written")
 		return
 	}
 	more := ""
@@ -178,7 +186,8 @@ func setPaused(set setCondition, health *Health) {
 		more = fmt.Sprintf(" (and %d more)", health.Paused-1)
 	}
 	set(v1alpha1.ConditionPaused, metav1.ConditionTrue, ReasonParentsPaused, fmt.Sprintf(
-		"%s%s: the annotation %s is \"true\", so no hook is called about it, and nothing is written", health.PausedParent, more, v1alpha1.PausedAnnotation))
+		"%s%s: the annotation %s is \"true\", so no hook is called about it, and nothing is written", health.PausedParent,
+		more, v1alpha1.PausedAnnotation))
 }
 
 // failureOf says why one parent fails, and how many others do.
@@ -188,7 +197,8 @@ func failureOf(health *Health) string {
 	case first == nil:
 		return fmt.Sprintf("%d of %d parents are not as their hook wants", health.Failing, health.Total)
 	case health.Failing > 1:
-		return fmt.Sprintf("%s (and %d more of %d parents)", about(first.Parent, first.Message), health.Failing-1, health.Total)
+		return fmt.Sprintf("%s (and %d more of %d parents)", about(first.Parent, first.Message), health.Failing-1,
+			health.Total)
 	case health.Total > 1:
 		return fmt.Sprintf("%s (1 of %d parents)", about(first.Parent, first.Message), health.Total)
 	default:
@@ -201,7 +211,8 @@ func setFieldsKnown(set setCondition, health *Health) {
 	case health == nil:
 		set(v1alpha1.ConditionFieldsKnown, metav1.ConditionUnknown, ReasonNotRunning, "no controller runs")
 	case health.FieldWarning != nil:
-		set(v1alpha1.ConditionFieldsKnown, metav1.ConditionFalse, string(health.FieldWarning.Reason), health.FieldWarning.String())
+		set(v1alpha1.ConditionFieldsKnown, metav1.ConditionFalse, string(health.FieldWarning.Reason),
+			health.FieldWarning.String())
 	default:
 		set(v1alpha1.ConditionFieldsKnown, metav1.ConditionTrue, ReasonFieldsKept, "no field that a hook answers is dropped")
 	}
@@ -212,7 +223,8 @@ func setChildrenAsMeant(set setCondition, health *Health) {
 	case health == nil:
 		set(v1alpha1.ConditionChildrenAsMeant, metav1.ConditionUnknown, ReasonNotRunning, "no controller runs")
 	case health.ChildWarning != nil:
-		set(v1alpha1.ConditionChildrenAsMeant, metav1.ConditionFalse, string(health.ChildWarning.Reason), health.ChildWarning.String())
+		set(v1alpha1.ConditionChildrenAsMeant, metav1.ConditionFalse, string(health.ChildWarning.Reason),
+			health.ChildWarning.String())
 	default:
 		set(v1alpha1.ConditionChildrenAsMeant, metav1.ConditionTrue, ReasonNoneWarned, "there is no warning about children")
 	}
@@ -257,8 +269,10 @@ func SetServiceAccountCondition(status *v1alpha1.ControllerStatus, lacks bool) {
 		return
 	}
 	meta.SetStatusCondition(&status.Conditions, metav1.Condition{
-		Type: v1alpha1.ConditionServiceAccountSet, Status: metav1.ConditionFalse, Reason: ReasonActsAsServer, ObservedGeneration: status.ObservedGeneration,
-		Message: "the controller acts as the server and needs the server's rights to write; new controllers are refused without " +
+		Type: v1alpha1.ConditionServiceAccountSet, Status: metav1.ConditionFalse, Reason: ReasonActsAsServer,
+		ObservedGeneration: status.ObservedGeneration,
+		Message: "the controller acts as the server and needs the server's rights to write; new controllers are refused " +
+			"without " +
 			"spec.serviceAccount (--require-service-account), and so is the next change of this spec: set spec.serviceAccount",
 	})
 }

@@ -156,23 +156,27 @@ func (e *Events) FinalizerRemoved(parent *object.Object, finalizer string, why p
 		eventType = corev1.EventTypeWarning
 	}
 	if why == pipeline.NoFinalizeHook {
-		remedy = "; to have the hook called when this object is deleted, set spec.hooks.finalize again, which puts the finalizer back"
+		remedy = "; to have the hook called when this object is deleted, set spec.hooks.finalize again, which puts the " +
+			"finalizer back"
 	}
 	e.record(parent, eventType, reasonFinalizerRemoved,
-		"Removed the finalizer %s without a call of the finalize hook: %s. The children stay as they are%s", finalizer, why, remedy)
+		"Removed the finalizer %s without a call of the finalize hook: %s. The children stay as they are%s", finalizer, why,
+		remedy)
 }
 
 // Finalizing writes that a parent is finalized although it is not being deleted, because a controller
 // no longer selects it.
 func (e *Events) Finalizing(parent *object.Object, finalizer string) {
 	e.record(parent, corev1.EventTypeNormal, reasonNoLongerSelected,
-		"The controller no longer selects this object: its finalize hook is called, and when that answers finalized, the finalizer %s is removed", finalizer)
+		"The controller no longer selects this object: its finalize hook is called, and when that answers finalized, the "+
+			"finalizer %s is removed", finalizer)
 }
 
 // NoLongerSelected writes that a parent without a finalizer is no longer one.
 func (e *Events) NoLongerSelected(parent *object.Object, controller string) {
 	e.record(parent, corev1.EventTypeNormal, reasonNoLongerSelected,
-		"The controller %s no longer selects this object: it is not synced any more, and its children stay as they are", controller)
+		"The controller %s no longer selects this object: it is not synced any more, and its children stay as they are",
+		controller)
 }
 
 // SyncError writes that the sync of a parent failed.

@@ -47,7 +47,8 @@ func WriteLoopsOfParent(loops []pipeline.WriteLoop) string {
 func summary(loops []pipeline.WriteLoop, where func(pipeline.WriteLoop) string) string {
 	const most = 3
 	loops = slices.SortedFunc(slices.Values(loops), func(a, b pipeline.WriteLoop) int {
-		return cmp.Or(cmp.Compare(a.Parent.NamespacedName.String(), b.Parent.NamespacedName.String()), cmp.Compare(a.Object.String(), b.Object.String()))
+		return cmp.Or(cmp.Compare(a.Parent.NamespacedName.String(), b.Parent.NamespacedName.String()),
+			cmp.Compare(a.Object.String(), b.Object.String()))
 	})
 	var said []string
 	for _, loop := range loops[:min(len(loops), most)] {
@@ -115,7 +116,8 @@ func cause(loop pipeline.WriteLoop) string {
 	said := "it differs at " + loop.Path + ": "
 	switch len(loop.Rivals) {
 	case 0:
-		return said + "another writer changes it" + values(loop) + "; kubectl get with --show-managed-fields -o yaml shows who: let only one writer set it"
+		return said + "another writer changes it" + values(loop) + "; kubectl get with --show-managed-fields -o yaml " +
+			"shows who: let only one writer set it"
 	case 1:
 		return said + rivals + ", which also writes it, wants something else" + values(loop) + "; let only one writer set it"
 	default:
@@ -125,7 +127,8 @@ func cause(loop pipeline.WriteLoop) string {
 
 // remedyOfDeletion ends that another controller deletes a child. It does so because it is for the same
 // parents, and its hook does not answer the child.
-const remedyOfDeletion = "give the controllers labelSelectors (spec.parentResource.labelSelector) that do not overlap, or make one of them a DecoratorController"
+const remedyOfDeletion = "give the controllers labelSelectors (spec.parentResource.labelSelector) that do not " +
+	"overlap, or make one of them a DecoratorController"
 
 // values says, in brackets, between which values a field alternates, if that is known.
 func values(loop pipeline.WriteLoop) string {
