@@ -19,7 +19,7 @@ func TestReasonsOfConditionsAreDocumented(t *testing.T) {
 	var given, told []string
 	const reason = `(?m)^\tReason\w+ += "(\w+)"$`
 	for file, reasons := range map[string]string{
-		"controller/pipeline/report/status.go": reason, "apis/metacontroller/v1alpha1/types_status.go": reason,
+		"controller/pipeline/report/conditions.go": reason, "apis/metacontroller/v1alpha1/types_status.go": reason,
 		"controller/pipeline/warning.go": `(?m)^\t\w+ +WarningReason = "(\w+)"$`,
 	} {
 		source, err := os.ReadFile(filepath.Join(hostcluster.RepositoryRoot(), "pkg", file))

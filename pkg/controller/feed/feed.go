@@ -12,18 +12,18 @@ import (
 	"time"
 )
 
-// interval is how long what changes is collected before a follower is told.
+// interval is how long changes are collected before a follower is told.
 const interval = 100 * time.Millisecond
 
-// Feed tells its followers the keys of objects that have changed. The zero value has no followers. Its methods may be called
-// concurrently.
+// Feed tells its followers the keys of objects that have changed. The zero value has no followers. Its methods may be
+// called concurrently.
 type Feed[K comparable] struct {
 	mu sync.Mutex // for changes of followers
 	// followers is never changed, but replaced; nil if there are none.
 	followers atomic.Pointer[[]*follower[K]]
 }
 
-// follower has the keys that it has not been told yet.
+// follower has the keys of which it has not been told yet.
 type follower[K comparable] struct {
 	mu      sync.Mutex
 	changed map[K]struct{}
@@ -34,7 +34,7 @@ type follower[K comparable] struct {
 // IsFollowed reports whether anybody is told of changes. It costs next to nothing.
 func (f *Feed[K]) IsFollowed() bool { return f.followers.Load() != nil }
 
-// Changed tells the followers that an object has changed, has come or is gone.
+// Changed tells the followers that an object was added, has changed or is gone.
 func (f *Feed[K]) Changed(key K) {
 	followers := f.followers.Load()
 	if followers == nil {

@@ -7,7 +7,7 @@
 // resolved. The packages composite and decorator make it; what differs between the two kinds is in
 // Spec.Kind. A Controller runs it: events of the informers, timers and the results of earlier
 // syncs enqueue parents, and each sync of a parent goes once through the pipeline: observe, hook,
-// plan, act, report. See sync for one pass, triggers.go for what enqueues a parent, and parentState
+// plan, act, report. See sync for one pass, syncqueue.Cause for what enqueues a parent, and parentState
 // for what one sync leaves to the next.
 //
 // What goes out are calls of webhooks, writes to the host, events and metrics, all through the

@@ -10,20 +10,91 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/klog/v2"
-
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/enumerate"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/syncqueue"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/planner"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/status"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/act"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/writeloop"
 )
+
+// finalizerTimeout limits how long the host may take to store a finalizer.
+const finalizerTimeout = 10 * time.Second
+
+// finalizerPostponedError is returned for a sync that has to add or remove the finalizer of the
+// parent but must wait, because another client undoes that again and again.
+type finalizerPostponedError struct{ after time.Duration }
+
+func (e *finalizerPostponedError) Error() string {
+	return fmt.Sprintf("the finalizer of the parent is written too often, the next write waits %s", e.after)
+}
+
+// finalizers puts the finalizer of a controller on parents, and removes it.
+type finalizers struct {
+	observer *observe.Observer
+	actor    *act.Actor
+	guard    *writeloop.Guard
+	reporter *status.Reporter
+}
+
+// observe begins the snapshot of a parent. Before, it puts the controller's finalizer on the
+// parent or removes it, if that is due. The snapshot is nil if there is no parent, or none in the
+// controller's namespaces any more.
+func (f *finalizers) observe(ctx context.Context, state *parentState, parent object.Key) (*pipeline.Snapshot, error) {
+	snapshot := f.observer.Parent(parent)
+	if snapshot == nil {
+		return nil, nil
+	}
+	step, err := plan.FinalizerStep(snapshot)
+	if step == nil || err != nil {
+		return snapshot, err
+	}
+	state.planning.NoOp = planner.NoOp{}
+	if err := f.postpone(snapshot, step); err != nil {
+		return nil, err
+	}
+	// This write goes on when the controller is stopped: it must be complete before the finalizer
+	// is removed from all parents.
+	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalizerTimeout)
+	defer cancel()
+	outcomes := f.actor.Act(writing, snapshot, &pipeline.Plan{Steps: []pipeline.Step{*step}})
+	f.observer.Wrote(&state.pending, outcomes)
+	f.guard.Wrote(snapshot, outcomes, time.Now())
+	state.finalizerSteps = outcomes
+	switch outcome := outcomes[0]; {
+	case outcome.Err != nil:
+		return nil, outcome.Err
+	case outcome.Conflict:
+		return nil, overtaken(&outcome)
+	case outcome.Result != nil && !snapshot.NeedsFinalizer:
+		f.reporter.Events.FinalizerRemoved(snapshot.Parent, snapshot.Finalizer, pipeline.UnfinalizedReason(step.Why))
+	}
+	if latest := outcomes[0].Latest(); !snapshot.Outside && !latest.IsRemoved() {
+		return f.observer.ParentAs(latest), nil
+	}
+	return nil, nil
+}
+
+// postpone returns a *finalizerPostponedError if the step must wait. It writes the event
+// about the write loop, if one is due.
+func (f *finalizers) postpone(snapshot *pipeline.Snapshot, step *pipeline.Step) error {
+	now := time.Now()
+	until, loops := f.guard.PostponeStep(snapshot, step, now)
+	f.reporter.WriteLoops(snapshot.Parent, loops, now)
+	if until.IsZero() {
+		return nil
+	}
+	return &finalizerPostponedError{after: until.Sub(now)}
+}
 
 // A parent that is being deleted stays until its finalize hook answers "finalized": true. So does its
 // namespace, or its CustomResourceDefinition, if that is being deleted. A hook may take some time. But
-// if no child goes for finalizeThreshold, the parent is failing.
+// if no child is deleted for finalizeThreshold, the parent is failing.
 
-// finalizeThreshold is how long a finalize hook may take from one child that has gone to the next.
+// finalizeThreshold is how long a finalize hook may take from the deletion of one child to that of the next.
 const finalizeThreshold = 30 * time.Second
 
 // finalization is how far the finalization of a parent is. A finalization that has not begun, or is
@@ -60,8 +131,8 @@ func (f *finalization) next(snapshot *pipeline.Snapshot, answer *pipeline.Respon
 	return &next
 }
 
-// due returns when the parent is failing if nothing happens until then. A child that is given time
-// to end gracefully takes that time.
+// due returns when the parent is failing if nothing happens until then. A child may take the time of its
+// graceful deletion.
 func (f *finalization) due(snapshot *pipeline.Snapshot) time.Time {
 	latest := f.progress
 	for _, group := range snapshot.Children {
@@ -74,39 +145,7 @@ func (f *finalization) due(snapshot *pipeline.Snapshot) time.Time {
 	return latest.Add(finalizeThreshold)
 }
 
-// unfinalizedError is the failure of a parent whose finalize hook does not finish.
-type unfinalizedError struct{ text string }
-
-func (e *unfinalizedError) Error() string { return e.text }
-
-// reportUnfinalized notes that the finalize hook of a parent has not finished. The parent is failing
-// if that goes on for too long.
-func (c *Controller) reportUnfinalized(ctx context.Context, key object.Key, state *parentState, result syncResult) syncqueue.Result {
-	snapshot := result.unfinalized
-	next := syncqueue.Done(result.resyncAfter)
-	if result.retry {
-		next = syncqueue.Backoff(result.resyncAfter)
-	}
-	due := state.finalization.due(snapshot)
-	if left := time.Until(due); left > 0 {
-		c.updateHealth(key, nil)
-		state.syncErrorEvents = eventDeduplicator{}
-		state.note = &syncNote{v1alpha1.SyncStateWaiting, "the finalize hook has not finished"}
-		return next.Within(left)
-	}
-	definitionWaits := c.Discovery != nil && c.Discovery.IsBeingDeleted(snapshot.ParentType.GroupResource())
-	err := &unfinalizedError{state.finalization.describe(snapshot, definitionWaits)}
-	c.updateHealth(key, err)
-	// What is left may change often. One event says enough about one wait.
-	parent := c.observer.Get(key)
-	if parent != nil && state.syncErrorEvents.markIfDue(fmt.Sprint("unfinalized ", due, definitionWaits), time.Now()) {
-		klog.FromContext(ctx).Error(err, "Finalization does not go on")
-		c.Events.FinalizeWaiting(parent, err)
-	}
-	return next
-}
-
-// describe says what a finalization that does not go on waits for. definitionWaits is true if the
+// describe says what a finalization without progress waits for. definitionWaits is true if the
 // CustomResourceDefinition of the parent waits, too.
 func (f *finalization) describe(snapshot *pipeline.Snapshot, definitionWaits bool) string {
 	since := f.since
@@ -114,7 +153,8 @@ func (f *finalization) describe(snapshot *pipeline.Snapshot, definitionWaits boo
 		since = deleted.Time
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "the finalize hook has not finished, and this object cannot be deleted until it has; it waits for it since %s: ", since.UTC().Format(time.RFC3339))
+	fmt.Fprintf(&text, "the finalize hook has not finished, and this object cannot be deleted until it has; it has "+
+		"been waiting since %s: ", since.UTC().Format(time.RFC3339))
 	if f.saysFalse {
 		text.WriteString(`its last answer says "finalized": false`)
 	} else {
@@ -122,7 +162,7 @@ func (f *finalization) describe(snapshot *pipeline.Snapshot, definitionWaits boo
 	}
 	text.WriteString(`, and only "finalized": true lets the object go`)
 	if children := describeChildren(snapshot); children == "" {
-		text.WriteString("; the hook is shown no child any more")
+		text.WriteString("; the hook no longer sees any children")
 	} else {
 		text.WriteString("; children that are still there: " + children)
 	}
@@ -131,9 +171,6 @@ func (f *finalization) describe(snapshot *pipeline.Snapshot, definitionWaits boo
 	}
 	return text.String()
 }
-
-// maxListed is how many children a message names at most.
-const maxListed = 5
 
 // describeChildren names the first few children, those that are being deleted first. It returns an
 // empty text if there are none.
@@ -147,9 +184,26 @@ func describeChildren(snapshot *pipeline.Snapshot) string {
 			case len(child.Finalizers) == 0:
 				leaving = append(leaving, name+" (is being deleted)")
 			default:
-				leaving = append(leaving, fmt.Sprintf("%s (is being deleted, and the owners of its finalizers %q have to remove them)", name, child.Finalizers))
+				leaving = append(leaving, fmt.Sprintf("%s (is being deleted, and the owners of its finalizers %q have to remove "+
+					"them)", name, child.Finalizers))
 			}
 		}
 	}
-	return enumerate.First(maxListed, append(leaving, staying...))
+	return enumerate.First(status.MaxListed, append(leaving, staying...))
+}
+
+// longestLeaving returns the child that has been being deleted for the longest time; nil if none is,
+// or if the children are left to the host.
+func longestLeaving(snapshot *pipeline.Snapshot) (longest *object.Object) {
+	if !snapshot.Managed {
+		return nil
+	}
+	for _, group := range snapshot.Children {
+		for _, child := range group.Claimed {
+			if child.DeletionTimestamp != nil && (longest == nil || child.DeletionTimestamp.Before(longest.DeletionTimestamp)) {
+				longest = child
+			}
+		}
+	}
+	return longest
 }

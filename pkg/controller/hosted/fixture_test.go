@@ -28,6 +28,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/planner"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/rows"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/act"
@@ -35,6 +37,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/calllog"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/scheme"
 )
 
 var (
@@ -52,7 +56,7 @@ func specOf(webhook v1alpha1.Webhook, children ...object.Type) *Spec {
 	return &Spec{
 		Kind: Kind{
 			Name: "CompositeController", FinalizerPrefix: "metacontroller.io/compositecontroller-",
-			CallHook: (*hook.Webhook).SyncComposite, Plan: plan.Composite, PlanInputsHash: plan.CompositeInputs,
+			Stages: planner.Stages{CallHook: (*hook.Webhook).SyncComposite, Plan: plan.Composite, PlanInputsHash: plan.CompositeInputs},
 		},
 		Name: "webs", Object: []byte(`{}`),
 		Targets:  []Target{{Type: webs, Rules: []observe.Rule{{Labels: labels.Everything()}}}},
@@ -151,7 +155,7 @@ func controllerOfTen(t testing.TB, url string) *Controller {
 	configMaps := object.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Kind: "ConfigMap", Namespaced: true}
 	return controllerAt(t, hostOfTen(t), Dependencies{
 		Metrics: prometheus.NewRegistry(), Hook: hook.Options{MaxResponseBytes: 1 << 20, MaxIdleConnections: 1, Metrics: hook.NewMetrics()},
-		Syncs: &Syncs{}, Calls: calllog.New(time.Now()),
+		Syncs: &rows.Syncs{}, Calls: calllog.New(time.Now()),
 	}, specOf(at(url), configMaps))
 }
 
@@ -275,4 +279,16 @@ func configMap(t *testing.T, name, metadata string) *object.Object {
 
 func child(kind, namespace, name string) object.Key {
 	return object.Key{GroupKind: schema.GroupKind{Kind: kind}, NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
+}
+
+// eventsOf returns a writer of at most ten events about an object, and the events that it has written.
+func eventsOf(t *testing.T) (*report.Events, chan corev1.Event) {
+	t.Helper()
+	config, sent := hostOf(t)
+	events, err := report.NewEvents(context.WithoutCancel(t.Context()), config, scheme.Scheme, report.EventOptions{QPS: 1e-3, Burst: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(events.Shutdown)
+	return events, sent
 }

@@ -4,6 +4,7 @@
 package hosted
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,19 +12,25 @@ import (
 	"net/http/httptest"
 	"reflect"
 	"runtime"
-	"slices"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/status"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/permissions"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe/related"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/scheme"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/alloctest"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hosttest"
 )
@@ -36,9 +43,9 @@ func TestHealth(t *testing.T) {
 	}
 	failed := errors.New("no")
 	for name, err := range map[string]error{"a": nil, "b": nil, "c": failed} {
-		c.health.update(web(name), err)
+		c.reporter.Update(web(name), err)
 	}
-	c.hookCalls.update(hook.Sync, snapshotOf("c"), failed)
+	c.hookCalls.Update(hook.Sync, snapshotOf("c"), failed)
 	got := c.Health()
 	if got.Synced != 2 || got.Failing != 1 || !got.HookCalled || !errors.Is(got.HookErr, failed) || got.LastError == nil || got.LastError.Parent.Name != "c" {
 		t.Errorf("it is %+v", got)
@@ -54,8 +61,8 @@ func TestHealthCostsTheSameHoweverManyParentsThereAre(t *testing.T) {
 	for i := range parents {
 		name := fmt.Sprint("p-", i)
 		c.parentChanged(nil, snapshotOf(name).Parent, false)
-		c.health.update(web(name), failed)
-		c.hookCalls.update(hook.Sync, snapshotOf(name), failed)
+		c.reporter.Update(web(name), failed)
+		c.hookCalls.Update(hook.Sync, snapshotOf(name), failed)
 	}
 	if got := c.Health(); got.Total != parents || got.Failing != parents || got.HookErr == nil {
 		t.Fatalf("it is %+v", got)
@@ -78,32 +85,16 @@ func TestCountsFollowParents(t *testing.T) {
 	c.parentChanged(a, again, false)
 	expect(2, 0, 0)
 	for _, err := range []error{nil, errors.New("no"), errors.New("still no")} {
-		c.health.update(web("a"), err)
+		c.reporter.Update(web("a"), err)
 	}
-	c.health.update(web("b"), nil)
+	c.reporter.Update(web("b"), nil)
 	expect(2, 1, 1)
-	c.health.update(web("a"), nil)
+	c.reporter.Update(web("a"), nil)
 	expect(2, 2, 0)
-	c.health.update(web("b"), errors.New("no"))
+	c.reporter.Update(web("b"), errors.New("no"))
 	c.parentChanged(b, nil, false)
-	c.health.forget(web("b"))
+	c.reporter.Forget(web("b"))
 	expect(1, 1, 0)
-}
-
-// The rules may be too long for the status of a parent's failure. The condition Ready has them.
-func TestTheFailureOfAParentIsWithoutTheMissingRules(t *testing.T) {
-	health := newSyncHealth()
-	health.update(web("a"), fmt.Errorf("observe: %w", refused("secrets")))
-	const want = "observe: service account shop/websites lacks rights to read what the controller needs; the condition Ready of the controller has the rules to bind to it"
-	if got := health.lastError.Message; got != want {
-		t.Errorf("the message is %q, want %q", got, want)
-	}
-}
-
-// refused is the error of an account that may not read a type.
-func refused(resource string) *permissions.Error {
-	of := object.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: resource}, Namespaced: true}
-	return &permissions.Error{Account: v1alpha1.ServiceAccountReference{Namespace: "shop", Name: "websites"}, Missing: permissions.ToShow(of, nil, "a test")}
 }
 
 // RuntimeProblem is called four times a second for each controller.
@@ -134,12 +125,12 @@ func TestThatAParentIsStillRefusedIsSeenWithoutAllocations(t *testing.T) {
 	}, spec)
 	observe := func(answer *related.Answer) {
 		t.Helper()
-		if err := c.related.Observe(t.Context(), answer, snapshotOf("a")); err == nil {
+		if err := c.planner.Related.Observe(t.Context(), answer, snapshotOf("a")); err == nil {
 			t.Error("it is shown")
 		}
 	}
 	answer := &related.Answer{}
-	t.Cleanup(func() { c.related.Forget(answer) })
+	t.Cleanup(func() { c.planner.Related.Forget(answer) })
 	observe(answer)
 	problem := c.RuntimeProblem()
 	if problem == nil || problem.Reason != report.ReasonForbidden {
@@ -157,7 +148,7 @@ func TestThatAParentIsStillRefusedIsSeenWithoutAllocations(t *testing.T) {
 	if c.RuntimeProblem() == problem {
 		t.Error("the refusal of another parent is not looked at")
 	}
-	c.related.Forget(other)
+	c.planner.Related.Forget(other)
 }
 
 func TestAControllerThatDoesNotSeeAllItsObjectsHasAProblem(t *testing.T) {
@@ -175,7 +166,7 @@ func TestParentsAreUncountedUntilTheHandlersHaveSeenThem(t *testing.T) {
 	if health := c.Health(); !health.Uncounted || health.Total != 0 {
 		t.Errorf("before it runs, its health is %+v", health)
 	}
-	remove, err := c.addEventHandlers(t.Context())
+	remove, err := c.addEventHandlers()
 	defer remove()
 	if err != nil {
 		t.Fatal(err)
@@ -191,130 +182,20 @@ func TestParentsAreUncountedUntilTheHandlersHaveSeenThem(t *testing.T) {
 	}
 }
 
-func TestHowTheLastSyncsEnded(t *testing.T) {
+func TestASyncThatWasPutOffLeavesTheHealthAsItWas(t *testing.T) {
 	a, b := web("a"), web("b")
-	h := newSyncHealth()
-	c := &Controller{line: line{spec: &Spec{}}, health: h}
-	h.update(a, nil)
-	h.update(b, errors.New("no"))
-	if !h.parents[a].succeeded || h.parents[b].succeeded || h.lastError == nil || h.lastError.Parent != b || h.lastError.Message != "no" || h.lastError.Time.IsZero() {
-		t.Errorf("parents %v, last error %v", h.parents, h.lastError)
-	}
+	c := newReporter(t).Controller
+	c.reporter.Update(a, nil)
+	c.reporter.Update(b, errors.New("no"))
 	for _, putOff := range []error{&hook.ThrottledError{}, &related.NotListedError{}, &overtakenError{}, &finalizerPostponedError{}} {
-		c.report(t.Context(), a, &parentState{}, syncResult{err: fmt.Errorf("sync hook failed: %w", putOff)})
-		if !h.parents[a].succeeded || h.lastError.Parent != b {
+		c.conclude(t.Context(), a, &parentState{}, &syncFacts{err: fmt.Errorf("sync hook failed: %w", putOff)}, time.Now())
+		if health := c.Health(); health.Synced != 1 || health.LastError.Parent != b {
 			t.Errorf("a sync that was put off (%v) is neither a failure nor a success", putOff)
 		}
 	}
-	c.report(t.Context(), a, &parentState{}, syncResult{err: fmt.Errorf("sync hook failed: %w", &hook.CircuitOpenError{})})
-	if h.parents[a].succeeded || h.lastError.Parent != b {
+	c.conclude(t.Context(), a, &parentState{}, &syncFacts{err: fmt.Errorf("sync hook failed: %w", &hook.CircuitOpenError{})}, time.Now())
+	if health := c.Health(); health.Synced != 0 || health.LastError.Parent != b {
 		t.Error("a parent whose hook is down fails, and the call that was not answered tells why")
-	}
-	h.update(a, nil)
-	if !h.lastError.Recovered.IsZero() {
-		t.Error("another parent has recovered")
-	}
-	h.update(b, nil)
-	if !h.parents[b].succeeded || h.lastError.Message != "no" || h.lastError.Recovered.IsZero() {
-		t.Errorf("the last error stays when its parent has recovered, and says so: %+v", h.lastError)
-	}
-	h.update(a, errors.New("once more"))
-	if !h.lastError.Recovered.IsZero() || h.lastError.Parent != a {
-		t.Errorf("the last error is %+v", h.lastError)
-	}
-	h.forget(a)
-	if h.lastError.Recovered.IsZero() {
-		t.Error("a parent that is gone does not fail any more")
-	}
-	if _, known := h.parents[a]; known {
-		t.Error("a parent that is gone is still known")
-	}
-}
-
-func TestTheStatusShowsTheSameFailureAndWarningWhileTheyLast(t *testing.T) {
-	h := newSyncHealth()
-	for i := range 50 {
-		h.update(web(fmt.Sprint(i)), errors.New("no"))
-		h.setFindings(web(fmt.Sprint(i)), []pipeline.Warning{{Message: fmt.Sprint("warning ", i)}}, 2)
-	}
-	failing, warned := h.failure().Parent, h.warning(ofChildren).Parent
-	for range 50 {
-		if h.failure().Parent != failing || h.warning(ofChildren).Parent != warned {
-			t.Fatal("another parent is shown each time")
-		}
-	}
-	h.update(failing, nil)
-	h.setFindings(warned, nil, 0)
-	if h.failure().Parent == failing || h.warning(ofChildren).Parent == warned || h.failing != 49 || h.warned != 49 || h.outdated != 98 {
-		t.Errorf("%d fail and %d are warned, %d children are outdated", h.failing, h.warned, h.outdated)
-	}
-	for i := range 50 {
-		h.forget(web(fmt.Sprint(i)))
-	}
-	if h.failure() != nil || h.warning(ofChildren) != nil || h.outdated != 0 {
-		t.Errorf("without parents, %d fail, %d are warned and %d children are outdated", h.failing, h.warned, h.outdated)
-	}
-}
-
-func TestTheStatusShowsTheGravestWarning(t *testing.T) {
-	outdated, rollout := pipeline.Warning{Reason: pipeline.ChildOutdated, Message: "outdated"}, pipeline.Warning{Reason: pipeline.RolloutWaiting, Message: "waits"}
-	h := newSyncHealth()
-	expect := func(when, want string) {
-		t.Helper()
-		if got := h.warning(ofChildren); got == nil || string(got.Reason)+" "+got.Message != want {
-			t.Errorf("%s, it shows %+v, want %s", when, got, want)
-		}
-	}
-	h.setFindings(web("a"), []pipeline.Warning{outdated}, 0)
-	expect("with one warning", "ChildOutdated outdated")
-	h.setFindings(web("b"), []pipeline.Warning{outdated, rollout}, 0)
-	expect("with a graver one of another parent", "RolloutWaiting waits; outdated")
-	h.setFindings(web("a"), []pipeline.Warning{rollout}, 0)
-	expect("with one as grave", "RolloutWaiting waits; outdated")
-	h.setFindings(web("b"), []pipeline.Warning{outdated}, 0)
-	expect("when that has become less grave", "RolloutWaiting waits")
-	h.setFindings(web("a"), nil, 0)
-	expect("when it is over", "ChildOutdated outdated")
-}
-
-// The end of a failure is told if there was an event about the failure.
-func TestWhichFailuresAreToldToBeOver(t *testing.T) {
-	no, open, unfinalized := errors.New("no"), &hook.CircuitOpenError{}, &unfinalizedError{"not finalized"}
-	for name, test := range map[string]struct {
-		syncs []error
-		want  []string // after each sync, what is over
-	}{
-		"an error":                                         {[]error{nil, no, no, nil, nil}, []string{"", "", "", "no", ""}},
-		"the last one of two errors":                       {[]error{errors.New("first"), no, nil}, []string{"", "", "no"}},
-		"an open circuit has no event":                     {[]error{open, nil}, []string{"", ""}},
-		"an error stays when the circuit opens then":       {[]error{no, open, nil}, []string{"", "", "no"}},
-		"an error after an open circuit":                   {[]error{open, no, nil}, []string{"", "", "no"}},
-		"a finalization goes on, and ends with its parent": {[]error{unfinalized, nil}, []string{"", ""}},
-		"an error of a finalize hook":                      {[]error{unfinalized, no, nil}, []string{"", "", "no"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			h := newSyncHealth()
-			var over []string
-			for _, err := range test.syncs {
-				message := ""
-				if failure := h.update(web("a"), err); failure != nil {
-					message = failure.Message
-				}
-				over = append(over, message)
-			}
-			if !slices.Equal(over, test.want) {
-				t.Errorf("over are %q, want %q", over, test.want)
-			}
-		})
-	}
-}
-
-// A sync that is put off before it has an end may have had a plan.
-func TestAParentWithFindingsCountsWhenItsSyncHasEnded(t *testing.T) {
-	h := newSyncHealth()
-	h.setFindings(web("a"), nil, 0)
-	if h.succeeded != 0 {
-		t.Errorf("%d have succeeded", h.succeeded)
 	}
 }
 
@@ -322,22 +203,22 @@ func TestTheLastErrorOfAnEarlierProcessRecovers(t *testing.T) {
 	failed := errors.New("no")
 	for name, test := range map[string]struct {
 		parent, kind string
-		sync         func(h *syncHealth)
+		sync         func(h *status.Tracker)
 		want         bool
 	}{
-		"when its parent is synced":        {"default/a", "Web", func(h *syncHealth) { h.update(web("a"), nil) }, true},
-		"not before":                       {"default/a", "Web", func(*syncHealth) {}, false},
-		"not when another parent is":       {"default/a", "Web", func(h *syncHealth) { h.update(web("b"), nil) }, false},
-		"not when its parent fails again":  {"default/a", "Web", func(h *syncHealth) { h.update(web("a"), failed) }, false},
-		"when its parent is gone":          {"default/gone", "Web", func(*syncHealth) {}, true},
-		"when its kind is none of parents": {"default/a", "Shop", func(*syncHealth) {}, true},
+		"when its parent is synced":        {"default/a", "Web", func(h *status.Tracker) { h.Update(web("a"), nil) }, true},
+		"not before":                       {"default/a", "Web", func(*status.Tracker) {}, false},
+		"not when another parent is":       {"default/a", "Web", func(h *status.Tracker) { h.Update(web("b"), nil) }, false},
+		"not when its parent fails again":  {"default/a", "Web", func(h *status.Tracker) { h.Update(web("a"), failed) }, false},
+		"when its parent is gone":          {"default/gone", "Web", func(*status.Tracker) {}, true},
+		"when its kind is none of parents": {"default/a", "Shop", func(*status.Tracker) {}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := controllerAt(t, hostOfTen(t), Dependencies{
 				Hook: hook.Options{MaxResponseBytes: 1 << 20, MaxIdleConnections: 1, Metrics: hook.NewMetrics()},
 			}, specOf(at("http://hooks.example")))
 			c.Recall(&v1alpha1.LastSyncError{Message: "cannot be resolved", Parent: test.parent, Kind: test.kind})
-			remove, err := c.addEventHandlers(t.Context())
+			remove, err := c.addEventHandlers()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -345,10 +226,103 @@ func TestTheLastErrorOfAnEarlierProcessRecovers(t *testing.T) {
 			for !c.IsCounted() {
 				runtime.Gosched()
 			}
-			test.sync(c.health)
+			test.sync(c.reporter.Tracker)
 			if last := c.Health().LastError; last == nil || last.Recovered.IsZero() == test.want {
 				t.Errorf("it is %+v, want it to have recovered: %v", last, test.want)
 			}
 		})
+	}
+}
+
+func TestTheHealthOfAControllerIsMeasured(t *testing.T) {
+	c := made(t)
+	defer c.Close()
+	for name, err := range map[string]error{"a": nil, "b": nil, "c": errors.New("no")} {
+		c.reporter.Update(web(name), err)
+	}
+	c.pause(web("d"), &parentState{})
+	c.reporter.SetFindings(web("a"), []pipeline.Warning{{Reason: pipeline.UnknownField, Message: "spec.x"}}, 3)
+	err := testutil.CollectAndCompare(status.NewMetrics(c, c.spec.Kind.Name, c.spec.Name, c.planner.Hooks.ByName()), strings.NewReader(`
+# HELP metacontroller_children_outdated [ALPHA] Children that the update method OnDelete, or none, leaves as they are.
+# TYPE metacontroller_children_outdated gauge
+metacontroller_children_outdated{controller_name="webs",controller_type="CompositeController"} 3
+# HELP metacontroller_controller_ready [ALPHA] 1 if the running controller sees the cluster and reaches its hooks, 0 if not.
+# TYPE metacontroller_controller_ready gauge
+metacontroller_controller_ready{controller_name="webs",controller_type="CompositeController"} 0
+# HELP metacontroller_hook_down [ALPHA] 1 if the hook has not answered several calls in a row, 0 if it has.
+# TYPE metacontroller_hook_down gauge
+metacontroller_hook_down{controller_name="webs",controller_type="CompositeController",hook="sync"} 0
+# HELP metacontroller_parents [ALPHA] Parents of the controller by how their last sync ended: synced, failing, paused, or pending if there was none.
+# TYPE metacontroller_parents gauge
+metacontroller_parents{controller_name="webs",controller_type="CompositeController",state="failing"} 1
+metacontroller_parents{controller_name="webs",controller_type="CompositeController",state="paused"} 1
+metacontroller_parents{controller_name="webs",controller_type="CompositeController",state="synced"} 2
+# HELP metacontroller_parents_warned [ALPHA] Parents whose last sync found what is probably a mistake.
+# TYPE metacontroller_parents_warned gauge
+metacontroller_parents_warned{controller_name="webs",controller_type="CompositeController"} 1
+# HELP metacontroller_write_loops [ALPHA] Writes that are slowed down because they would be repeated again and again.
+# TYPE metacontroller_write_loops gauge
+metacontroller_write_loops{controller_name="webs",controller_type="CompositeController"} 0
+`))
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+const deprecated = "v1 Pod is on its way out; use v2"
+
+// warningOf is a host that warns in each answer about Pods, and serves nothing else than a list without objects.
+func warningOf(t *testing.T) *rest.Config {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if strings.HasSuffix(r.URL.Path, "/pods") {
+			w.Header().Set("Warning", `299 - "`+deprecated+`"`)
+		}
+		_, _ = io.WriteString(w, `{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"1",`+
+			`"annotations":{"k8s.io/initial-events-end":"true"}}}}`)
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}))
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	return &rest.Config{Host: server.URL}
+}
+
+// A type that is deprecated is no mistake of a parent: nothing in an answer can change it.
+func TestTheControllerIsWarnedOfATypeOnce(t *testing.T) {
+	eventsAt, sent := hostOf(t)
+	ctx := context.WithoutCancel(t.Context())
+	events, err := report.NewEvents(ctx, eventsAt, scheme.Scheme, report.EventOptions{QPS: 1, Burst: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := controllerAt(t, warningOf(t), Dependencies{Events: events}, specOf(at("http://hooks.example"), pods))
+	controller := &v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: "webs", UID: "c"}}
+	if err := c.Connect(t.Context(), controller); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := c.WaitForCaches(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const other = "would violate PodSecurity"
+	outcomes := []pipeline.Outcome{
+		{Step: pipeline.Step{Type: pods}, Warnings: []string{deprecated, other}},
+		{Step: pipeline.Step{Type: object.Type{Kind: "Other"}}, Warnings: []string{deprecated}},
+	}
+	c.reporter.DropTypeWarnings(outcomes, c.views())
+	if got := [][]string{outcomes[0].Warnings, outcomes[1].Warnings}; !cmp.Equal(got, [][]string{{other}, {deprecated}}) {
+		t.Errorf("the parent is warned of %v", got)
+	}
+	events.Shutdown()
+	if len(sent) != 1 {
+		t.Fatalf("%d events are written, want one", len(sent))
+	}
+	if event := <-sent; event.Reason != "ClusterWarning" || event.Message != "Pod.v1: the cluster warns: "+deprecated {
+		t.Errorf("the event is %s: %s", event.Reason, event.Message)
 	}
 }

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/enumerate"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/planner"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/protocol"
 )
 
 // namedHook is a hook of a spec with its name.
@@ -30,53 +30,73 @@ func (s *Spec) namedHooks() (found []namedHook) {
 	return found
 }
 
-// hooks are the webhooks of a controller; each is nil if the spec does not have it.
-type hooks struct {
-	sync, finalize, customize *hook.Webhook
-}
-
-func newHooks(spec *Spec, options hook.Options) (hooks, error) {
-	var made hooks
+func newHooks(spec *Spec, options hook.Options) (planner.Hooks, error) {
+	var made planner.Hooks
 	for _, one := range spec.namedHooks() {
 		webhook, err := hook.New(one.name, one.spec, spec.EndpointConfigs, options)
 		if err != nil {
-			made.close()
-			return hooks{}, fmt.Errorf("%s hook: %w", one.name, err)
+			made.Close()
+			return planner.Hooks{}, fmt.Errorf("%s hook: %w", one.name, err)
 		}
 		switch one.name {
 		case hook.Sync:
-			made.sync = webhook
+			made.Sync = webhook
 		case hook.Finalize:
-			made.finalize = webhook
+			made.Finalize = webhook
 		case hook.Customize:
-			made.customize = webhook
+			made.Customize = webhook
 		}
 	}
 	return made, nil
 }
 
-// forSnapshot returns the hook to call about a parent; nil if the spec has none for it.
-func (h hooks) forSnapshot(snapshot *pipeline.Snapshot) *hook.Webhook {
-	if snapshot.Finalizing {
-		return h.finalize
+// confinement returns why the rules of a customize hook of version v1 select only in the namespace of their
+// parent, which hooks have to change to see more, and what else that changes. It is empty if
+// that hook has another version.
+func confinement(spec *Spec) string {
+	if spec.Customize.GetVersion() != v1alpha1.HookVersionV1 {
+		return ""
 	}
-	return h.sync
+	_, remedy := moveToV2(spec, spec.namedHooks())
+	return "hooks of version v1 see only the parent's namespace; to see others, " + remedy
 }
 
-// all returns the hooks that the spec has.
-func (h hooks) all() []*hook.Webhook {
-	return slices.DeleteFunc([]*hook.Webhook{h.sync, h.finalize, h.customize}, func(webhook *hook.Webhook) bool { return webhook == nil })
+// notShown returns which of the hooks that see related objects are of version v1, what they do not see if
+// their parent is namespaced, and how to change that. It is empty if none are.
+func notShown(spec *Spec) string {
+	shown := slices.DeleteFunc(spec.namedHooks(), func(one namedHook) bool { return one.name == hook.Customize })
+	names, remedy := moveToV2(spec, shown)
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("hooks of version v1 (%s) are shown nothing outside of the parent's namespace; to see it, %s",
+		enumerate.All(names), remedy)
 }
 
-// forget drops what the hooks keep of a parent that is gone.
-func (h hooks) forget(parent types.UID) {
-	for _, webhook := range h.all() {
-		webhook.Forget(parent)
+// moveToV2 returns which of the hooks are of version v1, which fields move them to v2, and what changes with
+// that.
+func moveToV2(spec *Spec, hooks []namedHook) (names []string, remedy string) {
+	var fields, stricter []string
+	for _, one := range hooks {
+		if one.spec.GetVersion() != v1alpha1.HookVersionV1 {
+			continue
+		}
+		names = append(names, one.name)
+		fields = append(fields, "spec.hooks."+one.name+".version")
+		if protocol.UnmarshalMode(inV2(one.spec)) != protocol.UnmarshalMode(one.spec) {
+			stricter = append(stricter, one.name)
+		}
 	}
+	remedy = fmt.Sprintf(`set %s to v2. Then the keys in %s and related are "namespace/name"`,
+		enumerate.All(fields), spec.Kind.ChildrenField)
+	if len(stricter) > 0 {
+		remedy += fmt.Sprintf(", and unknown fields in answers of %s are errors", enumerate.All(stricter))
+	}
+	return names, remedy
 }
 
-func (h hooks) close() {
-	for _, webhook := range h.all() {
-		webhook.Close()
-	}
+// inV2 returns a hook as it is in version v2.
+func inV2(spec *v1alpha1.Hook) *v1alpha1.Hook {
+	v2 := v1alpha1.HookVersionV2
+	return &v1alpha1.Hook{Version: &v2, Webhook: spec.Webhook}
 }

@@ -18,12 +18,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/enumerate"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/status"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 // nameConflicts knows which parents want a child whose name another object has. They are enqueued
-// when the name becomes free, and need not try again and again. Its methods may be called
+// when the name becomes free, so they need not try again and again. Its methods may be called
 // concurrently.
 type nameConflicts struct {
 	mu       sync.Mutex
@@ -38,8 +39,8 @@ func newNameConflicts() *nameConflicts {
 	}
 }
 
-// missedNames returns the names that children could not get: those that other objects have, and those
-// that have become free, which the view does not show yet, or that are of the parent's own children.
+// missedNames returns the names that children could not get: those that other objects have, those that have
+// become free although the view does not show it yet, and those of the parent's own children.
 func missedNames(outcomes []pipeline.Outcome) (missed []object.Key) {
 	for i := range outcomes {
 		if outcome := &outcomes[i]; outcome.NameConflict || outcome.Conflict && outcome.Creates() {
@@ -50,7 +51,7 @@ func missedNames(outcomes []pipeline.Outcome) (missed []object.Key) {
 }
 
 // isLeft reports whether the object that has the name of a child belongs to a former parent of the same name. The
-// garbage collector of the cluster deletes that object.
+// garbage collector of the cluster deletes such an object.
 func isLeft(outcome *pipeline.Outcome, parent *object.Object) bool {
 	if !outcome.NameConflict || outcome.Holder == nil {
 		return false
@@ -65,14 +66,15 @@ func isLeft(outcome *pipeline.Outcome, parent *object.Object) bool {
 	return schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).Group == parent.GroupVersionKind().Group
 }
 
-// leftError returns why a child has to wait whose name isLeft.
+// leftError returns the error about a child whose name an object of a former parent has.
 func leftError(outcome *pipeline.Outcome, parent *object.Object) error {
-	return fmt.Errorf("%s is of a former %s, and the garbage collector of the cluster has to delete it", outcome.Key(), parent)
+	return fmt.Errorf("%s is of a former %s, and the garbage collector of the cluster has to delete it", outcome.Key(),
+		parent)
 }
 
-// nameConflictError returns why a sync that did not fail is not done: other objects have the names of
-// children. It is nil if none do, or only those that are left of a former parent. It never advises to delete them: they
-// may hold the only copy of a user's data.
+// nameConflictError returns why a parent is not as its hook wants although its sync did not fail: other objects have
+// the names of children. It is nil if none do, or only objects of a former parent. It never advises to delete them:
+// they may hold the only copy of a user's data.
 func nameConflictError(outcomes []pipeline.Outcome, snapshot *pipeline.Snapshot) error {
 	claimant := object.Claimant{
 		Parent: snapshot.Parent, Selector: snapshot.Selector,
@@ -99,11 +101,11 @@ func nameConflictError(outcomes []pipeline.Outcome, snapshot *pipeline.Snapshot)
 	}
 	slices.Sort(taken)
 	what := taken[0] + " exists and is not this object's child: it was left alone; "
-	adopt, other := "if it should be: %s; otherwise ", "have the hook choose another name"
+	adopt, other := "if it should be: %s; otherwise ", "make the hook choose another name"
 	if len(taken) > 1 {
 		what = "these exist and are not this object's children: they were left alone: " +
-			enumerate.First(maxListed, taken) + "; "
-		adopt, other = "if they should be: %s; otherwise ", "have the hook choose other names"
+			enumerate.First(status.MaxListed, taken) + "; "
+		adopt, other = "if they should be: %s; otherwise ", "make the hook choose other names"
 	}
 	if len(handovers) > 0 {
 		what += fmt.Sprintf(adopt, howToTakeOver(handovers, snapshot))
@@ -123,8 +125,8 @@ type takeover struct {
 // maxCommands is how long the commands in a message may be, in bytes. An event has room for 1,024.
 const maxCommands = 400
 
-// howToTakeOver returns the commands by which objects become children. The command of the plugin, which changes all of
-// them, takes their place if they are long, or if kubectl has no command for the change.
+// howToTakeOver returns the commands by which objects become children. If they are long, or if kubectl has no command
+// for the change, it returns the command of the plugin, which changes all of them.
 func howToTakeOver(all []takeover, snapshot *pipeline.Snapshot) string {
 	parent := snapshot.Parent
 	plugin := "kubectl metacontroller adopt "
@@ -207,5 +209,6 @@ func (n *nameConflicts) parentsToRetry(before, after *object.Object) []object.Ke
 // sameOwnership reports whether a change of an object leaves its labels and owners as they are.
 // These decide which parent may adopt it.
 func sameOwnership(before, after *object.Object) bool {
-	return maps.Equal(before.Labels, after.Labels) && equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences)
+	return maps.Equal(before.Labels, after.Labels) &&
+		equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences)
 }

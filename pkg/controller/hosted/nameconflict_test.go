@@ -4,6 +4,8 @@
 package hosted
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,10 +18,13 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/status"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/syncqueue"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/scheme"
 )
 
 func TestWhatFreesAName(t *testing.T) {
@@ -134,9 +139,9 @@ func TestWhatIsSaidOfTakenNames(t *testing.T) {
 		deco  = `"annotations":{"metacontroller.k8s.io/decorator-controller":"deco"},`
 
 		alone    = " exists and is not this object's child: it was left alone; "
-		another  = "have the hook choose another name"
+		another  = "make the hook choose another name"
 		several  = "these exist and are not this object's children: they were left alone: "
-		others   = "; otherwise have the hook choose other names"
+		others   = "; otherwise make the hook choose other names"
 		adopt    = "kubectl metacontroller adopt -n default configmaps/parent"
 		unmarked = adopt + " --unmarked" // of those that no controller seems to have made
 		does     = " does this for all children)"
@@ -259,5 +264,32 @@ func TestANameThatIsFreeByNowIsWaitedFor(t *testing.T) {
 	}
 	if freed := c.nameConflicts.parentsToRetry(holder, nil); !slices.Equal(freed, []object.Key{web("a")}) {
 		t.Errorf("the end of the holder wakes %v, want the parent", freed)
+	}
+}
+
+// Retries find the same name conflicts. An event for each retry would use up the events that a
+// parent may have.
+func TestTakenNamesAreToldOnce(t *testing.T) {
+	config, sent := hostOf(t)
+	events, err := report.NewEvents(context.WithoutCancel(t.Context()), config, scheme.Scheme, report.EventOptions{QPS: 1, Burst: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(events.Shutdown)
+	c := &Controller{reporter: &status.Reporter{Events: events}}
+	state, parent := &parentState{}, configMap(t, "parent", `"uid":"u"`)
+	outcomes := []pipeline.Outcome{nameTaken("b", nil), nameTaken("a", nil)}
+	for range 3 {
+		c.reporter.NameConflicts(&state.told, parent, nameConflictError(outcomes, &pipeline.Snapshot{Parent: parent}))
+		slices.Reverse(outcomes)
+	}
+	c.reporter.NameConflicts(&state.told, parent, nil)
+	events.SyncError(parent, errors.New("the end"))
+	event := <-sent
+	if event.Reason != "ChildNameTaken" || !strings.Contains(event.Message, ": Pod default/a, Pod default/b; ") {
+		t.Errorf("the event is %s: %s", event.Reason, event.Message)
+	}
+	if event := <-sent; event.Reason != "SyncError" {
+		t.Errorf("there is another event %s: %s", event.Reason, event.Message)
 	}
 }

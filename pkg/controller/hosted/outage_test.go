@@ -21,7 +21,6 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/syncqueue"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/writeloop"
 )
 
 // promised is how long after an outage of a hook its parents are synced again, as the documentation promises.
@@ -49,7 +48,7 @@ func newOutage(t *testing.T, url string) *outage {
 	}
 	t.Cleanup(webhook.Close)
 	return &outage{
-		Controller: &Controller{line: line{spec: &Spec{}}, health: newSyncHealth(), guard: writeloop.New()},
+		Controller: unlinked(),
 		webhook:    webhook, states: map[object.Key]*parentState{}, synced: map[object.Key]time.Time{},
 	}
 }
@@ -64,14 +63,14 @@ func (o *outage) sync(ctx context.Context, parent object.Key, cause syncqueue.Ca
 	o.mu.Unlock()
 	snapshot := snapshotOf(parent.Name)
 	snapshot.Parent.UID, snapshot.Parent.Hash = types.UID(parent.Name), 1
-	snapshot.Trigger, snapshot.Controller = triggerOf(cause), []byte(`{}`)
+	snapshot.Trigger, snapshot.Controller = cause.Trigger(), []byte(`{}`)
 	_, err := o.webhook.SyncComposite(ctx, snapshot)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if err == nil && o.synced[parent].IsZero() {
 		o.synced[parent] = time.Now()
 	}
-	return o.report(ctx, parent, state, syncResult{err: err})
+	return o.conclude(ctx, parent, state, &syncFacts{err: err}, time.Now())
 }
 
 func answerWith(status int) http.HandlerFunc {

@@ -4,21 +4,19 @@
 package hosted
 
 import (
-	"cmp"
-	"maps"
-	"slices"
+	"context"
+	"fmt"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/planner"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/rows"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/status"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe/related"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/rollout"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions/store"
 )
 
@@ -30,12 +28,11 @@ type parentState struct {
 	mu sync.Mutex
 	// uid is the UID of the parent; empty before the first sync.
 	uid types.UID
-	// record is shown to those who look. generation, children and note are what the sync that runs puts into it, and
-	// finalizerSteps are those that it took before it called a hook.
-	record         syncRecord
+	// record is what Syncs show. generation and children are what the running sync puts into it, and finalizerSteps are
+	// those that it took before it called a hook.
+	record         rows.Record
 	generation     int64
-	children       childCounts
-	note           *syncNote
+	children       rows.ChildCounts
 	finalizerSteps []pipeline.Outcome
 	// pending are the last writes, until the caches show them.
 	pending observe.OwnWrites
@@ -46,26 +43,19 @@ type parentState struct {
 	// without success and without a failure. It is in nanoseconds since 1970; zero if there is
 	// none.
 	unfinishedSince int64
-	// bytes is how many bytes of the hook budget the next sync enters with.
+	// bytes is how many bytes of the hook budget the next sync reserves at its beginning.
 	bytes int64
 	// loopsEnd is when all write loops of the parent will be over if nothing more is written; zero if
 	// it is in none. It is in nanoseconds since 1970.
 	loopsEnd int64
-	// isLetGo is true if the parent is finalized although it is not being deleted.
-	isLetGo bool
 	// finalization is there while the finalize hook has not finished.
 	finalization *finalization
-	upToDate     plan.UpToDateCache
-	noOp         knownNoOp
-	told         toldWarnings
-	// hookEvents are the keys of the events of the hook's last answer; nil if it had none.
-	hookEvents sets.Set[uint64]
-	// customizeAnswer is the answer of the customize hook; nil if there is no such hook.
-	customizeAnswer *related.Answer
-	// rollout is the state of the rollout of the children; nil if the controller rolls out nothing.
-	rollout *rolloutState
-	// Each of these repeats one sort of event about the parent not too often.
-	syncErrorEvents, nameConflictEvents eventDeduplicator
+	// planning is what the planner knows of the parent.
+	planning planner.State
+	// told is what events have said about the parent.
+	told status.Told
+	// revisions are the last writes of ControllerRevisions, until the cache shows them; nil if there were none.
+	revisions *store.OwnWrites
 }
 
 // setLoopsEnd notes until when the parent is in write loops, zero if it is in none.
@@ -90,55 +80,17 @@ func (s *parentState) slowedDown(now time.Time) (over time.Duration) {
 	return 0
 }
 
-// rolloutState is what one sync of a parent leaves to the next about its rollout.
-type rolloutState struct {
-	revisions store.OwnWrites
-	versions  rollout.RevisionCache
-	events    rolloutEvents
-	// earlierAnswers are the answers of the customize hook about earlier versions of the parent, by
-	// the names of their revisions.
-	earlierAnswers map[string]*related.Answer
-}
-
-// ensureRollout returns the state of the rollout, and makes an empty one if there is none.
-func (s *parentState) ensureRollout() *rolloutState {
-	if s.rollout == nil {
-		s.rollout = &rolloutState{}
-	}
-	return s.rollout
-}
-
-// keepEarlierAnswers makes earlierAnswers have one answer for each of the revisions. It returns the
-// answers that belong to none of them.
-func (r *rolloutState) keepEarlierAnswers(revisions []*rollout.Revision) (gone []*related.Answer) {
-	kept := make(map[string]*related.Answer, len(revisions))
-	for _, revision := range revisions {
-		kept[revision.Name] = cmp.Or(r.earlierAnswers[revision.Name], &related.Answer{})
-		delete(r.earlierAnswers, revision.Name)
-	}
-	gone = slices.Collect(maps.Values(r.earlierAnswers))
-	r.earlierAnswers = kept
-	return gone
-}
-
-// customizeAnswers returns all answers of the customize hook.
-func (s *parentState) customizeAnswers() (all []*related.Answer) {
-	if s.customizeAnswer != nil {
-		all = append(all, s.customizeAnswer)
-	}
-	if s.rollout != nil {
-		all = slices.AppendSeq(all, maps.Values(s.rollout.earlierAnswers))
-	}
-	return all
-}
-
 // parentStates holds the state of each parent. Its methods may be called concurrently.
 type parentStates struct {
+	revisions *revisionWriter
+
 	mu    sync.Mutex
 	byKey map[object.Key]*parentState
 }
 
-func newParentStates() *parentStates { return &parentStates{byKey: map[object.Key]*parentState{}} }
+func newParentStates(revisions *revisionWriter) *parentStates {
+	return &parentStates{revisions: revisions, byKey: map[object.Key]*parentState{}}
+}
 
 // get returns the state of a parent, and makes an empty one if there is none.
 func (p *parentStates) get(parent object.Key) *parentState {
@@ -159,21 +111,57 @@ func (p *parentStates) find(parent object.Key) *parentState {
 	return p.byKey[parent]
 }
 
+// record returns what is kept of the last sync of a parent for Syncs; nil if it was not synced.
+func (p *parentStates) record(parent object.Key) *rows.Record {
+	if state := p.find(parent); state != nil {
+		return &state.record
+	}
+	return nil
+}
+
 func (p *parentStates) forget(parent object.Key) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.byKey, parent)
 }
 
-// forget drops everything that is known of a parent that is gone.
-func (c *Controller) forget(parent object.Key, state *parentState) {
-	c.hooks.forget(state.uid)
-	c.parents.forget(parent)
-	c.health.forget(parent)
-	c.hookCalls.forget(parent)
-	c.nameConflicts.set(parent, nil)
-	c.steps.forget(parent)
-	for _, answer := range state.customizeAnswers() {
-		c.forgetAnswer(answer)
+// recallInterval is how often a preview looks whether a sync has ended and the caches show what it wrote.
+const recallInterval = 10 * time.Millisecond
+
+// recall returns a copy of what syncs of a parent know that bears on a plan, for a preview, and how many bytes of the
+// hook budget the next one enters with. It waits until no sync of the parent is under way and the caches show what the
+// last one wrote, as the next sync does.
+func (p *parentStates) recall(ctx context.Context, parent *object.Object) (_ *planner.State, bytes int64, err error) {
+	ticker := time.NewTicker(recallInterval)
+	defer ticker.Stop()
+	for {
+		if copied, bytes, ok := p.copyOf(parent); ok {
+			return copied, bytes, nil
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return nil, 0, fmt.Errorf("a sync of the parent is under way, or the caches do not show yet what it wrote: %w",
+				context.Cause(ctx))
+		}
 	}
+}
+
+// copyOf copies the state of a parent. It is not ok while a sync is under way, or has just written.
+func (p *parentStates) copyOf(parent *object.Object) (copied *planner.State, bytes int64, ok bool) {
+	state := p.find(object.KeyOf(parent))
+	if state == nil {
+		return &planner.State{}, 0, true
+	}
+	if !state.mu.TryLock() {
+		return nil, 0, false
+	}
+	defer state.mu.Unlock()
+	switch {
+	case !state.pending.DropSeen() || !p.revisions.isSeen(state):
+		return nil, 0, false
+	case state.uid != parent.UID:
+		return &planner.State{}, 0, true // it is about an earlier parent of the same name
+	}
+	return state.planning.CopyForPreview(), state.bytes, true
 }

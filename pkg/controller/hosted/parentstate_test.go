@@ -3,11 +3,13 @@
 
 package hosted
 
-import "testing"
+import (
+	"testing"
+)
 
 func TestParents(t *testing.T) {
 	a, b := web("a"), web("b")
-	p := newParentStates()
+	p := newParentStates(nil)
 	first := p.get(a)
 	if p.get(a) != first || p.get(b) == first {
 		t.Error("each parent has one state of its own")

@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
@@ -100,7 +102,9 @@ func LacksChild(err error) bool {
 
 // ResolveChild adds a child type with the strategy for its children, and returns the type. The
 // error is a *MissingChildError if the host does not have the type.
-func (s *Spec) ResolveChild(ctx context.Context, discovery *discovery.Discovery, rule v1alpha1.ResourceRule, strategy plan.Strategy) (object.Type, error) {
+func (s *Spec) ResolveChild(
+	ctx context.Context, discovery *discovery.Discovery, rule v1alpha1.ResourceRule, strategy plan.Strategy,
+) (object.Type, error) {
 	child, err := discovery.Resolve(ctx, rule.APIVersion, rule.Resource)
 	if err != nil {
 		err = fmt.Errorf("child type: %w", err)
@@ -121,22 +125,6 @@ func (s *Spec) ResolveChild(ctx context.Context, discovery *discovery.Discovery,
 // ResolveSchemas sets the schemas that the host publishes of the types of parents and children.
 func (s *Spec) ResolveSchemas(ctx context.Context, discovery *discovery.Discovery) {
 	s.Schemas, s.SchemasStable, s.SchemasErr = discovery.Schemas(ctx, s.types())
-}
-
-// types returns the types of parents and children, each once.
-func (s *Spec) types() []object.Type {
-	types := slices.Clone(s.Children)
-	for _, target := range s.Targets {
-		if !slices.Contains(types, target.Type) {
-			types = append(types, target.Type)
-		}
-	}
-	return types
-}
-
-// LacksSchemas reports whether the host publishes no schema of some child types.
-func (s *Spec) LacksSchemas() bool {
-	return slices.ContainsFunc(s.Children, func(child object.Type) bool { return s.Schemas[child] == nil })
 }
 
 // ResolveResync sets the period in which all parents are synced again, at least one second.
@@ -164,4 +152,72 @@ func ResolveTarget(
 	}
 	custom, err := discovery.IsCustom(ctx, of.GroupVersionResource)
 	return Target{Type: of, Rules: []observe.Rule{selects}, ForeignStatus: !custom}, err
+}
+
+// ResolveAccess sets the account of the controller, and what it may reach. The types of parents and
+// children must be resolved. The error names one that is outside of all namespaces, or it is a
+// *discovery.Error if the host cannot be asked for the related types.
+func (s *Spec) ResolveAccess(ctx context.Context, discovery *discovery.Discovery, access *v1alpha1.Access) error {
+	if account := access.ServiceAccount; account != nil && (account.Namespace == "" || account.Name == "") {
+		return errors.New("spec.serviceAccount names no account: set its namespace and its name")
+	}
+	s.Access, s.Namespaces = *access, NamespacesOf(access)
+	if err := s.resolveRelated(ctx, discovery); err != nil {
+		return fmt.Errorf("spec.relatedResources: %w", err)
+	}
+	for _, of := range slices.Concat(s.types(), s.Related) {
+		if !of.Namespaced && !s.Namespaces.All() {
+			return fmt.Errorf("spec.namespaces limits the controller to objects in namespaces, and %s is cluster-scoped: "+
+				"remove spec.namespaces, or this type from the spec", of)
+		}
+	}
+	return nil
+}
+
+// resolveRelated resolves the related types, of a controller that has an account or is limited to namespaces. It leaves
+// out those that the host does not serve: no hook can see them, so no right to them is needed.
+func (s *Spec) resolveRelated(ctx context.Context, discovery *discovery.Discovery) error {
+	if s.Access.ServiceAccount == nil && s.Namespaces.All() {
+		return nil
+	}
+	for _, rule := range s.Access.RelatedResources {
+		found, err := discovery.Resolve(ctx, rule.APIVersion, rule.Resource)
+		if isUnknown(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		s.Related = append(s.Related, found)
+	}
+	return nil
+}
+
+func isUnknown(err error) bool {
+	_, unknown := errors.AsType[*discovery.UnknownTypeError](err)
+	return unknown
+}
+
+// ResolveResyncOn sets the objects of spec.resyncOn. A controller runs without an object whose type the host lacks.
+func (s *Spec) ResolveResyncOn(ctx context.Context, of *discovery.Discovery, objects []v1alpha1.WatchedObject) error {
+	for i, one := range objects {
+		field := fmt.Sprintf("spec.resyncOn[%d]", i)
+		resource, err := of.Resolve(ctx, one.APIVersion, one.Resource)
+		name := types.NamespacedName{Namespace: one.Namespace, Name: one.Name}
+		if isUnknown(err) {
+			group, _ := schema.ParseGroupVersion(one.APIVersion) // it was parsed to resolve it
+			s.ResyncOn = append(s.ResyncOn, WatchedObject{Name: name, Field: field, Missing: group, why: err})
+			continue
+		}
+		switch {
+		case err != nil:
+			return fmt.Errorf("%s: %w", field, err)
+		case resource.Namespaced && one.Namespace == "":
+			return fmt.Errorf("%s: %s are namespaced: set namespace", field, resource)
+		case !resource.Namespaced && one.Namespace != "":
+			return fmt.Errorf("%s: %s are cluster-scoped: remove namespace", field, resource)
+		}
+		s.ResyncOn = append(s.ResyncOn, WatchedObject{Type: resource, Name: name, Field: field})
+	}
+	return nil
 }

@@ -14,13 +14,6 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
-// Parents that are synced on request, or because of an object of spec.resyncOn, are enqueued some at a time, so that the hook
-// is not called about all of them at once.
-const (
-	resyncBatch    = 10
-	resyncInterval = 100 * time.Millisecond
-)
-
 // Selection selects parents.
 type Selection struct {
 	// APIVersion and Kind are those of the parents; empty for any.
@@ -40,32 +33,12 @@ func (s *Selection) selects(parent *object.Object) bool {
 		(s.Labels == nil || s.Labels.Matches(labels.Set(parent.Labels)))
 }
 
-// RequestSyncs has the selected parents synced soon, unless they are only to be counted. It returns how many there are, and how many
-// more are paused and stay so.
-func (c *Controller) RequestSyncs(selection Selection, onlyCount bool) (parents, paused int) {
-	var selected []object.Key
-	for _, parent := range c.observer.Parents() {
-		switch {
-		case !selection.selects(parent):
-		case c.pauses(parent):
-			paused++
-		default:
-			selected = append(selected, object.KeyOf(parent))
-		}
-	}
-	if !onlyCount {
-		c.resyncRequests.add(syncqueue.Asked, selected)
-	}
-	return len(selected), paused
-}
-
-// startResyncRequests enqueues the parents of requests until stop is called.
-func (c *Controller) startResyncRequests(ctx context.Context) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	var running sync.WaitGroup
-	running.Go(func() { c.resyncRequests.run(ctx, c.queue.Enqueue) })
-	return func() { cancel(); running.Wait() }
-}
+// Parents that are synced on request, or because of an object of spec.resyncOn, are enqueued some at a time, so that
+// the hook is not called about all of them at once.
+const (
+	resyncBatch    = 10
+	resyncInterval = 100 * time.Millisecond
+)
 
 // resyncRequests are the parents that are to be synced although nothing has changed. Its methods may be called
 // concurrently.
@@ -74,7 +47,7 @@ type resyncRequests struct {
 	// waiting are the parents in the order in which they are enqueued, each once. causes are their causes.
 	waiting []object.Key
 	causes  map[object.Key]syncqueue.Cause
-	// added has an element if there may be some.
+	// added has an element if there may be some parents.
 	added chan struct{}
 }
 
@@ -131,6 +104,56 @@ func (r *resyncRequests) run(ctx context.Context, enqueue func(syncqueue.Cause, 
 			case <-ctx.Done():
 				return
 			}
+		}
+	}
+}
+
+// ticks are the times at which something is done periodically.
+type ticks struct {
+	first  time.Time
+	period time.Duration
+}
+
+// ticksOf returns when startPeriodic calls its function.
+func ticksOf(periods []time.Duration, now time.Time) *[]ticks {
+	var all []ticks
+	for _, period := range periods {
+		if period > 0 {
+			all = append(all, ticks{now.Add(period), period})
+		}
+	}
+	return &all
+}
+
+// after returns the first of the times after now.
+func (t ticks) after(now time.Time) time.Time {
+	if now.Before(t.first) {
+		return t.first
+	}
+	return t.first.Add((now.Sub(t.first)/t.period + 1) * t.period)
+}
+
+// startPeriodic calls do in each of the periods that are not zero, until stop is called.
+func startPeriodic(ctx context.Context, periods []time.Duration, do func()) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	for _, period := range periods {
+		if period > 0 {
+			running.Go(func() { runPeriodic(ctx, period, do) })
+		}
+	}
+	return func() { cancel(); running.Wait() }
+}
+
+func runPeriodic(ctx context.Context, period time.Duration, do func()) {
+	ticker := time.NewTicker(period)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			do()
+		case <-ctx.Done():
+			return
 		}
 	}
 }

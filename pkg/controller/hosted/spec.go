@@ -5,20 +5,22 @@ package hosted
 
 import (
 	"cmp"
-	"context"
 	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/planner"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/permissions"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/rollout"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
 // Spec is the spec of a CompositeController or DecoratorController with its types, selectors and
@@ -33,7 +35,7 @@ type Spec struct {
 	Generation int64
 	// Object is the JSON of the controller object as it is sent to hooks.
 	Object []byte
-	// Access says as whom the controller acts, and what it may reach. Namespaces are those of its parents,
+	// Access has the account of the controller, and what it may reach. Namespaces are those of its parents,
 	// children and related objects.
 	Access     v1alpha1.Access
 	Namespaces object.Namespaces
@@ -59,7 +61,7 @@ type Spec struct {
 	EndpointConfigs []v1alpha1.EndpointConfig
 	// Resync is the period in which all parents are synced again; zero is never.
 	Resync time.Duration
-	// ResyncOn are the objects whose changes have all parents synced.
+	// ResyncOn are the objects whose changes cause a sync of all parents.
 	ResyncOn []WatchedObject
 	// Lacks is why only parents that are being deleted are synced: the host lacks a child type. It is nil if all are.
 	Lacks error
@@ -72,8 +74,8 @@ type Spec struct {
 type Kind struct {
 	// Name is the name of the kind, such as "CompositeController".
 	Name string
-	// ShortName is the short name of the kind, such as "cc". NamesTypes is true if parents may be of several types, so that the
-	// names of Syncs have the type.
+	// ShortName is the short name of the kind, such as "cc". NamesTypes is true if parents may be of several types, so
+	// that the names of Syncs have the type.
 	ShortName  string
 	NamesTypes bool
 	// FinalizerPrefix is the beginning of the finalizers that controllers put on their parents. It
@@ -81,12 +83,8 @@ type Kind struct {
 	FinalizerPrefix string
 	// ChildrenField is the field in which the children are in the requests and answers of hooks.
 	ChildrenField string
-	// CallHook calls a sync or finalize hook with the kind's form of request and response.
-	CallHook func(webhook *hook.Webhook, ctx context.Context, snapshot *pipeline.Snapshot) (*pipeline.Response, error)
-	// Plan makes a plan of the hook's response.
-	Plan func(snapshot *pipeline.Snapshot, response *pipeline.Response, strategies plan.Strategies, upToDate *plan.UpToDateCache) (*pipeline.Plan, error)
-	// PlanInputsHash returns the hash of what a plan depends on other than the response.
-	PlanInputsHash func(snapshot *pipeline.Snapshot) uint64
+	// Stages are the stages of a sync in which the kinds differ.
+	planner.Stages
 }
 
 // Finalizer returns the finalizer that the controller of that name puts on its parents.
@@ -103,7 +101,9 @@ type Target struct {
 
 // SeesAll reports whether the controller watches all objects of its parents' types.
 func (s *Spec) SeesAll() bool {
-	return !slices.ContainsFunc(s.Targets, func(target Target) bool { return !observe.NeedsAllObjects(target.Rules, s.Finalize != nil) })
+	return !slices.ContainsFunc(s.Targets, func(target Target) bool {
+		return !observe.NeedsAllObjects(target.Rules, s.Finalize != nil)
+	})
 }
 
 // strategiesWithEngine returns the strategies of all child types, with this engine where the spec
@@ -124,4 +124,81 @@ func (s *Spec) SameTypes(other *Spec) bool {
 	sameWatched := func(a, b WatchedObject) bool { return a.Type == b.Type && a.Name == b.Name }
 	return slices.EqualFunc(s.Targets, other.Targets, sameTarget) && slices.Equal(s.Children, other.Children) &&
 		slices.EqualFunc(s.ResyncOn, other.ResyncOn, sameWatched)
+}
+
+// reference names the controller object.
+func (s *Spec) reference() v1alpha1.ControllerReference {
+	return v1alpha1.ControllerReference{Kind: s.Kind.Name, Name: s.Name}
+}
+
+// types returns the types of parents and children, each once.
+func (s *Spec) types() []object.Type {
+	types := slices.Clone(s.Children)
+	for _, target := range s.Targets {
+		if !slices.Contains(types, target.Type) {
+			types = append(types, target.Type)
+		}
+	}
+	return types
+}
+
+// LacksSchemas reports whether the host publishes no schema of some child types.
+func (s *Spec) LacksSchemas() bool {
+	return slices.ContainsFunc(s.Children, func(child object.Type) bool { return s.Schemas[child] == nil })
+}
+
+// AccountOf returns the account that a controller acts as.
+func AccountOf(access *v1alpha1.Access) host.Account {
+	if access.ServiceAccount == nil {
+		return host.Account{}
+	}
+	return host.Account{Namespace: access.ServiceAccount.Namespace, Name: access.ServiceAccount.Name}
+}
+
+// NamespacesOf returns the namespaces that a controller is limited to.
+func NamespacesOf(access *v1alpha1.Access) object.Namespaces {
+	return object.NewNamespaces(access.Namespaces)
+}
+
+// pauses reports whether the controller, or the parent, is paused.
+func (s *Spec) pauses(parent *object.Object) bool {
+	return s.Paused || parent.Annotations[v1alpha1.PausedAnnotation] == "true"
+}
+
+// Reads returns the rights to read that the service account must have before the controller starts.
+func (s *Spec) Reads() []rights.Required {
+	var required []rights.Required
+	read := func(of object.Type, what string) {
+		required = append(required, permissions.ToShow(of, s.Namespaces.Names(), what)...)
+	}
+	for _, target := range s.Targets {
+		read(target.Type, "its parents")
+	}
+	for _, child := range s.Children {
+		read(child, "its "+s.Kind.ChildrenField)
+	}
+	for _, of := range s.Related {
+		read(of, "spec.relatedResources")
+	}
+	for _, one := range s.ResyncOn {
+		if one.why != nil {
+			continue // the host lacks its type
+		}
+		of := rights.Object{GroupResource: one.Type.GroupResource(), Namespace: one.Name.Namespace, Name: one.Name.Name}
+		for _, verb := range []string{"get", "list", "watch"} {
+			required = append(required, rights.Required{Right: rights.Right{Object: of, Verb: verb}, For: one.Field})
+		}
+	}
+	for _, one := range s.namedHooks() {
+		for _, reference := range hook.References(one.name, one.spec, s.EndpointConfigs) {
+			if reference.Name.Name == "" || reference.Name.Namespace == "" {
+				continue // it can refer to nothing
+			}
+			of := rights.Object{
+				GroupResource: reference.Type.GroupResource(), Namespace: reference.Name.Namespace, Name: reference.Name.Name,
+			}
+			required = append(required, rights.Required{Right: rights.Right{Object: of, Verb: "get"}, For: reference.Field})
+		}
+	}
+	return required
 }

@@ -7,22 +7,23 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/planner"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/rows"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/status"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/syncqueue"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/act"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe/related"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/tracing"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/text"
 )
 
 const (
@@ -32,7 +33,7 @@ const (
 	// readBackTimeout is the time after which it is an error that the caches do not show a write.
 	readBackTimeout = 10 * time.Second
 
-	// refusedInterval is the time after which a parent is tried again whose controller may not read what it
+	// refusedInterval is the time after which a parent is tried again if its controller may not read what it
 	// needs. Such a controller is stopped, but that can take a while.
 	refusedInterval = 15 * time.Second
 )
@@ -45,12 +46,8 @@ func (c *Controller) sync(ctx context.Context, parent object.Key, cause syncqueu
 	state, started := c.parents.get(parent), time.Now()
 	state.mu.Lock()
 	defer state.mu.Unlock()
-	state.note = nil
 	if wait, err := c.checkOwnWrites(state, started); err != nil {
-		result := syncResult{err: err}
-		next := c.report(ctx, parent, state, result)
-		c.record(parent, state, &result, started)
-		return next
+		return c.conclude(ctx, parent, state, &syncFacts{err: err}, started)
 	} else if wait {
 		return syncqueue.RequeueAfter(readBackInterval)
 	}
@@ -61,30 +58,43 @@ func (c *Controller) sync(ctx context.Context, parent object.Key, cause syncqueu
 		c.pause(parent, state)
 		return syncqueue.Done(0)
 	}
-	result := c.syncParent(ctx, parent, state, cause)
+	facts := c.syncParent(ctx, parent, state, cause)
 	if c.DeveloperMode {
-		logSync(logger, parent, result.outcomes)
+		rows.LogSync(logger, parent, facts.outcomes)
 	}
-	result.err, result.incomplete = c.truncate(result.err), c.truncate(result.incomplete)
-	tracing.FromContext(ctx).Fail(cmp.Or(result.err, result.incomplete))
-	switch {
-	case ctx.Err() != nil:
+	facts.err, facts.nameConflict = c.truncate(facts.err), c.truncate(facts.nameConflict)
+	tracing.FromContext(ctx).Fail(cmp.Or(facts.err, facts.nameConflict))
+	if ctx.Err() != nil {
 		return syncqueue.Done(0)
-	case result.gone && !state.pending.DropSeen():
-		return syncqueue.RequeueAfter(readBackInterval) // the cache does not show yet that its finalizer was removed
-	case result.gone:
-		c.forget(parent, state)
-		return syncqueue.Forget()
 	}
-	next := c.report(ctx, parent, state, result)
-	c.record(parent, state, &result, started)
-	return next
+	return c.conclude(ctx, parent, state, &facts, started)
+}
+
+// conclude decides what a sync that began at started came to, reports and records that, and returns when the parent is
+// synced next.
+func (c *Controller) conclude(
+	ctx context.Context, parent object.Key, state *parentState, facts *syncFacts, started time.Time,
+) syncqueue.Result {
+	result := c.resultOf(ctx, parent, state, facts, time.Now())
+	if result.kind == gone {
+		if !state.pending.DropSeen() {
+			return syncqueue.RequeueAfter(readBackInterval) // the cache does not show yet that its finalizer was removed
+		}
+		c.forget(parent, state)
+		return result.next
+	}
+	c.report(ctx, parent, state, &result)
+	c.rows.SyncEnded(parent, &state.record, rows.Sync{
+		Started: started, Generation: state.generation, Children: state.children, Note: result.note,
+	}, slices.Concat(state.finalizerSteps, facts.outcomes))
+	state.finalizerSteps = nil
+	return result.next
 }
 
 // checkOwnWrites returns true if the caches do not show yet what the last sync wrote, and an error
 // if they have not for readBackTimeout. It notes in state since when.
 func (c *Controller) checkOwnWrites(state *parentState, now time.Time) (wait bool, err error) {
-	if state.pending.DropSeen() && c.revisionsSeen(state) {
+	if state.pending.DropSeen() && c.revisions.isSeen(state) {
 		state.unseenSince = time.Time{}
 		return false, nil
 	}
@@ -100,165 +110,148 @@ func (c *Controller) checkOwnWrites(state *parentState, now time.Time) (wait boo
 	return true, errors.New("the watch of ControllerRevisions does not show what was written")
 }
 
-// revisionsSeen reports whether the cache shows what was written to the parent's
-// ControllerRevisions.
-func (c *Controller) revisionsSeen(state *parentState) bool {
-	return state.rollout == nil || c.Revisions.DropSeen(&state.rollout.revisions)
+// isPaused reports whether a parent is left alone: no hook is called about it and nothing is written, not even its
+// finalizer. When that ends, an event of the parent or another spec causes a sync.
+func (c *Controller) isPaused(key object.Key) bool {
+	parent := c.planner.Observer.Get(key)
+	return parent != nil && c.spec.pauses(parent) && c.planner.Observer.Handles(parent)
 }
 
-// syncResult is the result of the sync of one parent.
-type syncResult struct {
-	// gone is true if there is no such parent, or it is not selected.
-	gone bool
-	// resyncAfter is the time until the next sync that the hook asked for, or until a postponed
-	// write is due; zero if there is neither.
-	resyncAfter time.Duration
-	// incomplete is why the parent is not yet as the hook wants it although nothing failed.
-	incomplete error
-	// retry is true if a conflict prevented a write. It may end without an event that leads to
-	// another sync.
-	retry bool
-	// overtaken is why the first write that was prevented has to wait: others had changed the object, or the garbage collector
-	// has not yet deleted a former one of its name. It is nil if no write has to wait.
-	overtaken error
-	// unfinalized is the snapshot of a parent whose finalize hook has not finished; else nil.
-	unfinalized *pipeline.Snapshot
-	// leaving is the child that has been being deleted for the longest time; nil if none is.
-	leaving *object.Object
-	// rolling is true if the children of the parent roll out.
-	rolling bool
-	// rolloutMessage says how far the rollout is.
-	rolloutMessage string
-	// outcomes are those of the steps of the plan.
-	outcomes []pipeline.Outcome
-	err      error
+// pause notes that a parent is paused. How its last sync ended does not count any more, nor how long the parent had
+// waited: while nothing is done, nothing can make progress.
+func (c *Controller) pause(parent object.Key, state *parentState) {
+	state.record.Pause(time.Now())
+	state.finalization, state.unfinishedSince = nil, 0
+	state.told.Pause()
+	c.hookCalls.Forget(parent)
+	c.reporter.Pause(parent)
 }
 
-// syncParent is the sync of a parent whose last writes the caches show. A panic becomes the error
-// of the result.
-func (c *Controller) syncParent(ctx context.Context, parent object.Key, state *parentState, cause syncqueue.Cause) (result syncResult) {
-	defer recoverInto(ctx, &result.err)
+// syncParent is the sync of a parent whose last writes the caches show. A panic becomes an error.
+func (c *Controller) syncParent(
+	ctx context.Context, parent object.Key, state *parentState, cause syncqueue.Cause,
+) (facts syncFacts) {
+	defer planner.Recover(ctx, &facts.err)
 	ctx, room, err := c.Hook.Budget.Enter(ctx, c.owner, state.bytes)
 	if err != nil {
-		return syncResult{err: err}
+		return syncFacts{err: err}
 	}
 	defer func() { state.bytes = room.Leave() }()
 	started := time.Now()
 	if c.spec.Lacks != nil && c.stays(parent) {
-		return syncResult{err: c.spec.Lacks}
+		return syncFacts{err: c.spec.Lacks}
 	}
 	snapshot, webhook, err := c.observe(ctx, state, parent)
 	switch {
 	case err != nil:
-		return syncResult{err: err}
+		return syncFacts{err: err}
 	case snapshot == nil:
-		return syncResult{gone: true}
+		return syncFacts{gone: true}
 	case webhook == nil:
-		c.hookCalls.forget(parent)
-		return syncResult{}
+		c.hookCalls.Forget(parent)
+		return syncFacts{}
 	}
-	snapshot.Trigger = triggerOf(cause)
+	snapshot.Trigger = cause.Trigger()
 	if cause == syncqueue.Asked {
 		c.guard.Forgive(parent)
 		state.setLoopsEnd(time.Time{})
 	}
-	responses, err := c.callHooks(ctx, state, snapshot, webhook)
+	responses, err := c.planner.CallHooks(ctx, &state.planning, snapshot, webhook)
 	if err != nil {
-		c.reportCustomizeWarnings(state, snapshot.Parent, state.customizeAnswer.Warnings())
-		return syncResult{err: err}
+		c.reporter.CustomizeWarnings(&state.told, snapshot.Parent, state.planning.CustomizeWarnings())
+		return syncFacts{err: err}
 	}
-	result = c.planAndAct(ctx, started, state, snapshot, responses)
-	result.leaving = longestLeaving(snapshot)
-	return result
+	facts = c.planAndAct(ctx, started, state, snapshot, responses)
+	facts.leaving = longestLeaving(snapshot)
+	return facts
 }
 
-// stays reports whether a parent is there and is not being deleted.
+// stays reports whether a parent exists and is not being deleted.
 func (c *Controller) stays(parent object.Key) bool {
-	of := c.observer.Get(parent)
-	return of != nil && of.DeletionTimestamp == nil && c.observer.Handles(of)
-}
-
-// recoverInto makes a panic an error.
-func recoverInto(ctx context.Context, err *error) {
-	if panicked := recover(); panicked != nil {
-		*err = fmt.Errorf("panic: %v", panicked)
-		klog.FromContext(ctx).Error(*err, "Sync panicked", "stack", string(debug.Stack()))
-	}
+	of := c.planner.Observer.Get(parent)
+	return of != nil && of.DeletionTimestamp == nil && c.planner.Observer.Handles(of)
 }
 
 // observe returns the parent with its children, and the hook to call about it. The snapshot is nil
 // if there is no parent; the webhook is nil if the spec has no hook for it.
-func (c *Controller) observe(ctx context.Context, state *parentState, parent object.Key) (*pipeline.Snapshot, *hook.Webhook, error) {
-	snapshot, err := c.observeParent(ctx, state, parent)
+func (c *Controller) observe(
+	ctx context.Context, state *parentState, parent object.Key,
+) (*pipeline.Snapshot, *hook.Webhook, error) {
+	snapshot, err := c.finalizers.observe(ctx, state, parent)
 	if snapshot == nil || err != nil {
 		return nil, nil, err
 	}
 	if uid := snapshot.Parent.UID; uid != state.uid {
-		c.hooks.forget(state.uid) // an earlier parent of the same name
+		c.planner.Hooks.Forget(state.uid) // an earlier parent of the same name
 		state.uid, state.unfinishedSince, state.loopsEnd, state.finalization = uid, 0, 0, nil
-		state.children = childCounts{}
-		state.isLetGo, state.told, state.syncErrorEvents, state.hookEvents = false, toldWarnings{}, eventDeduplicator{}, nil
+		state.children = rows.ChildCounts{}
+		state.told.Reset()
 	}
 	state.generation = snapshot.Parent.Generation
-	webhook, err := c.observeChildren(snapshot)
+	webhook, err := c.planner.ObserveChildren(snapshot)
 	if webhook != nil {
-		c.reportFinalizing(state, snapshot)
+		c.reporter.Finalizing(&state.told, snapshot)
 	}
 	return snapshot, webhook, err
 }
 
 // planAndAct makes one plan of the responses of the hooks and takes its steps.
-func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *parentState, snapshot *pipeline.Snapshot, responses *hookResponses) syncResult {
-	decision, err := c.decide(state, snapshot, responses, time.Now())
+func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *parentState,
+	snapshot *pipeline.Snapshot, responses *planner.Responses) syncFacts {
+	decision, err := c.planner.Decide(&state.planning, snapshot, responses, time.Now())
 	if err != nil {
-		return syncResult{err: err}
+		return syncFacts{err: err}
 	}
-	if of := responses.responses[0]; !of.IsNoOp {
-		c.reportHookEvents(state, snapshot, of.Events)
+	if of := responses.All[0]; !of.IsNoOp {
+		c.reporter.HookEvents(&state.told, snapshot, of.Events)
 	}
-	if err := c.storeRevisions(ctx, state, snapshot, decision.Writes); err != nil {
-		return syncResult{err: err}
+	if err := c.revisions.write(ctx, state, snapshot, decision.Writes); err != nil {
+		return syncFacts{err: err}
 	}
-	result := syncResult{resyncAfter: decision.Response.ResyncAfter}
+	facts := syncFacts{resyncAfter: decision.Response.ResyncAfter}
 	if state.finalization = state.finalization.next(snapshot, decision.Response, time.Now()); state.finalization != nil {
-		result.unfinalized = snapshot
+		facts.unfinalized = snapshot
 	}
 	var waiting []pipeline.Warning
-	if responses.rollout != nil {
+	if responses.Rollout != nil {
 		var next time.Duration
-		next, waiting = c.reportRollout(state, snapshot.Parent, decision, time.Now())
-		result.rolling = len(responses.responses) > 1 || decision.Updated.Status != metav1.ConditionTrue
-		result.rolloutMessage = decision.Updated.Message
-		result.resyncAfter = sooner(result.resyncAfter, next)
+		next, waiting = c.reporter.Rollout(&state.told, snapshot.Parent, decision, time.Now())
+		if len(responses.All) > 1 || decision.Updated.Status != metav1.ConditionTrue {
+			facts.rollout = decision.Updated.Message
+		}
+		if facts.resyncAfter = sooner(facts.resyncAfter, next); next > 0 {
+			facts.resyncAfter = sooner(facts.resyncAfter, decision.Recheck)
+		}
 	}
 	if decision.Response.IsNoOp {
-		return result
+		return facts
 	}
-	planned, err := c.plan(ctx, state, snapshot, decision.Response)
+	planned, err := c.planner.Plan(ctx, &state.planning, snapshot, decision.Response)
 	if err != nil {
-		result.err = err
-		return result
+		facts.err = err
+		return facts
 	}
-	findings := slices.Concat(state.told.recallDeletion(findingsOf(decision.Response, planned)), waiting, planned.Notices)
-	c.reportFindings(state, snapshot.Parent, findings, planned.Outdated)
-	state.upToDate.Prune(snapshot)
-	state.noOp = knownNoOp{}
+	findings := slices.Concat(state.told.RecallDeletion(status.FindingsOf(decision.Response, planned)), waiting,
+		planned.Notices)
+	c.reporter.Findings(&state.told, snapshot.Parent, findings, planned.Outdated)
+	state.planning.UpToDate.Prune(snapshot)
+	state.planning.NoOp = planner.NoOp{}
 	outcomes, kept, after := c.act(ctx, started, state, snapshot, planned)
-	result.outcomes = outcomes
-	c.reportAdoptions(snapshot.Parent, outcomes)
-	if state.children = (childCounts{}); snapshot.Managed {
-		state.children = countChildren(planned, outcomes, kept, len(decision.Behind))
+	facts.outcomes = outcomes
+	c.reporter.Adoptions(snapshot.Parent, outcomes)
+	if state.children = (rows.ChildCounts{}); snapshot.Managed {
+		state.children = rows.CountChildren(planned, outcomes, kept, len(decision.Behind))
 	}
-	c.reportWriteWarnings(state, snapshot.Parent, findings, plan.WriteWarnings(snapshot, planned, outcomes), planned.Outdated)
-	result.resyncAfter = sooner(result.resyncAfter, after)
-	c.observer.Wrote(&state.pending, outcomes)
-	state.upToDate.Wrote(outcomes)
+	c.reporter.WriteWarnings(&state.told, snapshot.Parent, findings, plan.WriteWarnings(snapshot, planned, outcomes),
+		planned.Outdated)
+	facts.resyncAfter = sooner(facts.resyncAfter, after)
+	c.planner.Observer.Wrote(&state.pending, outcomes)
+	state.planning.Wrote(responses, decision.Response, planned, outcomes, after)
 	switch {
-	case responses.rollout == nil:
-		state.noOp.remember(responses.planInputs, decision.Response, planned, outcomes, after)
-	case state.rollout.events.waitsFor != "" && slices.ContainsFunc(outcomes, confirmsChild),
+	case responses.Rollout == nil:
+	case state.told.RolloutWaits() && slices.ContainsFunc(outcomes, confirmsChild),
 		len(decision.Moved) > 0 && slices.ContainsFunc(outcomes, leavesChild):
-		result.resyncAfter = sooner(result.resyncAfter, readBackInterval)
+		facts.resyncAfter = sooner(facts.resyncAfter, readBackInterval)
 	}
 
 	errs := planned.Refused
@@ -267,30 +260,32 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 			errs = append(errs, outcome.Err)
 		}
 		switch {
-		case result.overtaken != nil:
+		case facts.overtaken != nil:
 		case outcome.Conflict:
-			result.overtaken = overtaken(&outcome)
+			facts.overtaken = overtaken(&outcome)
 		case isLeft(&outcome, snapshot.Parent):
-			result.overtaken = leftError(&outcome, snapshot.Parent)
+			facts.overtaken = leftError(&outcome, snapshot.Parent)
 		}
-		result.retry = result.retry || outcome.NameConflict || outcome.Conflict
+		facts.retry = facts.retry || outcome.NameConflict || outcome.Conflict
 	}
-	result.err = joinErrors(errs)
-	result.incomplete = nameConflictError(outcomes, snapshot)
-	c.reportNameConflicts(state, snapshot.Parent, result.incomplete)
+	facts.err = planner.JoinErrors(errs)
+	facts.nameConflict = nameConflictError(outcomes, snapshot)
+	c.reporter.NameConflicts(&state.told, snapshot.Parent, facts.nameConflict)
 	c.nameConflicts.set(object.KeyOf(snapshot.Parent), missedNames(outcomes))
-	return result
+	return facts
 }
 
-// act takes the steps of a plan, except those that the guard against write loops postpones. It
-// returns the time until the first of these is due, zero if none was postponed, and how many children the plan leaves as
-// they are. Started is the time at which the sync began.
-func (c *Controller) act(ctx context.Context, started time.Time, state *parentState, snapshot *pipeline.Snapshot, planned *pipeline.Plan) (outcomes []pipeline.Outcome, kept int, after time.Duration) {
-	kept = countKept(planned)
+// act takes the steps of a plan, except those that the guard against write loops postpones. It returns the time until
+// the first of these is due, zero if none was postponed, and how many children the plan leaves as they are. The sync
+// began at started.
+func (c *Controller) act(
+	ctx context.Context, started time.Time, state *parentState, snapshot *pipeline.Snapshot, planned *pipeline.Plan,
+) (outcomes []pipeline.Outcome, kept int, after time.Duration) {
+	kept = rows.CountKept(planned)
 	next, loops := c.guard.Postpone(snapshot, planned, started)
-	c.reportWriteLoops(snapshot.Parent, loops, started)
+	c.reporter.WriteLoops(snapshot.Parent, loops, started)
 	outcomes = c.Actor.Act(ctx, snapshot, planned)
-	c.dropTypeWarnings(outcomes)
+	c.reporter.DropTypeWarnings(outcomes, c.views())
 	now := time.Now()
 	c.guard.Wrote(snapshot, outcomes, now)
 	if state.loopsEnd != 0 || len(loops) > 0 || !next.IsZero() {
@@ -310,84 +305,53 @@ func sooner(a, b time.Duration) time.Duration {
 	return a
 }
 
-// report notes the result of a sync in the health of the controller, writes an event if it failed,
-// and returns when the parent is synced next.
-func (c *Controller) report(ctx context.Context, key object.Key, state *parentState, result syncResult) syncqueue.Result {
-	if next, postponed := postponement(ctx, result.err); postponed {
-		return c.reportUnfinished(ctx, key, state, result.err, next)
-	}
-	over := state.slowedDown(time.Now())
-	if over > 0 {
-		result.resyncAfter = sooner(result.resyncAfter, c.guard.RecheckAfter(over))
-	}
-	failure := cmp.Or(result.err, result.incomplete)
-	if failure == nil && over > 0 {
-		failure = c.slowedDownError(key)
-	}
-	if failure == nil && result.overtaken != nil {
-		return c.reportUnfinished(ctx, key, state, result.overtaken, syncqueue.Backoff(result.resyncAfter))
-	}
-	if failure == nil {
-		state.unfinishedSince = 0
-		switch {
-		case result.unfinalized != nil:
-			return c.reportUnfinalized(ctx, key, state, result)
-		case result.leaving != nil:
-			return c.reportLeaving(ctx, key, state, result)
-		}
-	}
-	c.updateHealth(key, failure)
-	if open, ok := errors.AsType[*hook.CircuitOpenError](result.err); ok {
-		return syncqueue.RequeueAfter(open.After)
-	}
-	if result.err != nil {
-		klog.FromContext(ctx).Error(result.err, fmt.Sprintf("failed to sync %s '%s'", key.Kind, key.NamespacedName))
-		if parent := c.observer.Get(key); parent != nil && c.isDue(&state.syncErrorEvents, result.err.Error()) {
-			c.Events.SyncError(parent, result.err)
-		}
-		retry := syncqueue.Backoff(result.resyncAfter)
-		if _, ok := errors.AsType[*act.MissingRightError](result.err); ok {
-			retry = retry.Within(missingRightPeriod)
-		}
-		if after := hook.RetryAfter(result.err); after > 0 {
-			retry = retry.Within(after)
-		}
-		return retry
-	}
-	state.syncErrorEvents = eventDeduplicator{}
-	if result.retry {
-		return syncqueue.Backoff(result.resyncAfter)
-	}
-	return syncqueue.Done(result.resyncAfter)
+// confirmsChild reports whether a step shows by its result that a child is as it should be. A
+// rollout that waits for the child can go on then. If the step changed nothing, no event leads to
+// that sync.
+func confirmsChild(outcome pipeline.Outcome) bool {
+	return outcome.Result != nil && outcome.Op.MayChangeNothing()
 }
 
-// missingRightPeriod is the longest time between two syncs of a parent that fails for want of a right.
-// No event tells that the right has been given.
-const missingRightPeriod = 45 * time.Second
-
-// postponement returns when a sync is tried again that ended before it could succeed or fail: the
-// hook asked to be called later, related objects are not listed yet, an object has changed,
-// there is no room for a request or an answer, or the parent's finalizer is written too often. For every
-// other error, and for nil, it returns false.
-func postponement(ctx context.Context, err error) (next syncqueue.Result, postponed bool) {
-	if throttled, ok := errors.AsType[*hook.ThrottledError](err); ok {
-		klog.FromContext(ctx).V(2).Info("Hook asks to be called later", "after", throttled.After)
-		if throttled.After == 0 {
-			return syncqueue.Backoff(0), true
-		}
-		return syncqueue.RequeueAfter(throttled.After), true
-	}
-	if waiting, ok := errors.AsType[*related.NotListedError](err); ok {
-		return syncqueue.RequeueAfter(waiting.After), true
-	}
-	if _, ok := errors.AsType[*hook.NoRoomError](err); ok {
-		return syncqueue.Backoff(0), true
-	}
-	if early, ok := errors.AsType[*finalizerPostponedError](err); ok {
-		return syncqueue.RequeueAfter(early.after), true
-	}
-	if _, ok := errors.AsType[*overtakenError](err); ok {
-		return syncqueue.Backoff(0), true
-	}
-	return syncqueue.Result{}, false
+// leavesChild reports whether a step wrote a child and the host left it as it was. If the rollout has just moved that
+// child, no event leads to the sync in which the rollout goes on.
+func leavesChild(outcome pipeline.Outcome) bool {
+	return !outcome.Op.OnParent() && outcome.Result != nil && !outcome.StoredAnew()
 }
+
+// forget drops everything that is known about a parent that is gone.
+func (c *Controller) forget(parent object.Key, state *parentState) {
+	c.planner.Hooks.Forget(state.uid)
+	c.parents.forget(parent)
+	c.reporter.Forget(parent)
+	c.hookCalls.Forget(parent)
+	c.nameConflicts.set(parent, nil)
+	c.rows.Steps.Forget(parent)
+	c.planner.Forget(&state.planning)
+}
+
+// truncate returns the error with a text that is not too long: the host may quote what it refuses, and it may refuse
+// thousands of children at once.
+func (c *Controller) truncate(err error) error {
+	if err == nil {
+		return nil
+	}
+	most := report.MaxMessage
+	if c.DeveloperMode {
+		most = report.MaxWholeMessage
+	}
+	whole := err.Error()
+	if len(whole) <= most {
+		return err
+	}
+	return &truncatedError{text: text.Shorten(whole, most), err: err}
+}
+
+// truncatedError is an error that shows only the beginning of its text.
+type truncatedError struct {
+	text string
+	err  error
+}
+
+func (t *truncatedError) Error() string { return t.text }
+
+func (t *truncatedError) Unwrap() error { return t.err }

@@ -8,52 +8,46 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"k8s.io/klog/v2"
+
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/rows"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/status"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/syncqueue"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
 )
 
-// A parent is synced
-//   - when the controller starts, and when the parent changes (parentChanged),
-//   - when a child or an object whose name a child wants changes (childChanged),
-//   - when a related object changes, or its type appears (related.Observer enqueues the parent),
-//   - in the periods of the spec and of the process (startResync),
-//   - and when its last sync asked for it (the syncqueue.Result of sync).
-
-// triggerOf returns what hooks are told of the cause of a sync.
-func triggerOf(cause syncqueue.Cause) pipeline.Trigger {
-	switch cause {
-	case syncqueue.Asked:
-		return pipeline.TriggerRequest
-	case syncqueue.ParentChanged, syncqueue.ControllerStarted, syncqueue.StatusChanged:
-		return pipeline.TriggerParent
-	case syncqueue.ChildChanged, syncqueue.NameFreed:
-		return pipeline.TriggerChild
-	case syncqueue.RelatedChanged:
-		return pipeline.TriggerRelated
-	case syncqueue.SchemaChanged:
-		return pipeline.TriggerSchema
-	case syncqueue.Resync, syncqueue.Due:
-		return pipeline.TriggerResync
-	default:
-		return pipeline.TriggerRetry
-	}
+// triggers enqueues the parents of a controller; syncqueue.Cause lists what enqueues a parent.
+type triggers struct {
+	spec     *Spec
+	observer *observe.Observer
+	queue    *syncqueue.Queue
+	// rows and tracker learn of changes of parents.
+	rows          *rows.Rows
+	tracker       *status.Tracker
+	nameConflicts *nameConflicts
+	// requests are the parents that are to be synced although nothing has changed.
+	requests *resyncRequests
+	// periods are the periods in which all parents are synced again; those that are zero do not count.
+	periods []time.Duration
+	// resyncs are when all parents are synced again; nil before they are.
+	resyncs atomic.Pointer[[]ticks]
+	// parentHandlers count the parents; nil until they are added.
+	parentHandlers atomic.Pointer[[]*cache.Registration]
 }
 
-// addEventHandlers waits until the caches are filled, and then adds event handlers that enqueue
-// parents. The returned function removes the handlers; the caller must call it after an error, too.
-func (c *Controller) addEventHandlers(ctx context.Context) (removeHandlers func(), err error) {
+// addEventHandlers adds event handlers that enqueue parents. The caches must be filled. The returned function removes
+// the handlers; the caller must call it after an error, too.
+func (t *triggers) addEventHandlers() (removeHandlers func(), err error) {
 	var registrations []*cache.Registration
 	removeHandlers = func() {
 		for _, registration := range registrations {
 			registration.Stop()
 		}
-	}
-	if err := c.WaitForCaches(ctx); err != nil {
-		return removeHandlers, err
 	}
 	add := func(registration *cache.Registration, err error) error {
 		if err == nil {
@@ -61,82 +55,64 @@ func (c *Controller) addEventHandlers(ctx context.Context) (removeHandlers func(
 		}
 		return err
 	}
-	for _, target := range c.observer.Targets {
-		if err := add(target.View.AddEventHandler(c.parentChanged)); err != nil {
+	for _, target := range t.observer.Targets {
+		if err := add(target.View.AddEventHandler(t.parentChanged)); err != nil {
 			return removeHandlers, err
 		}
 	}
 	parents := slices.Clone(registrations)
-	c.parentHandlers.Store(&parents)
+	t.parentHandlers.Store(&parents)
 	// The type of parents may be a child type, too. Children that exist already need no event: all
 	// parents are enqueued once at the start.
-	for _, view := range c.observer.Children {
-		if err := add(view.AddFilteredHandler(c.mayConcern, c.childChanged)); err != nil {
+	for _, view := range t.observer.Children {
+		if err := add(view.AddFilteredHandler(t.mayConcern, t.childChanged)); err != nil {
 			return removeHandlers, err
 		}
 	}
 	return removeHandlers, nil
 }
 
-// WaitForCaches waits until the controller sees all objects of its types. The error is that of ctx.
-func (c *Controller) WaitForCaches(ctx context.Context) error {
-	for _, view := range c.views() {
-		if err := view.WaitForSync(ctx); err != nil {
-			return err
-		}
-		c.reportTypeWarnings(view)
-	}
-	if c.spec.Rollout != nil && !c.Revisions.WaitForSync(ctx) {
-		return ctx.Err()
-	}
-	return nil
+// IsCounted reports whether the number of parents is known: the controller sees all objects of its
+// types, and its handlers have counted the parents among them.
+func (t *triggers) IsCounted() bool {
+	handlers := t.parentHandlers.Load()
+	return handlers != nil && !slices.ContainsFunc(*handlers,
+		func(handler *cache.Registration) bool { return !handler.HasDelivered() })
 }
 
 // parentChanged counts the parents and enqueues one that changed or is gone.
-func (c *Controller) parentChanged(before, after *object.Object, isInInitialList bool) {
-	c.health.total.Add(int64(c.observer.CountChange(before, after)))
-	c.Syncs.changed(c, object.KeyOf(cmp.Or(after, before)))
+func (t *triggers) parentChanged(before, after *object.Object, isInInitialList bool) {
+	t.tracker.AddParents(t.observer.CountChange(before, after))
+	t.rows.Changed(object.KeyOf(cmp.Or(after, before)))
 	switch {
 	case after == nil:
 		gone := object.KeyOf(before)
-		c.observer.Claims.Forget(gone)
-		c.queue.Enqueue(syncqueue.ParentChanged, gone)
-	case c.observer.Ignores(before, after):
+		t.observer.Claims.Forget(gone)
+		t.queue.Enqueue(syncqueue.ParentChanged, gone)
+	case t.observer.Ignores(before, after):
 	case isInInitialList:
-		c.queue.Enqueue(syncqueue.ControllerStarted, object.KeyOf(after))
+		t.queue.Enqueue(syncqueue.ControllerStarted, object.KeyOf(after))
 	case before != nil && before.Hash == after.Hash:
-		c.queue.Enqueue(syncqueue.StatusChanged, object.KeyOf(after))
+		t.queue.Enqueue(syncqueue.StatusChanged, object.KeyOf(after))
 	default:
-		c.queue.Enqueue(syncqueue.ParentChanged, object.KeyOf(after))
+		t.queue.Enqueue(syncqueue.ParentChanged, object.KeyOf(after))
 	}
 }
 
 // mayConcern reports whether childChanged may enqueue anything. It must not
 // read a cache.
-func (c *Controller) mayConcern(before, after *object.Object) bool {
-	return c.observer.MayConcern(before, after) || c.nameConflicts.isWanted(before)
+func (t *triggers) mayConcern(before, after *object.Object) bool {
+	return t.observer.MayConcern(before, after) || t.nameConflicts.isWanted(before)
 }
 
 // childChanged enqueues the parents of a child, and the parents that want a name that became free.
-func (c *Controller) childChanged(before, after *object.Object) {
-	c.queue.Enqueue(syncqueue.ChildChanged, c.observer.ParentsOf(before, after)...)
-	c.queue.Enqueue(syncqueue.NameFreed, c.nameConflicts.parentsToRetry(before, after)...)
+func (t *triggers) childChanged(before, after *object.Object) {
+	t.queue.Enqueue(syncqueue.ChildChanged, t.observer.ParentsOf(before, after)...)
+	t.queue.Enqueue(syncqueue.NameFreed, t.nameConflicts.parentsToRetry(before, after)...)
 }
 
-// startResync enqueues all parents in the period of the spec and in that of the process, until stop
-// is called.
-func (c *Controller) startResync(ctx context.Context) (stop func()) {
-	c.resyncs.Store(ticksOf(c.resyncPeriods(), time.Now()))
-	return startPeriodic(ctx, c.resyncPeriods(), func() {
-		c.queue.Enqueue(syncqueue.Resync, c.allParents()...)
-	})
-}
-
-// resyncPeriods returns the periods in which all parents are synced again; those that are zero do not count.
-func (c *Controller) resyncPeriods() []time.Duration { return []time.Duration{c.spec.Resync, c.Resync} }
-
-func (c *Controller) allParents() []object.Key {
-	parents := c.observer.Parents()
+func (t *triggers) allParents() []object.Key {
+	parents := t.observer.Parents()
 	keys := make([]object.Key, len(parents))
 	for i, parent := range parents {
 		keys[i] = object.KeyOf(parent)
@@ -144,52 +120,59 @@ func (c *Controller) allParents() []object.Key {
 	return keys
 }
 
-// ticks are the times at which something is done periodically.
-type ticks struct {
-	first  time.Time
-	period time.Duration
-}
-
-// ticksOf returns when startPeriodic calls its function.
-func ticksOf(periods []time.Duration, now time.Time) *[]ticks {
-	var all []ticks
-	for _, period := range periods {
-		if period > 0 {
-			all = append(all, ticks{now.Add(period), period})
+// RequestSyncs enqueues the selected parents soon, unless onlyCount is true. It returns how many there are, and how
+// many more are paused and stay so.
+func (t *triggers) RequestSyncs(selection Selection, onlyCount bool) (parents, paused int) {
+	var selected []object.Key
+	for _, parent := range t.observer.Parents() {
+		switch {
+		case !selection.selects(parent):
+		case t.spec.pauses(parent):
+			paused++
+		default:
+			selected = append(selected, object.KeyOf(parent))
 		}
 	}
-	return &all
-}
-
-// after returns the first of the times after now.
-func (t ticks) after(now time.Time) time.Time {
-	if now.Before(t.first) {
-		return t.first
+	if !onlyCount {
+		t.requests.add(syncqueue.Asked, selected)
 	}
-	return t.first.Add((now.Sub(t.first)/t.period + 1) * t.period)
+	return len(selected), paused
 }
 
-// startPeriodic calls do in each of the periods that are not zero, until stop is called.
-func startPeriodic(ctx context.Context, periods []time.Duration, do func()) (stop func()) {
+// resyncAll enqueues all parents soon because of an object.
+func (t *triggers) resyncAll(ctx context.Context, because WatchedObject) {
+	klog.FromContext(ctx).Info("All parents are synced again, because an object of spec.resyncOn has changed", "object",
+		because.Name, "kind", because.Type.Kind)
+	t.requests.add(syncqueue.Resync, t.allParents())
+}
+
+// startResync enqueues all parents in the period of the spec and in that of the process, until stop
+// is called.
+func (t *triggers) startResync(ctx context.Context) (stop func()) {
+	t.resyncs.Store(ticksOf(t.periods, time.Now()))
+	return startPeriodic(ctx, t.periods, func() {
+		t.queue.Enqueue(syncqueue.Resync, t.allParents()...)
+	})
+}
+
+// nextResync returns when all parents are synced again; zero if they are not.
+func (t *triggers) nextResync(now time.Time) (next time.Time) {
+	resyncs := t.resyncs.Load()
+	if resyncs == nil {
+		return time.Time{}
+	}
+	for _, ticks := range *resyncs {
+		if at := ticks.after(now); next.IsZero() || at.Before(next) {
+			next = at
+		}
+	}
+	return next
+}
+
+// startResyncRequests enqueues the parents of requests until stop is called.
+func (t *triggers) startResyncRequests(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
-	for _, period := range periods {
-		if period > 0 {
-			running.Go(func() { runPeriodic(ctx, period, do) })
-		}
-	}
+	running.Go(func() { t.requests.run(ctx, t.queue.Enqueue) })
 	return func() { cancel(); running.Wait() }
-}
-
-func runPeriodic(ctx context.Context, period time.Duration, do func()) {
-	ticker := time.NewTicker(period)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-			do()
-		case <-ctx.Done():
-			return
-		}
-	}
 }

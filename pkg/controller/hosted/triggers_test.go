@@ -13,8 +13,11 @@ import (
 	"time"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/status"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/syncqueue"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
 )
 
@@ -23,8 +26,8 @@ func TestWhichChangesOfAChildMayConcernTheController(t *testing.T) {
 		ours   = `"ownerReferences":[{"apiVersion":"ctl.example/v1","kind":"Web","name":"p","uid":"u","controller":true}]`
 		theirs = `"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"p","uid":"u","controller":true}]`
 	)
-	c := &Controller{
-		line:          line{observer: observe.Observer{Targets: []*observe.Target{{View: &cache.View{Type: webs}}}, Claims: observe.NewLabelClaims(true)}},
+	c := &triggers{
+		observer:      &observe.Observer{Targets: []*observe.Target{{View: &cache.View{Type: webs}}}, Claims: observe.NewLabelClaims(true)},
 		nameConflicts: newNameConflicts(),
 	}
 	c.nameConflicts.set(web("p"), []object.Key{child("ConfigMap", "default", "wanted")})
@@ -130,5 +133,61 @@ func TestAStartSyncsParentsBehindThoseThatChange(t *testing.T) {
 	}
 	if at := slices.Index(causes, syncqueue.StatusChanged); at < 3 || at > 5 {
 		t.Errorf("what was written is synced after %d others, want every fifth sync to be one of that: %v", at, causes)
+	}
+}
+
+func TestWhenAllParentsAreSyncedAgain(t *testing.T) {
+	start := time.Unix(1000, 0)
+	every := (*ticksOf([]time.Duration{0, time.Minute}, start))[0]
+	for after, want := range map[time.Duration]time.Duration{
+		0:                time.Minute,
+		59 * time.Second: time.Minute,
+		time.Minute:      2 * time.Minute,
+		90 * time.Second: 2 * time.Minute,
+	} {
+		if got := every.after(start.Add(after)).Sub(start); got != want {
+			t.Errorf("after %s, the next is at %s, want %s", after, got, want)
+		}
+	}
+}
+
+func TestWarnedParentsAreSyncedWhenASchemaChanges(t *testing.T) {
+	c := made(t)
+	c.Close()
+	synced := make(chan object.Key, 10)
+	c.queue = syncqueue.New(t.Name(), 1, nil, func(_ context.Context, parent object.Key, _ syncqueue.Cause) syncqueue.Result {
+		synced <- parent
+		return syncqueue.Done(0)
+	})
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { c.queue.Run(ctx) })
+	defer func() { stop(); running.Wait() }()
+
+	c.reporter.SetFindings(web("a"), []pipeline.Warning{{Message: "no x"}}, 0)
+	c.reporter.SetFindings(web("b"), nil, 0)
+	schemas := map[object.Type]*openapi.Type{pods: {}}
+	c.SetSchemas(schemas)
+	if parent := <-synced; parent != web("a") {
+		t.Errorf("synced is %s, which has no warning", parent)
+	}
+	c.reporter.SetFindings(web("a"), nil, 0)
+	dropped := []pipeline.Warning{pipeline.UnknownFieldWarning(webs.GroupKind(), "status.x", "no x")}
+	c.reporter.Events, _ = eventsOf(t)
+	c.reporter.WriteWarnings(&status.Told{}, snapshotOf("d").Parent, nil, dropped, 0)
+	c.reporter.SetFindings(web("d"), nil, 0) // the next plan has no warning, because it does not write the field
+	changed := map[object.Type]*openapi.Type{pods: {}}
+	c.SetSchemas(changed)
+	c.queue.Enqueue(syncqueue.Resync, web("b"))
+	if parent := <-synced; parent != web("d") {
+		t.Fatalf("synced first is %s, of which the host has not warned", parent)
+	}
+	if parent := <-synced; parent != web("b") {
+		t.Errorf("synced then is %s, which was not asked for", parent)
+	}
+	c.SetSchemas(changed)
+	c.queue.Enqueue(syncqueue.Resync, web("c"))
+	if parent := <-synced; parent != web("c") {
+		t.Errorf("synced is %s, although no schema has changed", parent)
 	}
 }

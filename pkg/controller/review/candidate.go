@@ -23,10 +23,12 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
 // resources are the resources of the kinds of controllers.
-var resources = map[string]string{"CompositeController": "compositecontrollers", "DecoratorController": "decoratorcontrollers"}
+var resources = map[string]string{"CompositeController": "compositecontrollers",
+	"DecoratorController": "decoratorcontrollers"}
 
 // newController returns an empty controller object of a kind.
 func newController(kind string) hosted.ControllerObject {
@@ -36,39 +38,47 @@ func newController(kind string) hosted.ControllerObject {
 	return &v1alpha1.DecoratorController{}
 }
 
-// candidate returns the controller object that the author of the review would have if it were created
-// with the candidate or, if it is stored, updated to it. It asks the own API to do that in a dry run, as
-// the author: then the author's rights, the validation and all admission speak as they would.
-func (r *reviewing) candidate(ctx context.Context, stored hosted.ControllerObject) (hosted.ControllerObject, error) {
+// ownAPI tries changes of the controller object in the API of this process, in dry runs as the author of a review.
+type ownAPI struct {
+	loopback *rest.Config
+	author   rights.User
+	spec     *v1alpha1.SyncReviewSpec
+}
+
+// candidate returns the controller object that the author of the review would have if it were created with the
+// candidate or, if it is stored, updated to it, and reports whether that shows that the author may give it another
+// spec. The API does that in a dry run, as the author: so the author's rights, the validation and all admission count.
+// The warnings are those of the API; they are returned with an error, too.
+func (a *ownAPI) candidate(
+	ctx context.Context, stored hosted.ControllerObject,
+) (result hosted.ControllerObject, isAuthor bool, texts []string, err error) {
 	warned := &warnings{}
-	client, err := r.clientOfAuthor(warned)
+	client, err := a.clientOfAuthor(warned)
 	if err != nil {
-		return nil, err
+		return nil, false, nil, err
 	}
-	result, before := hosted.ControllerObject(nil), hosted.ControllerObject(nil)
+	var before hosted.ControllerObject
 	if stored == nil {
-		result, err = r.tryCreate(ctx, client)
+		result, err = a.tryCreate(ctx, client)
 	} else {
-		result, before, err = r.tryUpdate(ctx, client, stored)
+		result, before, err = a.tryUpdate(ctx, client, stored)
 	}
-	r.warnings = warned.texts
 	if err != nil {
-		return nil, aboutCandidate(err)
+		return nil, false, warned.texts, aboutCandidate(err)
 	}
 	// An unchanged spec needs no rights, so its acceptance proves none. A changed spec has another generation.
-	r.isAuthor = before == nil || result.GetGeneration() != before.GetGeneration()
-	return result, nil
+	return result, before == nil || result.GetGeneration() != before.GetGeneration(), warned.texts, nil
 }
 
 // mayUpdate returns an error unless the author of the review may update the stored controller object: by the roles and
-// by the policies of the cluster, which know what is whose. A request of one's own tells the hook, with the credentials
-// of the controller, what the controller does not.
-func (r *reviewing) mayUpdate(ctx context.Context, stored hosted.ControllerObject) error {
-	client, err := r.clientOfAuthor(&warnings{})
+// by the policies of the cluster, which know what is whose. A request of one's own sends the hook, with the
+// credentials of the controller, what the controller does not send.
+func (a *ownAPI) mayUpdate(ctx context.Context, stored hosted.ControllerObject) error {
+	client, err := a.clientOfAuthor(&warnings{})
 	if err != nil {
 		return err
 	}
-	_, _, err = r.tryUpdate(ctx, client, stored)
+	_, _, err = a.tryUpdate(ctx, client, stored)
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	if !ok {
 		return err
@@ -78,30 +88,30 @@ func (r *reviewing) mayUpdate(ctx context.Context, stored hosted.ControllerObjec
 	return &apierrors.StatusError{ErrStatus: *about}
 }
 
-func (r *reviewing) tryCreate(ctx context.Context, client rest.Interface) (hosted.ControllerObject, error) {
-	manifest, err := r.newManifest()
+func (a *ownAPI) tryCreate(ctx context.Context, client rest.Interface) (hosted.ControllerObject, error) {
+	manifest, err := a.newManifest()
 	if err != nil {
 		return nil, err
 	}
-	return r.send(ctx, client.Post(), manifest)
+	return a.send(ctx, client.Post(), manifest)
 }
 
 // tryUpdate tries to update the stored controller object. If its status was written after it was read, the update is a
 // conflict: then the object is read again, and the update is tried again. Before is the object that it was tried with.
-func (r *reviewing) tryUpdate(
+func (a *ownAPI) tryUpdate(
 	ctx context.Context, client rest.Interface, stored hosted.ControllerObject,
 ) (result, before hosted.ControllerObject, err error) {
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		manifest, err := r.updatedManifest(stored)
+		manifest, err := a.updatedManifest(stored)
 		if err != nil {
 			return err
 		}
-		result, err = r.send(ctx, client.Put().Name(stored.GetName()), manifest)
+		result, err = a.send(ctx, client.Put().Name(stored.GetName()), manifest)
 		if !apierrors.IsConflict(err) {
 			return err
 		}
-		now := newController(r.spec.Controller.Kind)
-		if err := client.Get().Resource(resources[r.spec.Controller.Kind]).Name(stored.GetName()).Do(ctx).Into(now); err != nil {
+		now := newController(a.spec.Controller.Kind)
+		if err := client.Get().Resource(resources[a.spec.Controller.Kind]).Name(stored.GetName()).Do(ctx).Into(now); err != nil {
 			return err
 		}
 		stored = now
@@ -112,19 +122,20 @@ func (r *reviewing) tryUpdate(
 
 // send sends a controller object in a dry run, and returns what would be stored. The author of the review tries again
 // later if the API says so.
-func (r *reviewing) send(ctx context.Context, request *rest.Request, manifest []byte) (hosted.ControllerObject, error) {
-	result := newController(r.spec.Controller.Kind)
-	err := request.MaxRetries(0).Resource(resources[r.spec.Controller.Kind]).
+func (a *ownAPI) send(ctx context.Context, request *rest.Request, manifest []byte) (hosted.ControllerObject, error) {
+	result := newController(a.spec.Controller.Kind)
+	err := request.MaxRetries(0).Resource(resources[a.spec.Controller.Kind]).
 		Param("dryRun", metav1.DryRunAll).Param("fieldValidation", metav1.FieldValidationStrict).
 		Body(manifest).Do(ctx).Into(result)
 	return result, err
 }
 
 // clientOfAuthor returns a client of the own API that acts as the author of the review.
-func (r *reviewing) clientOfAuthor(warned *warnings) (rest.Interface, error) {
-	config := rest.CopyConfig(r.loopback)
+func (a *ownAPI) clientOfAuthor(warned *warnings) (rest.Interface, error) {
+	config := rest.CopyConfig(a.loopback)
 	host.NameAuthors(config)
-	config.Impersonate = rest.ImpersonationConfig{UserName: r.author.Name, UID: r.author.UID, Groups: r.author.Groups, Extra: r.author.Extra}
+	config.Impersonate = rest.ImpersonationConfig{UserName: a.author.Name, UID: a.author.UID, Groups: a.author.Groups,
+		Extra: a.author.Extra}
 	config.WarningHandler, config.WarningHandlerWithContext = nil, warned
 	config.ContentType, config.QPS = "application/json", -1
 	client, err := versioned.NewForConfig(config)
@@ -135,21 +146,21 @@ func (r *reviewing) clientOfAuthor(warned *warnings) (rest.Interface, error) {
 }
 
 // newManifest returns a new controller object with the candidate.
-func (r *reviewing) newManifest() ([]byte, error) {
+func (a *ownAPI) newManifest() ([]byte, error) {
 	return json.Marshal(map[string]any{
-		"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": r.spec.Controller.Kind,
-		"metadata": map[string]any{"name": r.spec.Controller.Name}, "spec": json.RawMessage(r.spec.Candidate.Raw),
+		"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": a.spec.Controller.Kind,
+		"metadata": map[string]any{"name": a.spec.Controller.Name}, "spec": json.RawMessage(a.spec.Candidate.Raw),
 	})
 }
 
 // updatedManifest returns the stored controller object with the candidate, if there is one, in place of its spec.
-func (r *reviewing) updatedManifest(stored hosted.ControllerObject) ([]byte, error) {
-	stored.GetObjectKind().SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind(r.spec.Controller.Kind))
+func (a *ownAPI) updatedManifest(stored hosted.ControllerObject) ([]byte, error) {
+	stored.GetObjectKind().SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind(a.spec.Controller.Kind))
 	raw, err := json.Marshal(stored)
-	if err != nil || r.spec.Candidate == nil {
+	if err != nil || a.spec.Candidate == nil {
 		return raw, err
 	}
-	return object.WithMember(raw, "spec", r.spec.Candidate.Raw)
+	return object.WithMember(raw, "spec", a.spec.Candidate.Raw)
 }
 
 // specField is a field of a spec in a message.
@@ -188,7 +199,8 @@ func (w *warnings) HandleWarningHeaderWithContext(_ context.Context, code int, _
 	const fromServer = 299
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if text = specField.ReplaceAllString(text, "spec.candidate."); code == fromServer && text != "" && !slices.Contains(w.texts, text) {
+	if text = specField.ReplaceAllString(text, "spec.candidate."); code == fromServer && text != "" &&
+		!slices.Contains(w.texts, text) {
 		w.texts = append(w.texts, text)
 	}
 }

@@ -86,10 +86,10 @@ func TestACandidateIsTriedUponWhatIsStoredByThen(t *testing.T) {
 		_ = json.NewEncoder(w).Encode(updated)
 	}))
 	defer api.Close()
-	r := &reviewing{Reviews: &Reviews{loopback: &rest.Config{Host: api.URL}}, author: rights.User{Name: "jane"}, spec: &v1alpha1.SyncReviewSpec{
+	r := &ownAPI{loopback: &rest.Config{Host: api.URL}, author: rights.User{Name: "jane"}, spec: &v1alpha1.SyncReviewSpec{
 		Controller: v1alpha1.SyncReviewController{Kind: "CompositeController", Name: "webs"}, Candidate: &runtime.RawExtension{Raw: []byte("{}")},
 	}}
-	if _, err := r.candidate(t.Context(), controller("1")); err != nil {
+	if _, _, _, err := r.candidate(t.Context(), controller("1")); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"1", "2"}, tried); diff != "" {
@@ -124,9 +124,9 @@ func storing(t *testing.T, refusal error) (loopback *rest.Config, agents *[]stri
 	return &rest.Config{Host: api.URL, UserAgent: "server"}, agents
 }
 
-func reviewOf(loopback *rest.Config, spec v1alpha1.SyncReviewSpec) *reviewing {
+func reviewOf(loopback *rest.Config, spec v1alpha1.SyncReviewSpec) *ownAPI {
 	spec.Controller = v1alpha1.SyncReviewController{Kind: "CompositeController", Name: "webs"}
-	return &reviewing{Reviews: &Reviews{loopback: loopback}, author: rights.User{Name: "jane"}, spec: &spec}
+	return &ownAPI{loopback: loopback, author: rights.User{Name: "jane"}, spec: &spec}
 }
 
 func storedWebs() *v1alpha1.CompositeController {
@@ -138,10 +138,11 @@ func TestACandidateThatChangesNothingMakesNobodyTheAuthor(t *testing.T) {
 	loopback, _ := storing(t, nil)
 	for candidate, isAuthor := range map[string]bool{`{}`: false, `{"paused":true}`: true} {
 		r := reviewOf(loopback, v1alpha1.SyncReviewSpec{Candidate: &runtime.RawExtension{Raw: []byte(candidate)}})
-		if _, err := r.candidate(t.Context(), storedWebs()); err != nil {
+		_, got, _, err := r.candidate(t.Context(), storedWebs())
+		if err != nil {
 			t.Fatal(err)
 		}
-		if got := r.newSync(nil).options().IsAuthor; got != isAuthor {
+		if got != isAuthor {
 			t.Errorf("with the candidate %s, the user counts as the author: %t", candidate, got)
 		}
 	}

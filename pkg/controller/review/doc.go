@@ -5,8 +5,8 @@
 //
 // A SyncReview and its author come in; out comes the SyncReview with its status. Reviews finds the controller that
 // is reviewed (subject.go): one that runs here, or one that is made for the review, of the stored spec or of a
-// candidate (candidate.go). It previews a sync of each parent (package hosted), and puts what comes of it into
-// the words of the API (status.go).
+// candidate (candidate.go). It previews a sync of each parent (package preview), and puts what comes of it into
+// the words of the API (syncing.go and steps.go).
 //
 // Nothing is shown that its author may not get (permit.go). Reviews are bounded in number, time and size.
 // They write nothing to the host but dry runs, and nothing to the own API but dry runs of candidates.

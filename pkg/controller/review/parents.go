@@ -18,14 +18,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/preview"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
 // parents returns the parents that are reviewed, and whether there are more. The author may get them. Before it
-// selects, parents asks for the right to list what it selects among: otherwise an answer would tell those who may not
-// list whether something has a label or a name.
+// selects, parents checks the right to list what it selects among: otherwise an answer would reveal to users who may
+// not list whether an object has a label or a name.
 func (r *reviewing) parents(ctx context.Context) (parents []*object.Object, more bool, err error) {
 	controller, _, err := r.subject.controller(ctx)
 	if err != nil {
@@ -45,12 +45,13 @@ func (r *reviewing) parents(ctx context.Context) (parents []*object.Object, more
 	if err != nil {
 		return nil, false, invalid("spec.parents.continue", err)
 	}
-	if err := r.permit.check(ctx, toSelect(controller.ParentReach(r.spec.Parents.Namespace))); err != nil {
+	if err := r.permit.check(ctx, toSelect(controller.Reach(r.spec.Parents.Namespace))); err != nil {
 		return nil, false, err
 	}
-	parents = slices.DeleteFunc(controller.Parents(), func(parent *object.Object) bool {
-		return r.spec.Parents.Namespace != "" && parent.Namespace != r.spec.Parents.Namespace || !selector.Matches(labels.Set(parent.Labels)) ||
-			after != nil && hosted.CompareKeys(object.KeyOf(parent), *after) <= 0
+	parents = slices.DeleteFunc(controller.All(), func(parent *object.Object) bool {
+		return r.spec.Parents.Namespace != "" && parent.Namespace != r.spec.Parents.Namespace ||
+			!selector.Matches(labels.Set(parent.Labels)) ||
+			after != nil && preview.CompareKeys(object.KeyOf(parent), *after) <= 0
 	})
 	if more = len(parents) > r.limit; more {
 		parents = parents[:r.limit]
@@ -59,16 +60,17 @@ func (r *reviewing) parents(ctx context.Context) (parents []*object.Object, more
 }
 
 // named returns the one parent that the spec names.
-func (r *reviewing) named(ctx context.Context, controller *hosted.Controller) ([]*object.Object, error) {
+func (r *reviewing) named(ctx context.Context, controller *preview.Previewer) ([]*object.Object, error) {
 	of, err := typeOf(controller, r.spec.Parent)
 	if err != nil {
 		return nil, invalid("spec.parent", err)
 	}
-	key := object.Key{GroupKind: of.GroupKind(), NamespacedName: types.NamespacedName{Namespace: r.spec.Parent.Namespace, Name: r.spec.Parent.Name}}
+	key := object.Key{GroupKind: of.GroupKind(), NamespacedName: types.NamespacedName{Namespace: r.spec.Parent.Namespace,
+		Name: r.spec.Parent.Name}}
 	if err := r.permit.check(ctx, []rights.Required{toGet(of, key.Namespace)}); err != nil {
 		return nil, err
 	}
-	parent := controller.ParentOf(key)
+	parent := controller.Get(key)
 	if parent == nil {
 		notFound := apierrors.NewNotFound(of.GroupResource(), key.Path())
 		notFound.ErrStatus.Message = fmt.Sprintf("the controller sees no %s: it does not exist, or is not selected", key)
@@ -78,12 +80,13 @@ func (r *reviewing) named(ctx context.Context, controller *hosted.Controller) ([
 }
 
 // typeOf returns the type of parents that a name is for.
-func typeOf(controller *hosted.Controller, named *v1alpha1.SyncReviewParent) (object.Type, error) {
+func typeOf(controller *preview.Previewer, named *v1alpha1.SyncReviewParent) (object.Type, error) {
 	var found []object.Type
 	var names []string
-	for _, of := range controller.ParentTypes() {
+	for _, of := range controller.Parents {
 		names = append(names, fmt.Sprintf("%s of %s", of.Kind, of.GroupVersion()))
-		if (named.Kind == "" || named.Kind == of.Kind) && (named.APIVersion == "" || named.APIVersion == of.GroupVersion().String()) {
+		if (named.Kind == "" || named.Kind == of.Kind) && (named.APIVersion == "" ||
+			named.APIVersion == of.GroupVersion().String()) {
 			found = append(found, of)
 		}
 	}
@@ -102,11 +105,12 @@ func typeOf(controller *hosted.Controller, named *v1alpha1.SyncReviewParent) (ob
 }
 
 // mayGet returns an error unless the author may get the parents.
-func (r *reviewing) mayGet(ctx context.Context, controller *hosted.Controller, parents []*object.Object) error {
+func (r *reviewing) mayGet(ctx context.Context, controller *preview.Previewer, parents []*object.Object) error {
 	var required []rights.Required
 	for _, parent := range parents {
-		for _, of := range controller.ParentTypes() {
-			if one := toGet(of, parent.Namespace); of.GroupKind() == parent.GroupVersionKind().GroupKind() && !slices.Contains(required, one) {
+		for _, of := range controller.Parents {
+			if one := toGet(of, parent.Namespace); of.GroupKind() == parent.GroupVersionKind().GroupKind() &&
+				!slices.Contains(required, one) {
 				required = append(required, one)
 			}
 		}
@@ -124,7 +128,8 @@ func toSelect(among []rights.Object) []rights.Required {
 }
 
 func toGet(of object.Type, namespace string) rights.Required {
-	return rights.Required{Right: rights.Right{Verb: "get", Object: rights.Object{GroupResource: of.GroupResource(), Namespace: namespace}}, For: "the parent"}
+	return rights.Required{Right: rights.Right{Verb: "get",
+		Object: rights.Object{GroupResource: of.GroupResource(), Namespace: namespace}}, For: "the parent"}
 }
 
 // continued is what a continue token says: the last parent of the answer before.

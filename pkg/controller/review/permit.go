@@ -114,12 +114,14 @@ func (p *permit) askEverywhere(ctx context.Context, open []rights.Required) erro
 // refusal returns the error that names the missing rights, as rules to paste.
 func (p *permit) refusal(missing []rights.Required) error {
 	var text strings.Builder
-	fmt.Fprintf(&text, "a review shows only what its author may read, and user %q (groups=%q) lacks rights to what it would show\n", p.author.Name, p.author.Groups)
+	fmt.Fprintf(&text, "a review shows only what its author may read, and user %q (groups=%q) lacks rights to what it "+
+		"would show\n", p.author.Name, p.author.Groups)
 	text.WriteString(rights.Rules(missing))
 	if troubles := p.reviewer.Troubles(); len(troubles) > 0 {
 		fmt.Fprintf(&text, "# The cluster could not evaluate everything: %s", strings.Join(troubles, "; "))
 	}
-	return apierrors.NewForbidden(v1alpha1.Resource("syncreviews"), p.controller.Name, errors.New(strings.TrimSuffix(text.String(), "\n")))
+	return apierrors.NewForbidden(v1alpha1.Resource("syncreviews"), p.controller.Name,
+		errors.New(strings.TrimSuffix(text.String(), "\n")))
 }
 
 func (p *permit) unavailable(err error) error {

@@ -14,7 +14,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/preview"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
@@ -136,10 +136,11 @@ func (r *reviewing) reviewObject(ctx context.Context) error {
 }
 
 // mayWrite returns an error unless the author may write the object that is reviewed. Whether it exists
-// is known only to those who may get it.
+// is revealed only to users who may get it.
 func (r *reviewing) mayWrite(ctx context.Context, of object.Type, namespace string, exists bool) error {
 	to := rights.Object{GroupResource: of.GroupResource(), Namespace: namespace}
-	if err := r.permit.check(ctx, []rights.Required{{Right: rights.Right{Object: to, Verb: "get"}, For: "spec.object"}}); err != nil {
+	if err := r.permit.check(ctx, []rights.Required{{Right: rights.Right{Object: to, Verb: "get"},
+		For: "spec.object"}}); err != nil {
 		return err
 	}
 	verb := "create"
@@ -150,20 +151,22 @@ func (r *reviewing) mayWrite(ctx context.Context, of object.Type, namespace stri
 }
 
 // add adds a sync to the status. It is not done if the status has other syncs and there is no room for it.
-func (r *reviewing) add(of *syncing, preview *hosted.Preview, runs bool) (done bool, err error) {
+func (r *reviewing) add(of *syncing, preview *preview.Preview, runs bool) (done bool, err error) {
 	if preview.Refusal != nil {
 		return false, preview.Refusal
 	}
 	sync := of.sync(preview)
 	size := sizeOf(sync)
 	if r.size+size > maxAnswerBytes && len(r.status.Syncs) > 0 {
-		r.note(fmt.Sprintf("the answer would be larger than %d MiB; status.continue is for the other parents", maxAnswerBytes>>20))
+		r.note(fmt.Sprintf("the answer would be larger than %d MiB; status.continue is for the other parents",
+			maxAnswerBytes>>20))
 		return false, nil
 	}
 	if size > maxAnswerBytes {
 		truncate(sync)
 		size = sizeOf(sync)
-		r.note(fmt.Sprintf("the sync of %s %s takes more than %d MiB: what is large in it was left out", sync.Parent.Kind, sync.Parent.Name, maxAnswerBytes>>20))
+		r.note(fmt.Sprintf("the sync of %s %s takes more than %d MiB: what is large in it was left out", sync.Parent.Kind,
+			sync.Parent.Name, maxAnswerBytes>>20))
 	}
 	if !runs {
 		r.status.Controller = v1alpha1.ReviewedByTemporary
@@ -200,4 +203,29 @@ func truncate(sync *v1alpha1.ReviewedSync) {
 	if sizeOf(sync) > maxAnswerBytes {
 		sync.Steps, sync.Refused = nil, nil
 	}
+}
+
+// trace counts and logs a review that has ended. A controller that its author may not read, or that does not exist, is
+// counted without its name.
+func (r *reviewing) trace(ctx context.Context, err error) {
+	result := "answered"
+	switch {
+	case apierrors.IsForbidden(err):
+		result = "refused"
+	case err != nil:
+		result = "failed"
+	}
+	of, name := r.spec.Controller, ""
+	if r.isStored {
+		name = of.Name
+	}
+	r.counts.WithLabelValues(name, of.Kind, result).Inc()
+	logger := klog.FromContext(ctx).WithValues("user", r.author.Name, "kind", of.Kind, "controller", of.Name,
+		"until", r.spec.Until, "callsHooks", r.spec.Calls != v1alpha1.SyncReviewCallsNone, "result", result,
+		"candidate", r.spec.Candidate != nil, "request", r.spec.Request != nil, "object", r.spec.Object != nil,
+		"answers", r.spec.Response != nil || len(r.spec.Responses) > 0, "syncs", len(r.status.Syncs))
+	if err != nil {
+		logger = logger.WithValues("reason", apierrors.ReasonForError(err))
+	}
+	logger.Info("Reviewed syncs")
 }

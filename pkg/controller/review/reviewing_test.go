@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/preview"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
@@ -26,8 +26,8 @@ func underReview() *reviewing {
 }
 
 // large is the preview of a parent with an answer of some MiB and some refused children of a MiB.
-func large(name string, answer, refused int) *hosted.Preview {
-	preview := &hosted.Preview{
+func large(name string, answer, refused int) *preview.Preview {
+	preview := &preview.Preview{
 		Parent: &object.Object{TypeMeta: metav1.TypeMeta{APIVersion: "ctl.example/v1", Kind: "Web"}, ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}},
 		Calls: []hook.Call{{
 			Hook: hook.Sync, Snapshot: &pipeline.Snapshot{}, Request: []byte(`{}`), Answer: fmt.Appendf(nil, `{"status":{"text":%q}}`, strings.Repeat("x", answer<<20)),
@@ -43,7 +43,7 @@ func large(name string, answer, refused int) *hosted.Preview {
 func TestAnAnswerIsBoundedInSize(t *testing.T) {
 	r := underReview()
 	for i, test := range []struct {
-		preview         *hosted.Preview
+		preview         *preview.Preview
 		done, truncated bool
 	}{
 		{preview: large("a", 3, 0), done: true},
@@ -63,7 +63,7 @@ func TestAnAnswerIsBoundedInSize(t *testing.T) {
 
 func TestALargeSyncIsTruncated(t *testing.T) {
 	for name, test := range map[string]struct {
-		preview *hosted.Preview
+		preview *preview.Preview
 		refused int
 	}{
 		"requests and answers are left out":         {large("a", 7, 1), 1},

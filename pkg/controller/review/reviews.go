@@ -47,7 +47,9 @@ type Reviews struct {
 	loopback *rest.Config
 	rights   rights.Reviews
 	key      *redact.Key
-	counts   *prometheus.CounterVec
+	// counts are the reviews. They leave no HookCalls and do not count as calls of a hook: a line in the log and this
+	// count are all that remains of each.
+	counts *prometheus.CounterVec
 
 	mu sync.Mutex
 	// underWay counts the reviews of each user.
@@ -74,9 +76,21 @@ func NewOpen(loopback *rest.Config, reviews rights.Reviews, reconcilers ...*life
 	return r
 }
 
+func newCounts() *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{
+		Namespace: "metacontroller", Name: "sync_reviews_total",
+		Help: "Total number of SyncReviews by controller and result: answered, refused or failed",
+	}, []string{"controller_name", "controller_type", "result"})
+}
+
+// Counts has the number of reviews, for metrics.
+func (r *Reviews) Counts() prometheus.Collector { return r.counts }
+
 // Answer sets the status of a review, whose spec must be valid. The warnings are those about a
 // candidate. The error is one that the API may answer with as it is.
-func (r *Reviews) Answer(ctx context.Context, author rights.User, review *v1alpha1.SyncReview) (warnings []string, err error) {
+func (r *Reviews) Answer(
+	ctx context.Context, author rights.User, review *v1alpha1.SyncReview,
+) (warnings []string, err error) {
 	if err := r.enter(author.Name); err != nil {
 		return nil, err
 	}

@@ -109,8 +109,10 @@ func TestAPanicIsTheErrorOfOneReview(t *testing.T) {
 // Otherwise nobody could tell who has asked whose hook.
 func TestReviewsAreLoggedWithTheirUsers(t *testing.T) {
 	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
-	r := reviewOf(nil, v1alpha1.SyncReviewSpec{Request: &runtime.RawExtension{Raw: []byte("{}")}})
-	r.counts, r.isStored = newCounts(), true
+	r := &reviewing{
+		Reviews: &Reviews{counts: newCounts()}, author: rights.User{Name: "jane"}, isStored: true,
+		spec: reviewOf(nil, v1alpha1.SyncReviewSpec{Request: &runtime.RawExtension{Raw: []byte("{}")}}).spec,
+	}
 	refusal := apierrors.NewForbidden(v1alpha1.Resource("syncreviews"), "webs", errors.New("no"))
 	r.trace(klog.NewContext(t.Context(), logger), refusal)
 	logged := logger.GetSink().(ktesting.Underlier).GetBuffer().String()

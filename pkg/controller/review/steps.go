@@ -9,7 +9,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/preview"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/changes"
 )
@@ -31,10 +31,11 @@ var operations = map[pipeline.Op]v1alpha1.ReviewedOperation{
 }
 
 // step returns a step in the words of the API.
-func (s *syncing) step(step *hosted.PreviewedStep) v1alpha1.ReviewedStep {
+func (s *syncing) step(step *preview.Step) v1alpha1.ReviewedStep {
 	shown := v1alpha1.ReviewedStep{
 		Operation: operations[step.Op], Why: s.conceal.Text(step.Why), Postponed: step.Postponed,
-		ReviewedObject: v1alpha1.ReviewedObject{APIVersion: step.Type.GroupVersion().String(), Kind: step.Type.Kind, Namespace: step.Namespace, Name: step.Name},
+		ReviewedObject: v1alpha1.ReviewedObject{APIVersion: step.Type.GroupVersion().String(), Kind: step.Type.Kind,
+			Namespace: step.Namespace, Name: step.Name},
 	}
 	found, err := changes.OfStep(&step.Step, s.conceal.Content)
 	switch outcome := step.Outcome; {
@@ -93,11 +94,12 @@ func changesNothing(outcome *pipeline.Outcome) bool {
 }
 
 // revision returns the write of a ControllerRevision in the words of the API.
-func (s *syncing) revision(write *hosted.PreviewedRevision) v1alpha1.ReviewedStep {
+func (s *syncing) revision(write *preview.Revision) v1alpha1.ReviewedStep {
 	of := write.Revision
 	shown := v1alpha1.ReviewedStep{
-		Operation:      operations[write.Op],
-		ReviewedObject: v1alpha1.ReviewedObject{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "ControllerRevision", Namespace: of.Namespace, Name: of.Name},
+		Operation: operations[write.Op],
+		ReviewedObject: v1alpha1.ReviewedObject{APIVersion: v1alpha1.SchemeGroupVersion.String(),
+			Kind: "ControllerRevision", Namespace: of.Namespace, Name: of.Name},
 	}
 	switch write.Op {
 	case pipeline.Create:
@@ -110,7 +112,8 @@ func (s *syncing) revision(write *hosted.PreviewedRevision) v1alpha1.ReviewedSte
 	if write.Tried {
 		shown.DryRun = &v1alpha1.ReviewedDryRun{Outcome: v1alpha1.ReviewedAccepted}
 		if write.Err != nil {
-			shown.DryRun = &v1alpha1.ReviewedDryRun{Outcome: v1alpha1.ReviewedRefused, Message: s.conceal.Text(write.Err.Error())}
+			shown.DryRun = &v1alpha1.ReviewedDryRun{Outcome: v1alpha1.ReviewedRefused,
+				Message: s.conceal.Text(write.Err.Error())}
 		}
 	}
 	if write.Op == pipeline.Delete {

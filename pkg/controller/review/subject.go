@@ -14,6 +14,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/preview"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/lifecycle"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
@@ -33,7 +34,8 @@ type subject struct {
 func (r *reviewing) findSubject(ctx context.Context) (*subject, error) {
 	named := r.spec.Controller
 	of := schema.GroupResource{Group: v1alpha1.GroupName, Resource: resources[named.Kind]}
-	toRead := rights.Required{Right: rights.Right{Verb: "get", Object: rights.Object{GroupResource: of, Name: named.Name}}, For: "spec.controller"}
+	toRead := rights.Required{Right: rights.Right{Verb: "get",
+		Object: rights.Object{GroupResource: of, Name: named.Name}}, For: "spec.controller"}
 	required := []rights.Required{toRead}
 	if r.spec.Request != nil && r.spec.Candidate == nil {
 		toChange := rights.Required{Right: rights.Right{Verb: "update", Object: toRead.Object}, For: "spec.request"}
@@ -51,12 +53,13 @@ func (r *reviewing) findSubject(ctx context.Context) (*subject, error) {
 		return nil, err
 	}
 	r.isStored = stored != nil
+	api := &ownAPI{r.loopback, r.author, r.spec}
 	if r.spec.Candidate != nil {
-		found.of, err = r.candidate(ctx, stored)
+		found.of, r.isAuthor, r.warnings, err = api.candidate(ctx, stored)
 		return found, err
 	}
 	if r.spec.Request != nil {
-		if err := r.mayUpdate(ctx, stored); err != nil {
+		if err := api.mayUpdate(ctx, stored); err != nil {
 			return nil, err
 		}
 	}
@@ -64,10 +67,10 @@ func (r *reviewing) findSubject(ctx context.Context) (*subject, error) {
 	return found, nil
 }
 
-// controller returns the controller that sees all parents: the one that runs, or a temporary one.
-func (s *subject) controller(ctx context.Context) (_ *hosted.Controller, runs bool, err error) {
+// controller returns the previewer of the controller that runs, or of a temporary one. It sees all parents.
+func (s *subject) controller(ctx context.Context) (_ *preview.Previewer, runs bool, err error) {
 	if s.running != nil {
-		return s.running, true, s.filled(ctx, s.running)
+		return s.running.Previews, true, s.filled(ctx, s.running)
 	}
 	if s.temporary == nil {
 		temporary, release, err := s.reconciler.Temporary(ctx, s.of)
@@ -76,7 +79,7 @@ func (s *subject) controller(ctx context.Context) (_ *hosted.Controller, runs bo
 		}
 		s.temporary, s.release = temporary, release
 	}
-	return s.temporary, false, nil
+	return s.temporary.Previews, false, nil
 }
 
 // filled waits until a controller that runs sees all objects of its types.

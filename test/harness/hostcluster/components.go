@@ -4,6 +4,7 @@
 package hostcluster
 
 import (
+	"bytes"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -95,7 +96,15 @@ func (c *Cluster) startEtcd() (*process.Process, error) {
 }
 
 func (c *Cluster) startAPIServer(port int) (*process.Process, error) {
-	return c.start(apiServerProgram,
+	help, err := exec.Command(filepath.Join(c.binaries, apiServerProgram), "--help").Output()
+	if err != nil {
+		return nil, fmt.Errorf("ask kube-apiserver for its flags: %w", err)
+	}
+	var uidHeaders []string
+	if bytes.Contains(help, []byte("--requestheader-uid-headers ")) { // since Kubernetes 1.32
+		uidHeaders = append(uidHeaders, "--requestheader-uid-headers=X-Remote-Uid")
+	}
+	return c.start(apiServerProgram, append(uidHeaders,
 		"--etcd-servers="+c.etcdURL(),
 		"--bind-address=127.0.0.1",
 		"--advertise-address=127.0.0.1",
@@ -109,7 +118,7 @@ func (c *Cluster) startAPIServer(port int) (*process.Process, error) {
 		"--service-account-key-file="+c.path("service-accounts.key"),
 		"--service-account-signing-key-file="+c.path("service-accounts.key"),
 		"--authorization-mode=RBAC",
-		// A loopback address is no valid endpoint of the service "kubernetes". That service is not
+		// A loopback address is not a valid endpoint of the service "kubernetes". That service is not
 		// used here.
 		"--endpoint-reconciler-type=none",
 		// The aggregation layer. Without --enable-aggregator-routing a Service of type ExternalName
@@ -117,7 +126,6 @@ func (c *Cluster) startAPIServer(port int) (*process.Process, error) {
 		"--requestheader-client-ca-file="+c.path("front-proxy-ca.crt"),
 		"--requestheader-allowed-names="+frontProxyUser,
 		"--requestheader-username-headers=X-Remote-User",
-		"--requestheader-uid-headers=X-Remote-Uid",
 		"--requestheader-group-headers=X-Remote-Group",
 		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
 		"--proxy-client-cert-file="+c.path("front-proxy.crt"),
@@ -125,7 +133,7 @@ func (c *Cluster) startAPIServer(port int) (*process.Process, error) {
 		"--audit-policy-file="+c.path("audit-policy.yaml"),
 		"--audit-log-path="+c.path("audit.log"),
 		"--audit-log-maxsize=1000000", // megabytes; positions are those of one file
-	)
+	)...)
 }
 
 func (c *Cluster) startControllerManager() (*process.Process, error) {

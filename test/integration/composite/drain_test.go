@@ -197,7 +197,7 @@ func TestQ13SkipAnnotationDeletesAControllerThatCannotLetGo(t *testing.T) {
 	f.createParentsWithFinalizer(2)
 	f.refuseWrites()
 	f.DeleteController()
-	env.WaitForEvent(t, metav1.NamespaceDefault, f.Controller.Name, "DrainError", "Cannot take the finalizer off parents")
+	env.WaitForEvent(t, metav1.NamespaceDefault, f.Controller.Name, "DrainError", "Cannot remove the finalizer from parents")
 	f.WaitForReady(metav1.ConditionFalse, "Deleting")
 	env.Eventually(t, func(ctx context.Context) error {
 		controller, err := f.getController(ctx)

@@ -45,7 +45,7 @@ func TestAFinalizeHookThatNeverFinishesIsTold(t *testing.T) {
 		f.createParent("a")
 		f.waitForSynced("a")
 		f.DeleteParent("a", metav1.DeletePropagationBackground)
-		f.waitUntilFinalizationIsShown(`its last answer has no field "finalized"`, "the hook is shown no child any more")
+		f.waitUntilFinalizationIsShown(`its last answer has no field "finalized"`, "the hook no longer sees any children")
 
 		f.Hook.Handle(scripted(t, done).handle)
 		f.PatchParent("a", object{"metadata": object{"annotations": object{"touched": "yes"}}})

@@ -104,7 +104,7 @@ func TestQ13SkipAnnotationDeletesAControllerThatCannotLetGo(t *testing.T) {
 	f.waitForLabel("a", "marked", "yes")
 	f.refuseWrites("a")
 	f.DeleteController()
-	env.WaitForEvent(t, metav1.NamespaceDefault, f.Controller.Name, "DrainError", "Cannot take the finalizer off parents")
+	env.WaitForEvent(t, metav1.NamespaceDefault, f.Controller.Name, "DrainError", "Cannot remove the finalizer from parents")
 	f.WaitForReady(metav1.ConditionFalse, "Deleting")
 	f.PatchController(object{"metadata": object{"annotations": object{v1alpha1.SkipDrainAnnotation: "true"}}})
 	f.WaitUntilControllerIsGone()

@@ -13,6 +13,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/planner"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/protocol"
@@ -28,9 +29,9 @@ func Kind() hosted.Kind {
 		ShortName:       "cc",
 		FinalizerPrefix: v1alpha1.CompositeFinalizerPrefix,
 		ChildrenField:   protocol.Composite().ChildrenField(),
-		CallHook:        (*hook.Webhook).SyncComposite,
-		Plan:            plan.Composite,
-		PlanInputsHash:  plan.CompositeInputs,
+		Stages: planner.Stages{
+			CallHook: (*hook.Webhook).SyncComposite, Plan: plan.Composite, PlanInputsHash: plan.CompositeInputs,
+		},
 	}
 }
 
@@ -45,7 +46,9 @@ func (e *NoStatusSubresourceError) Error() string {
 // Resolve returns the Spec of a CompositeController. The error is a *discovery.UnknownTypeError or a
 // *NoStatusSubresourceError if the host lacks something that it may get later. Any other error says
 // what is wrong in the spec.
-func Resolve(ctx context.Context, discovery *discovery.Discovery, object *v1alpha1.CompositeController) (*hosted.Spec, error) {
+func Resolve(
+	ctx context.Context, discovery *discovery.Discovery, object *v1alpha1.CompositeController,
+) (*hosted.Spec, error) {
 	var hooks *hosted.Hooks
 	if of := object.Spec.Hooks; of != nil {
 		hooks = &hosted.Hooks{Sync: of.Sync, Finalize: of.Finalize, Customize: of.Customize}
@@ -82,7 +85,9 @@ func Resolve(ctx context.Context, discovery *discovery.Discovery, object *v1alph
 }
 
 // resolveParents returns the parent type with its selector.
-func resolveParents(ctx context.Context, discovery *discovery.Discovery, rule *v1alpha1.CompositeControllerParentResourceRule) (*hosted.Target, error) {
+func resolveParents(
+	ctx context.Context, discovery *discovery.Discovery, rule *v1alpha1.CompositeControllerParentResourceRule,
+) (*hosted.Target, error) {
 	selector, err := hosted.LabelSelector(rule.LabelSelector)
 	if err != nil {
 		return nil, fmt.Errorf("can't convert spec.parentResource.labelSelector: %w", err)
@@ -135,7 +140,9 @@ func rolloutRules(spec *v1alpha1.CompositeControllerSpec) *rollout.Rules {
 
 // addRolling adds a child type to the rules if its update method is a rolling one. If the spec names a
 // type twice, the last one counts. The field is where the spec has the strategy.
-func addRolling(rules *rollout.Rules, child object.Type, field string, of *v1alpha1.CompositeControllerChildUpdateStrategy) {
+func addRolling(
+	rules *rollout.Rules, child object.Type, field string, of *v1alpha1.CompositeControllerChildUpdateStrategy,
+) {
 	if of == nil {
 		return
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/planner"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/protocol"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
@@ -27,15 +28,17 @@ func Kind() hosted.Kind {
 		NamesTypes:      true,
 		FinalizerPrefix: v1alpha1.DecoratorFinalizerPrefix,
 		ChildrenField:   protocol.Decorator().ChildrenField(),
-		CallHook:        (*hook.Webhook).SyncDecorator,
-		Plan:            plan.Decorator,
-		PlanInputsHash:  plan.DecoratorInputs,
+		Stages: planner.Stages{
+			CallHook: (*hook.Webhook).SyncDecorator, Plan: plan.Decorator, PlanInputsHash: plan.DecoratorInputs,
+		},
 	}
 }
 
 // Resolve returns the Spec of a DecoratorController. The error is a *discovery.UnknownTypeError if the
 // host lacks a type that it may get later. Any other error says what is wrong in the spec.
-func Resolve(ctx context.Context, discovery *discovery.Discovery, object *v1alpha1.DecoratorController) (*hosted.Spec, error) {
+func Resolve(
+	ctx context.Context, discovery *discovery.Discovery, object *v1alpha1.DecoratorController,
+) (*hosted.Spec, error) {
 	var hooks *hosted.Hooks
 	if of := object.Spec.Hooks; of != nil {
 		hooks = &hosted.Hooks{Sync: of.Sync, Finalize: of.Finalize, Customize: of.Customize}
@@ -70,7 +73,8 @@ func Resolve(ctx context.Context, discovery *discovery.Discovery, object *v1alph
 
 // resolveTargets adds the targets that rule i selects. An object is a target if any rule for its
 // kind selects it. The first of these rules decides in which version objects are sent to hooks.
-func resolveTargets(ctx context.Context, discovery *discovery.Discovery, spec *hosted.Spec, i int, rule *v1alpha1.DecoratorControllerResourceRule) error {
+func resolveTargets(ctx context.Context, discovery *discovery.Discovery, spec *hosted.Spec, i int,
+	rule *v1alpha1.DecoratorControllerResourceRule) error {
 	selects := observe.Rule{IgnoreStatusChanges: rule.IgnoreStatusChanges != nil && *rule.IgnoreStatusChanges}
 	var err error
 	if selects.Labels, err = hosted.LabelSelector(rule.LabelSelector); err != nil {

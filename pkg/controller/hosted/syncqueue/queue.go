@@ -77,7 +77,7 @@ func New(name string, workers int, tracer *tracing.Tracer, syncOne SyncFunc) *Qu
 // Close ends the queue. It is for a queue that is not run, and does nothing after Run.
 func (q *Queue) Close() { q.stop() }
 
-// Enqueue adds parents. Why they are added decides who is synced first: see line.
+// Enqueue adds parents. The cause decides which parents are synced first: see lane.
 func (q *Queue) Enqueue(cause Cause, parents ...object.Key) {
 	now := time.Now()
 	for _, parent := range parents {
@@ -211,47 +211,3 @@ func (q *Queue) NextSync(parent object.Key) time.Time {
 
 // Failures returns how many syncs of a parent in a row were to be tried again.
 func (q *Queue) Failures(parent object.Key) int { return q.backoff.NumRequeues(parent) }
-
-// requeueTimes has when each parent is synced again because of its last sync, and the earliest time at which a sync asked
-// for that. The queue cannot keep the latter, because an event takes the parent out of the queue before that time. Its
-// methods may be called concurrently.
-type requeueTimes struct {
-	mu sync.Mutex
-	of map[object.Key]requeueTime
-}
-
-// requeueTime has a time for a parent if a sync has asked for it, and when the parent is synced next. One of both may be zero.
-type requeueTime struct{ requested, scheduled time.Time }
-
-// update notes the result of a sync that began at started: it asked for another sync at that time,
-// or for none if at is zero. It returns the earliest requested time that is still to come; zero if
-// there is none. Nothing is scheduled then.
-func (r *requeueTimes) update(parent object.Key, started, at time.Time) time.Time {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	earlier := r.of[parent].requested
-	if earlier.After(started) && (at.IsZero() || earlier.Before(at)) {
-		at = earlier
-	}
-	if at.IsZero() {
-		delete(r.of, parent)
-	} else {
-		r.of[parent] = requeueTime{requested: at}
-	}
-	return at
-}
-
-// schedule notes when a parent is synced next.
-func (r *requeueTimes) schedule(parent object.Key, at time.Time) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	times := r.of[parent]
-	times.scheduled = at
-	r.of[parent] = times
-}
-
-func (r *requeueTimes) forget(parent object.Key) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.of, parent)
-}

@@ -3,7 +3,12 @@
 
 package syncqueue
 
-import "time"
+import (
+	"sync"
+	"time"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+)
 
 // Result says when a parent is synced again. The zero value is Done(0).
 type Result struct {
@@ -47,3 +52,48 @@ func (r Result) Within(latest time.Duration) Result {
 // Forget returns the result of the sync of a parent that does not exist or is not selected. What
 // earlier syncs asked for is dropped.
 func Forget() Result { return Result{kind: forget} }
+
+// requeueTimes has when each parent is synced again because of its last sync, and the earliest time at which a sync
+// asked for that. The queue cannot keep the latter, because an event takes the parent out of the queue before that
+// time. Its methods may be called concurrently.
+type requeueTimes struct {
+	mu sync.Mutex
+	of map[object.Key]requeueTime
+}
+
+// requeueTime has a time for a parent if a sync has asked for it, and when the parent is synced next. One of both may
+// be zero.
+type requeueTime struct{ requested, scheduled time.Time }
+
+// update notes the result of a sync that began at started: it asked for another sync at that time,
+// or for none if at is zero. It returns the earliest requested time that is still to come; zero if
+// there is none. Nothing is scheduled then.
+func (r *requeueTimes) update(parent object.Key, started, at time.Time) time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	earlier := r.of[parent].requested
+	if earlier.After(started) && (at.IsZero() || earlier.Before(at)) {
+		at = earlier
+	}
+	if at.IsZero() {
+		delete(r.of, parent)
+	} else {
+		r.of[parent] = requeueTime{requested: at}
+	}
+	return at
+}
+
+// schedule notes when a parent is synced next.
+func (r *requeueTimes) schedule(parent object.Key, at time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	times := r.of[parent]
+	times.scheduled = at
+	r.of[parent] = times
+}
+
+func (r *requeueTimes) forget(parent object.Key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.of, parent)
+}

@@ -3,22 +3,118 @@
 
 package syncqueue
 
+import (
+	"math/bits"
+	"sync"
+	"time"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+)
+
+// wake is what a sync begins with.
+type wake struct {
+	// at is the time of the earliest cause, which is first.
+	at    time.Time
+	first Cause
+	// causes has a bit for each cause.
+	causes uint16
+	// lane is where the parent waits for its turn. Until the time at has come, it has no turn.
+	lane lane
+	turn turn
+}
+
+// strongest returns the cause that counts.
+func (w wake) strongest() Cause { return Cause(bits.TrailingZeros16(w.causes)) }
+
+// and returns the wake with one more cause.
+func (w wake) and(cause Cause, at time.Time) wake {
+	if w.causes == 0 || at.Before(w.at) {
+		w.at, w.first = at, cause
+	}
+	w.causes |= 1 << cause
+	return w
+}
+
+// wakes has the causes and the turn of each parent in the queue, which the queue itself does not keep. Its methods may
+// be called concurrently.
+type wakes struct {
+	mu    sync.Mutex
+	of    map[object.Key]wake
+	turns turns
+}
+
+// note notes why a parent is to be synced now, and returns its turn.
+func (w *wakes) note(cause Cause, now time.Time, parent object.Key) turn {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	noted := w.of[parent].and(cause, now)
+	w.enterLane(&noted, cause.info().lane)
+	w.of[parent] = noted
+	return noted.turn
+}
+
+// noteLater notes why a parent is to be synced at a time, when it gets a turn.
+func (w *wakes) noteLater(cause Cause, at time.Time, parent object.Key) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.of[parent] = w.of[parent].and(cause, at)
+}
+
+// enterLane puts a parent into a lane, unless it waits in a faster one.
+func (w *wakes) enterLane(noted *wake, of lane) {
+	next := noted.turn
+	switch {
+	case next == 0:
+		next = w.turns.next(of)
+	case of < noted.lane:
+		w.turns.waiting[noted.lane]--
+		next = min(next, w.turns.next(of))
+	default:
+		return
+	}
+	noted.lane, noted.turn = of, next
+}
+
+// take returns why and from when on a parent that came out of the queue is to be synced, and reports whether any cause
+// is noted. If that time has come and the parent is next, take forgets the cause. A parent that came before its turn is
+// next only if no other one waits.
+func (w *wakes) take(parent object.Key, came turn, now time.Time) (taken wake, isNoted, isNext bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	taken, isNoted = w.of[parent]
+	if !isNoted || taken.at.After(now) {
+		return taken, isNoted, false
+	}
+	hasTurn := taken.turn != 0
+	if (!hasTurn || came < taken.turn) && w.turns.othersWait(hasTurn) {
+		w.enterLane(&taken, again)
+		w.of[parent] = taken
+		return taken, true, false
+	}
+	delete(w.of, parent)
+	if hasTurn {
+		w.turns.waiting[taken.lane]--
+		w.turns.now = max(w.turns.now, taken.turn)
+	}
+	return taken, true, true
+}
+
 // turn says when a waiting parent is synced: the smallest turn is next. It is zero while the time of the parent has not
 // come.
 type turn int
 
-// line is where a parent waits. The fastest comes first, and a parent moves only to one that comes earlier. The parents
-// of a line are synced in the order in which they came. Two turns of a line are as far apart as its pace, so each line
-// has its share of the syncs while others wait, and nothing waits forever if more parents change than can be synced
+// lane is where a parent waits. The fastest comes first, and a parent moves only to a faster one. The parents of a lane
+// are synced in the order in which they came. Two turns of a lane are as far apart as its pace, so each lane gets its
+// share of the syncs while others wait, and nothing waits forever if more parents change than can be synced
 // (S. J. Golestani, "A self-clocked fair queueing scheme for broadband applications", INFOCOM 1994).
-type line int
+type lane int
 
 const (
 	// changed are parents that changed.
-	changed line = iota
-	// asked are parents whose sync a user has requested.
-	asked
-	// started are parents that the controller, which has just started, has not synced yet.
+	changed lane = iota
+	// requested are parents whose sync a user requested.
+	requested
+	// started are parents that existed when the controller started and were not synced yet.
 	started
 	// again are parents that asked for another sync at the end of their last one.
 	again
@@ -27,43 +123,25 @@ const (
 	affected
 	// all are parents that are synced because all are.
 	all
-	lines
+	lanes
 )
 
-// lineOf returns where a parent waits because of a cause.
-func lineOf(cause Cause) line {
-	switch cause {
-	case Asked:
-		return asked
-	case Due, Retry:
-		return again
-	case ControllerStarted:
-		return started
-	case SchemaChanged, Resync:
-		return all
-	case ParentChanged:
-		return changed
-	default:
-		return affected
-	}
-}
-
-// pace is how many turns lie between two turns of the line.
-func (l line) pace() turn {
-	return [...]turn{changed: 1, asked: 4, started: 4, again: 4, affected: 16, all: 32}[l]
+// pace is how many turns lie between two turns of the lane.
+func (l lane) pace() turn {
+	return [...]turn{changed: 1, requested: 4, started: 4, again: 4, affected: 16, all: 32}[l]
 }
 
 // turns gives out turns.
 type turns struct {
 	// now is the last turn that came.
 	now turn
-	// last is the last turn that was given out in each line, and waiting is how many parents wait in it.
-	last    [lines]turn
-	waiting [lines]int
+	// last is the last turn that was given out in each lane, and waiting is how many parents wait in it.
+	last    [lanes]turn
+	waiting [lanes]int
 }
 
-// next gives out the next turn of a line.
-func (t *turns) next(of line) turn {
+// next gives out the next turn of a lane.
+func (t *turns) next(of lane) turn {
 	if t.waiting[of] == 0 || t.last[of] < t.now {
 		t.last[of] = t.now
 	}

@@ -4,14 +4,288 @@
 package report
 
 import (
+	"errors"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
+
+// condition is what a condition says, "False UnknownType: no such type".
+type conditions struct{ ready, found, reachable string }
+
+func conditionsOf(t *testing.T, status v1alpha1.ControllerStatus) conditions {
+	t.Helper()
+	words := map[string]string{}
+	for _, condition := range status.Conditions {
+		words[condition.Type] = string(condition.Status) + " " + condition.Reason + ": " + condition.Message
+		if condition.LastTransitionTime.IsZero() || condition.ObservedGeneration != status.ObservedGeneration {
+			t.Errorf("condition %s is of generation %d and time %s", condition.Type, condition.ObservedGeneration, condition.LastTransitionTime)
+		}
+	}
+	if len(words) != 7 || len(status.Conditions) != 7 {
+		t.Errorf("conditions are %v", status.Conditions)
+	}
+	return conditions{words[v1alpha1.ConditionReady], words[v1alpha1.ConditionResourcesFound], words[v1alpha1.ConditionHooksReachable]}
+}
+
+func TestConditions(t *testing.T) {
+	const (
+		runs     = "True Running: the controller runs as its spec says"
+		found    = "True Found: the cluster serves all types of the spec"
+		answered = "True Answered: the last call of a hook was answered"
+		uncalled = "Unknown NotCalledYet: no hook has been called yet"
+	)
+	tests := map[string]struct {
+		health  *Health
+		problem *Problem
+		want    conditions
+	}{
+		"it runs and its hook answers": {
+			health: &Health{HookCalled: true},
+			want:   conditions{runs, found, answered},
+		},
+		"it runs and has no parents yet": {
+			health: &Health{},
+			want:   conditions{runs, found, uncalled},
+		},
+		"its hook does not answer": {
+			health: &Health{HookCalled: true, HookErr: errors.New("connection refused")},
+			want:   conditions{runs, found, "False CallFailed: connection refused"},
+		},
+		"its hook does not answer, called with stale credentials": {
+			health: &Health{HookCalled: true, HookErr: errors.New("connection refused"), StaleCredentials: errors.New("Secret is gone")},
+			want: conditions{
+				runs, found, "False CallFailed: connection refused; the credentials in use are the last good ones: Secret is gone",
+			},
+		},
+		"its hook is down": {
+			health:  &Health{HookCalled: true, HookErr: errors.New("about Web default/shop: connection refused")},
+			problem: &Problem{Reason: ReasonHookDown, Err: errors.New("connection refused")},
+			want:    conditions{"False HookDown: connection refused", found, "False CallFailed: about Web default/shop: connection refused"},
+		},
+		"the cluster does not let a type be watched any more": {
+			health:  &Health{HookCalled: true},
+			problem: &Problem{Reason: ReasonWatchFailed, Err: errors.New("forbidden")},
+			want:    conditions{"False WatchFailed: forbidden", "False WatchFailed: forbidden", answered},
+		},
+		"its hook is called with stale credentials": {
+			health: &Health{HookCalled: true, StaleCredentials: errors.New("Secret is gone")},
+			want: conditions{
+				runs, found, "True CredentialsStale: the last call of a hook was answered, but the credentials in use are the last good ones: Secret is gone",
+			},
+		},
+		"credentials are missing": {
+			problem: &Problem{Reason: ReasonCredentials, Err: errors.New("Secret is gone")},
+			want:    conditions{"False CredentialsMissing: Secret is gone", found, uncalled},
+		},
+		"its spec cannot be run": {
+			problem: &Problem{Reason: ReasonInvalidSpec, Err: errors.New("no hooks defined")},
+			want:    conditions{"False InvalidSpec: no hooks defined", "Unknown InvalidSpec: no hooks defined", uncalled},
+		},
+		"its new spec cannot be run and the old one is": {
+			health: &Health{HookCalled: true}, problem: &Problem{Reason: ReasonInvalidSpec, Err: errors.New("no hooks defined"), RunningGeneration: 1},
+			want: conditions{
+				"False InvalidSpec: no hooks defined (the controller still runs as its last working spec said)", "Unknown InvalidSpec: no hooks defined", answered,
+			},
+		},
+		"a type is not there": {
+			problem: &Problem{Reason: ReasonUnknownType, Err: errors.New("no such type")},
+			want:    conditions{"False UnknownType: no such type", "False UnknownType: no such type", uncalled},
+		},
+		"the parents have no status": {
+			problem: &Problem{Reason: ReasonNoStatus, Err: errors.New("no status")},
+			want:    conditions{"False NoStatusSubresource: no status", "False NoStatusSubresource: no status", uncalled},
+		},
+		"the cluster does not answer": {
+			problem: &Problem{Reason: ReasonClusterUnreachable, Err: errors.New("timed out")},
+			want:    conditions{"False ClusterUnreachable: timed out", "Unknown ClusterUnreachable: timed out", uncalled},
+		},
+		"a long error is shortened": {
+			problem: &Problem{Reason: ReasonUnknownType, Err: errors.New(strings.Repeat("ü", 5000))},
+			want: conditions{
+				"False UnknownType: " + strings.Repeat("ü", 2046) + "…",
+				"False UnknownType: " + strings.Repeat("ü", 2046) + "…",
+				uncalled,
+			},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			status := Status(v1alpha1.ControllerStatus{}, 4, test.health, test.problem)
+			if status.ObservedGeneration != 4 || status.RunningGeneration != test.problem.runningGeneration() {
+				t.Errorf("the generation is %d, and that of what runs is %d", status.ObservedGeneration, status.RunningGeneration)
+			}
+			if diff := cmp.Diff(test.want, conditionsOf(t, status), cmp.AllowUnexported(conditions{})); diff != "" {
+				t.Errorf("conditions (-want +got):\n%s", diff)
+			}
+			if (status.Parents != nil) != (test.health != nil) {
+				t.Errorf("parents are %v", status.Parents)
+			}
+		})
+	}
+}
+
+func TestCountsAndTheLastError(t *testing.T) {
+	at := time.Date(2026, 3, 4, 5, 6, 7, 800_000_000, time.UTC)
+	health := &Health{Total: 5, Synced: 3, Failing: 1, LastError: &ParentError{
+		Parent: shop, Message: strings.Repeat("x", 5000), Time: at,
+	}}
+	status := Status(v1alpha1.ControllerStatus{}, 1, health, nil)
+	if diff := cmp.Diff(&v1alpha1.ParentCounts{Total: 5, Synced: 3, Failing: 1}, status.Parents); diff != "" {
+		t.Errorf("parents (-want +got):\n%s", diff)
+	}
+	want := &v1alpha1.LastSyncError{
+		Parent:  "default/shop",
+		Kind:    "Web",
+		Message: strings.Repeat("x", MaxMessage-len("…")) + "…",
+		Time:    metav1.NewTime(at.Truncate(time.Second)),
+	}
+	if diff := cmp.Diff(want, status.LastError); diff != "" {
+		t.Errorf("last error (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheLastErrorSaysSinceWhenItIsOver(t *testing.T) {
+	at := time.Date(2026, 3, 4, 5, 6, 7, 800_000_000, time.UTC)
+	last := &ParentError{Parent: shop, Message: "no", Time: at, Recovered: at.Add(time.Minute)}
+	status := Status(v1alpha1.ControllerStatus{}, 1, &Health{LastError: last}, nil)
+	if got := status.LastError.Recovered; got == nil || !got.Time.Equal(at.Add(time.Minute).Truncate(time.Second)) {
+		t.Errorf("it is over since %v", got)
+	}
+}
+
+func TestTheParentOfTheLastErrorMayBeClusterScoped(t *testing.T) {
+	status := Status(v1alpha1.ControllerStatus{}, 1, &Health{LastError: &ParentError{Parent: key("Fleet", "", "fleet"), Message: "x"}}, nil)
+	if status.LastError.Parent != "fleet" {
+		t.Errorf("the parent is %q", status.LastError.Parent)
+	}
+}
+
+func TestWhatTheStatusHadBefore(t *testing.T) {
+	long := metav1.NewTime(time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC))
+	before := v1alpha1.ControllerStatus{
+		ObservedGeneration: 1,
+		Conditions: []metav1.Condition{
+			{Type: "Theirs", Status: metav1.ConditionTrue, Reason: "R", LastTransitionTime: long},
+			{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Old", LastTransitionTime: long},
+			{Type: v1alpha1.ConditionResourcesFound, Status: metav1.ConditionTrue, Reason: "Old", LastTransitionTime: long},
+		},
+		Parents:   &v1alpha1.ParentCounts{Total: 9},
+		LastError: &v1alpha1.LastSyncError{Message: "long ago", Time: long},
+	}
+	kept := before.DeepCopy()
+	after := Status(before, 2, nil, &Problem{Reason: ReasonClusterUnreachable, Err: errors.New("timed out")})
+	if diff := cmp.Diff(*kept, before); diff != "" {
+		t.Errorf("the status before was changed (-want +got):\n%s", diff)
+	}
+	times := map[string]bool{}
+	for _, condition := range after.Conditions {
+		times[condition.Type] = condition.LastTransitionTime.Equal(&long)
+	}
+	want := map[string]bool{"Theirs": true, v1alpha1.ConditionReady: false, v1alpha1.ConditionResourcesFound: false, v1alpha1.ConditionHooksReachable: false, v1alpha1.ConditionStable: false,
+		v1alpha1.ConditionParentsSynced: false, v1alpha1.ConditionFieldsKnown: false, v1alpha1.ConditionChildrenAsMeant: false}
+	if diff := cmp.Diff(want, times); diff != "" {
+		t.Errorf("conditions that kept their time (-want +got):\n%s", diff)
+	}
+	if after.Parents != nil {
+		t.Errorf("of a controller that does not run, the parents are %v", after.Parents)
+	}
+	if after.LastError == nil || after.LastError.Message != "long ago" {
+		t.Errorf("the last error is %v, want it to stay", after.LastError)
+	}
+	again := Status(after, 2, nil, &Problem{Reason: ReasonClusterUnreachable, Err: errors.New("timed out")})
+	if diff := cmp.Diff(after, again); diff != "" {
+		t.Errorf("without news the status changes (-before +after):\n%s", diff)
+	}
+}
+
+// A server that is started again says nothing new until it knows more than before.
+func TestOfHooksThatWereNotCalledYetTheStatusSaysWhatItDid(t *testing.T) {
+	refused := &Health{HookCalled: true, HookErr: errors.New("connection refused"), Total: 1, Failing: 1}
+	before := Status(v1alpha1.ControllerStatus{}, 1, refused, nil)
+	for name, test := range map[string]struct {
+		generation int64
+		health     *Health
+		want       string
+	}{
+		"they were not called yet":       {1, &Health{Total: 1}, "False CallFailed: connection refused"},
+		"they were":                      {1, &Health{Total: 1, HookCalled: true}, "True Answered: the last call of a hook was answered"},
+		"they are those of another spec": {2, &Health{Total: 1}, "Unknown NotCalledYet: no hook has been called yet"},
+		"the controller does not run":    {1, nil, "Unknown NotCalledYet: no hook has been called yet"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := conditionsOf(t, Status(before, test.generation, test.health, nil)).reachable; got != test.want {
+				t.Errorf("it says %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestReadyIsUpToDate(t *testing.T) {
+	problem := func(reason, message string) *Problem { return &Problem{Reason: reason, Err: errors.New(message)} }
+	broken := func(message string) *Problem { return problem(ReasonInvalidSpec, message) }
+	tests := map[string]struct {
+		generation    int64
+		health        *Health
+		before, after *Problem
+		want          bool
+	}{
+		"the same":                      {1, &Health{}, nil, nil, true},
+		"counts and hooks do not count": {1, &Health{Total: 5, HookCalled: true}, nil, nil, true},
+		"another generation":            {2, &Health{}, nil, nil, false},
+		"no longer ready":               {1, &Health{}, nil, broken("x"), false},
+		"ready again":                   {1, nil, broken("x"), nil, false},
+		"not ready for another reason":  {1, nil, broken("x"), broken("y"), false},
+		"not ready for the same reason": {1, nil, broken("x"), broken("x"), true},
+		"down, from another port":       {1, nil, problem(ReasonHookDown, "read tcp 10.0.0.1:4001: reset"), problem(ReasonHookDown, "read tcp 10.0.0.1:4002: reset"), true},
+		"down in another way":           {1, nil, problem(ReasonHookDown, "reset"), problem(ReasonWatchFailed, "reset"), false},
+		"a still older spec runs":       {1, nil, &Problem{Reason: ReasonHookDown, Err: errors.New("x"), RunningGeneration: 2}, &Problem{Reason: ReasonHookDown, Err: errors.New("x"), RunningGeneration: 1}, false},
+		"an older spec runs instead":    {1, nil, broken("x"), &Problem{Reason: ReasonInvalidSpec, Err: errors.New("x"), RunningGeneration: 1}, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			said := Status(v1alpha1.ControllerStatus{}, 1, test.health, test.before)
+			if got := ReadyIsUpToDate(&said, test.generation, test.after); got != test.want {
+				t.Errorf("it says so: %v, want %v", got, test.want)
+			}
+		})
+	}
+	if ReadyIsUpToDate(&v1alpha1.ControllerStatus{ObservedGeneration: 1}, 1, nil) {
+		t.Error("an empty status says that the controller is ready")
+	}
+	said := Status(v1alpha1.ControllerStatus{}, 1, &Health{}, nil)
+	if allocations := testing.AllocsPerRun(10, func() { ReadyIsUpToDate(&said, 1, nil) }); allocations > 2 {
+		t.Errorf("it takes %.0f allocations to see that nothing is new", allocations)
+	}
+}
+
+func TestWhenHooksReachableStaysAfterARestart(t *testing.T) {
+	down := &Health{Total: 1, HookCalled: true, HookErr: errors.New("about Web default/a: connection refused")}
+	for name, test := range map[string]struct {
+		before, after *Health
+		want          string
+	}{
+		"while its parent may exist":         {down, &Health{Uncounted: true}, "CallFailed"},
+		"until a hook is called":             {down, &Health{Total: 1}, "CallFailed"},
+		"not without the parent it names":    {down, &Health{}, "NotCalledYet"},
+		"without parents, if it says no ill": {&Health{HookCalled: true}, &Health{}, "Answered"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status := Status(Status(v1alpha1.ControllerStatus{}, 1, test.before, nil), 1, test.after, nil)
+			said := conditionsOf(t, status).reachable
+			if !strings.Contains(said, " "+test.want+": ") {
+				t.Errorf("it says %q, want %s", said, test.want)
+			}
+		})
+	}
+}
 
 func said(health *Health, kind string) string {
 	status := Status(v1alpha1.ControllerStatus{}, 1, health, nil)

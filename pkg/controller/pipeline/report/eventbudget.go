@@ -42,7 +42,8 @@ func similarKeys(event *corev1.Event) (similar, message string) {
 // reasonKey names the object and the reason of an event.
 func reasonKey(event *corev1.Event) string {
 	about := &event.InvolvedObject
-	return strings.Join([]string{about.APIVersion, about.Kind, about.Namespace, about.Name, string(about.UID), event.Type, event.Reason}, "/")
+	return strings.Join([]string{about.APIVersion, about.Kind, about.Namespace, about.Name, string(about.UID),
+		event.Type, event.Reason}, "/")
 }
 
 // withoutNumbers returns the message with each word that has a digit replaced, such as a number, a
@@ -87,7 +88,8 @@ func (b *reasonBudgets) take(event *corev1.Event) bool {
 	key := reasonKey(event)
 	budget, ok := b.budgets.Get(key)
 	if !ok {
-		budget = flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(reasonShare*b.options.QPS, reasonShare*b.options.Burst, b.clock)
+		budget = flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(reasonShare*b.options.QPS,
+			reasonShare*b.options.Burst, b.clock)
 		b.budgets.Add(key, budget)
 	}
 	return budget.(flowcontrol.PassiveRateLimiter).TryAccept()

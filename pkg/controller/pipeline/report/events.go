@@ -67,7 +67,9 @@ type Events struct {
 
 // NewEvents returns a writer of events, which must be shut down. The scheme must know
 // CompositeController and DecoratorController.
-func NewEvents(ctx context.Context, config *rest.Config, scheme *runtime.Scheme, options EventOptions) (*Events, error) {
+func NewEvents(
+	ctx context.Context, config *rest.Config, scheme *runtime.Scheme, options EventOptions,
+) (*Events, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.RateLimiter = -1, nil // the options limit the events of an object, and the host those of all
 	client, err := kubernetes.NewForConfig(config)
@@ -137,7 +139,7 @@ func (e *Events) NoStatusSubresource(controller runtime.Object, name, parentType
 // DrainError writes that the finalizer of a controller cannot be removed from its parents.
 func (e *Events) DrainError(controller runtime.Object, err error) {
 	e.record(controller, corev1.EventTypeWarning, reasonDrainError,
-		"Cannot take the finalizer off parents: %s (the annotation %s: \"true\" has the controller go without)",
+		"Cannot remove the finalizer from parents: %s (the annotation %s: \"true\" lets the controller be deleted without)",
 		Summary(err), v1alpha1.SkipDrainAnnotation)
 }
 
@@ -154,23 +156,27 @@ func (e *Events) FinalizerRemoved(parent *object.Object, finalizer string, why p
 		eventType = corev1.EventTypeWarning
 	}
 	if why == pipeline.NoFinalizeHook {
-		remedy = "; to have the hook called when this object is deleted, set spec.hooks.finalize again, which puts the finalizer back"
+		remedy = "; to have the hook called when this object is deleted, set spec.hooks.finalize again, which puts the " +
+			"finalizer back"
 	}
 	e.record(parent, eventType, reasonFinalizerRemoved,
-		"Removed the finalizer %s without a call of the finalize hook: %s. The children stay as they are%s", finalizer, why, remedy)
+		"Removed the finalizer %s without a call of the finalize hook: %s. The children stay as they are%s", finalizer, why,
+		remedy)
 }
 
 // Finalizing writes that a parent is finalized although it is not being deleted, because a controller
 // no longer selects it.
 func (e *Events) Finalizing(parent *object.Object, finalizer string) {
 	e.record(parent, corev1.EventTypeNormal, reasonNoLongerSelected,
-		"The controller no longer selects this object: its finalize hook is called, and when that answers finalized, the finalizer %s is removed", finalizer)
+		"The controller no longer selects this object: its finalize hook is called, and when that answers finalized, the "+
+			"finalizer %s is removed", finalizer)
 }
 
 // NoLongerSelected writes that a parent without a finalizer is no longer one.
 func (e *Events) NoLongerSelected(parent *object.Object, controller string) {
 	e.record(parent, corev1.EventTypeNormal, reasonNoLongerSelected,
-		"The controller %s no longer selects this object: it is not synced any more, and its children stay as they are", controller)
+		"The controller %s no longer selects this object: it is not synced any more, and its children stay as they are",
+		controller)
 }
 
 // SyncError writes that the sync of a parent failed.

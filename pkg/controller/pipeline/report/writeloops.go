@@ -47,7 +47,8 @@ func WriteLoopsOfParent(loops []pipeline.WriteLoop) string {
 func summary(loops []pipeline.WriteLoop, where func(pipeline.WriteLoop) string) string {
 	const most = 3
 	loops = slices.SortedFunc(slices.Values(loops), func(a, b pipeline.WriteLoop) int {
-		return cmp.Or(cmp.Compare(a.Parent.NamespacedName.String(), b.Parent.NamespacedName.String()), cmp.Compare(a.Object.String(), b.Object.String()))
+		return cmp.Or(cmp.Compare(a.Parent.NamespacedName.String(), b.Parent.NamespacedName.String()),
+			cmp.Compare(a.Object.String(), b.Object.String()))
 	})
 	var said []string
 	for _, loop := range loops[:min(len(loops), most)] {
@@ -97,7 +98,7 @@ func cause(loop pipeline.WriteLoop) string {
 		return "it is gone: its ttlSecondsAfterFinished removes it when it has finished; answer it until it is done, " +
 			"and keep in the parent's status that it is, or leave out ttlSecondsAfterFinished"
 	case loop.Op == pipeline.Delete && !loop.AnswerChanges:
-		return "the hook does not list it, and another writer creates it again; have it listed, or give the other's " +
+		return "the hook does not list it, and another writer creates it again; make the hook list it, or give the other's " +
 			"objects labels that the parent's selector does not match"
 	case (loop.Op == pipeline.Adopt || loop.Op == pipeline.Release) && !loop.AnswerChanges:
 		return "another writer changes its owners or labels; let only one writer decide whose it is"
@@ -115,7 +116,8 @@ func cause(loop pipeline.WriteLoop) string {
 	said := "it differs at " + loop.Path + ": "
 	switch len(loop.Rivals) {
 	case 0:
-		return said + "another writer changes it" + values(loop) + "; kubectl get with --show-managed-fields -o yaml shows who: let only one writer set it"
+		return said + "another writer changes it" + values(loop) + "; kubectl get with --show-managed-fields -o yaml " +
+			"shows who: let only one writer set it"
 	case 1:
 		return said + rivals + ", which also writes it, wants something else" + values(loop) + "; let only one writer set it"
 	default:
@@ -125,7 +127,8 @@ func cause(loop pipeline.WriteLoop) string {
 
 // remedyOfDeletion ends that another controller deletes a child. It does so because it is for the same
 // parents, and its hook does not answer the child.
-const remedyOfDeletion = "give the controllers labelSelectors (spec.parentResource.labelSelector) that do not overlap, or make one of them a DecoratorController"
+const remedyOfDeletion = "give the controllers labelSelectors (spec.parentResource.labelSelector) that do not " +
+	"overlap, or make one of them a DecoratorController"
 
 // values says, in brackets, between which values a field alternates, if that is known.
 func values(loop pipeline.WriteLoop) string {

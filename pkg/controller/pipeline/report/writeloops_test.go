@@ -68,7 +68,7 @@ func TestWhatIsDoneAgainAndAgain(t *testing.T) {
 		"deleted": {
 			pipeline.WriteLoop{Object: of, Op: pipeline.Delete},
 			"ConfigMap default/c is deleted again and again, each time because the hook does not list it, and another writer " +
-				"creates it again; have it listed, or give the other's objects labels that the parent's selector does not match",
+				"creates it again; make the hook list it, or give the other's objects labels that the parent's selector does not match",
 		},
 		"adopted": {
 			pipeline.WriteLoop{Object: of, Op: pipeline.Adopt},

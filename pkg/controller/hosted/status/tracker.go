@@ -1,0 +1,313 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
+)
+
+// Tracker keeps how the last sync of each parent of a controller ended. Its methods may be called concurrently.
+type Tracker struct {
+	// total is the number of parents, kept up to date by their events. Counting them each time would
+	// cost more the more parents there are.
+	total atomic.Int64
+
+	mu sync.Mutex
+	// parents has an entry for each parent that was synced.
+	parents map[object.Key]ParentHealth
+	// succeeded, failing, warned, warnedOf, outdated and paused are the sums over the entries.
+	succeeded, failing, warned, outdated, paused int
+	warnedOf                                     [warningSorts]int
+	// shownFailure and shownWarnings are the parents whose failure and warnings the status shows, shownPaused is
+	// a paused one that it names.
+	shownFailure, shownPaused object.Key
+	shownWarnings             [warningSorts]object.Key
+	lastError                 *report.ParentError
+}
+
+func NewTracker() *Tracker { return &Tracker{parents: map[object.Key]ParentHealth{}} }
+
+// ParentHealth is how the last sync of a parent ended.
+type ParentHealth struct {
+	// Succeeded is true if the last sync succeeded. failure is the error of the last sync; nil if it
+	// Succeeded. Before the first sync has ended, succeeded is false and failure is nil.
+	Succeeded bool
+	// recovers is true if the end of the failure is worth an event, since there was one about the
+	// Failure. The end of a finalization is the end of the parent, so it needs none.
+	recovers bool
+	Failure  *report.ParentError
+	// Warnings have the messages of the warnings of the last sync that had a plan; each is nil if it had
+	// none of its sort.
+	Warnings [warningSorts]*pipeline.Warning
+	// warnedByHost is true if the host has answered a write with a warning. The warning may be missing in
+	// Warnings, because a later plan did not have it.
+	warnedByHost bool
+	// outdated is the number of children that this sync left as they are.
+	outdated int
+	// Paused is true if the parent is paused. Nothing else is set then.
+	Paused bool
+}
+
+// isWarned reports whether there are warnings of any sort.
+func (h *ParentHealth) isWarned() bool { return h.Warnings != [warningSorts]*pipeline.Warning{} }
+
+// warningSort tells the warnings that have a condition each.
+type warningSort int
+
+const (
+	ofFields warningSort = iota
+	ofChildren
+	warningSorts
+)
+
+func sortOf(warning *pipeline.Warning) warningSort {
+	if warning.Reason.IsAboutFields() {
+		return ofFields
+	}
+	return ofChildren
+}
+
+// AddParents adds to the number of parents, which their event handlers count.
+func (t *Tracker) AddParents(count int) { t.total.Add(int64(count)) }
+
+// AddTo sets in the health of a controller what the tracker knows. exists reports whether there is such a parent.
+func (t *Tracker) AddTo(health *report.Health, exists func(object.Key) bool) {
+	health.Total = int(t.total.Load())
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if last := t.lastError; last != nil && !health.Uncounted && !exists(last.Parent) {
+		t.markRecovered(last.Parent) // it is gone
+	}
+	health.Synced, health.Failing = t.succeeded, t.failing
+	health.LastError, health.Failure = t.lastError, t.failure()
+	health.Warned, health.FieldWarning, health.ChildWarning = t.warned, t.warning(ofFields), t.warning(ofChildren)
+	health.Outdated = t.outdated
+	if t.paused > 0 {
+		health.Paused, health.PausedParent = t.paused, t.pausedParent()
+	}
+}
+
+// Update notes how the last sync of a parent ended. It returns the failure that is over, if there
+// was an event about it, else nil. An open circuit makes the parent fail, but lastError stays: the
+// call that was not answered says more.
+func (t *Tracker) Update(parent object.Key, err error) (over *report.ParentError) {
+	_, open := errors.AsType[*hook.CircuitOpenError](err)
+	_, finalizing := errors.AsType[*UnfinalizedError](err)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	before := t.parents[parent]
+	after := before
+	after.Paused = false
+	switch {
+	case err == nil:
+		after.Succeeded, after.Failure, after.recovers = true, nil, false
+		t.markRecovered(parent)
+		if before.recovers {
+			over = before.Failure
+		}
+	case open && before.Failure != nil:
+	default:
+		after.Succeeded, after.recovers = false, !open && !finalizing
+		after.Failure = &report.ParentError{Parent: parent, Message: report.Summary(err), Time: time.Now()}
+		if !open {
+			t.lastError = after.Failure
+		}
+	}
+	t.set(parent, after)
+	return over
+}
+
+// UnfinalizedError is the failure of a parent whose finalize hook does not finish.
+type UnfinalizedError struct{ Text string }
+
+func (e *UnfinalizedError) Error() string { return e.Text }
+
+// SetFindings notes what the last plan about a parent has found.
+func (t *Tracker) SetFindings(parent object.Key, warnings []pipeline.Warning, outdated int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	after := t.parents[parent]
+	after.outdated, after.Warnings = outdated, [warningSorts]*pipeline.Warning{}
+	warnings = slices.SortedStableFunc(slices.Values(warnings),
+		func(a, b pipeline.Warning) int { return a.Reason.CompareWeight(b.Reason) })
+	var messages [warningSorts][]string
+	for i := range warnings {
+		warning := &warnings[i]
+		if warning.Chosen {
+			continue
+		}
+		of := sortOf(warning)
+		if after.Warnings[of] == nil {
+			after.Warnings[of] = &pipeline.Warning{Reason: warning.Reason}
+		}
+		messages[of] = append(messages[of], warning.Message)
+	}
+	for of, joined := range after.Warnings {
+		if joined != nil {
+			joined.Message = strings.Join(messages[of], "; ")
+		}
+	}
+	t.set(parent, after)
+}
+
+// SetWarnedByHost notes that the host has answered a write with a warning.
+func (t *Tracker) SetWarnedByHost(parent object.Key) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	after := t.parents[parent]
+	after.warnedByHost = true
+	t.set(parent, after)
+}
+
+// Pause notes that a parent is paused. How its last sync ended does not count any more.
+func (t *Tracker) Pause(parent object.Key) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.set(parent, ParentHealth{Paused: true})
+}
+
+// Recall notes the last error of an earlier process or spec, until there is another one.
+func (t *Tracker) Recall(last *report.ParentError) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.lastError = last
+}
+
+// Forget drops a parent that is gone.
+func (t *Tracker) Forget(parent object.Key) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.set(parent, ParentHealth{})
+	delete(t.parents, parent)
+	t.markRecovered(parent)
+}
+
+// Of returns how the last sync of a parent ended.
+func (t *Tracker) Of(parent object.Key) ParentHealth {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.parents[parent]
+}
+
+// IsFailing reports whether the last sync of a parent failed.
+func (t *Tracker) IsFailing(parent object.Key) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.parents[parent].Failure != nil
+}
+
+// Warned returns the parents whose last plan had warnings, or of which the host has warned.
+func (t *Tracker) Warned() (parents []object.Key) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for parent, health := range t.parents {
+		if health.isWarned() || health.warnedByHost {
+			parents = append(parents, parent)
+		}
+	}
+	return parents
+}
+
+// set replaces the entry of a parent.
+func (t *Tracker) set(parent object.Key, after ParentHealth) {
+	before := t.parents[parent]
+	t.succeeded += count(after.Succeeded) - count(before.Succeeded)
+	t.failing += count(after.Failure != nil) - count(before.Failure != nil)
+	t.warned += count(after.isWarned()) - count(before.isWarned())
+	for of := range t.warnedOf {
+		t.warnedOf[of] += count(after.Warnings[of] != nil) - count(before.Warnings[of] != nil)
+		t.chooseShown(warningSort(of), parent, before.Warnings[of], after.Warnings[of])
+	}
+	t.outdated += after.outdated - before.outdated
+	t.paused += count(after.Paused) - count(before.Paused)
+	t.parents[parent] = after
+}
+
+// chooseShown makes the status show the warning of a parent if it is graver than the shown one. If the
+// shown warning has become less grave, the status shows the gravest one.
+func (t *Tracker) chooseShown(of warningSort, parent object.Key, before, after *pipeline.Warning) {
+	shown := &t.shownWarnings[of]
+	switch {
+	case *shown == parent && isGraver(before, after):
+		*shown = object.Key{}
+	case isGraver(after, t.parents[*shown].Warnings[of]):
+		*shown = parent
+	}
+}
+
+// isGraver reports whether a warning is graver than another one; nil is less grave than any.
+func isGraver(warning, other *pipeline.Warning) bool {
+	return warning != nil && (other == nil || warning.Reason.CompareWeight(other.Reason) < 0)
+}
+
+// failure returns why a failing parent failed; nil if none fails. It is the same parent as before as
+// long as that fails.
+func (t *Tracker) failure() *report.ParentError {
+	if t.failing == 0 {
+		return nil
+	}
+	if t.parents[t.shownFailure].Failure == nil {
+		for parent, health := range t.parents {
+			if health.Failure != nil {
+				t.shownFailure = parent
+				break
+			}
+		}
+	}
+	return t.parents[t.shownFailure].Failure
+}
+
+// warning returns the gravest warning of a sort; nil if there is none. It is the same parent as before as
+// long as no other one has a graver one.
+func (t *Tracker) warning(of warningSort) *report.ParentWarning {
+	if t.warnedOf[of] == 0 {
+		return nil
+	}
+	shown := &t.shownWarnings[of]
+	if t.parents[*shown].Warnings[of] == nil {
+		for parent, health := range t.parents {
+			if isGraver(health.Warnings[of], t.parents[*shown].Warnings[of]) {
+				*shown = parent
+			}
+		}
+	}
+	return &report.ParentWarning{Parent: *shown, Warning: *t.parents[*shown].Warnings[of], More: t.warnedOf[of] - 1}
+}
+
+// pausedParent returns one of the parents that are paused. It is the same one as before as long as that is.
+func (t *Tracker) pausedParent() object.Key {
+	if t.paused > 0 && !t.parents[t.shownPaused].Paused {
+		for parent, health := range t.parents {
+			if health.Paused {
+				t.shownPaused = parent
+				break
+			}
+		}
+	}
+	return t.shownPaused
+}
+
+// markRecovered notes when the parent stopped failing, if the last error is about it.
+func (t *Tracker) markRecovered(parent object.Key) {
+	if last := t.lastError; last != nil && last.Parent == parent && last.Recovered.IsZero() {
+		t.lastError = &report.ParentError{Parent: parent, Message: last.Message, Time: last.Time, Recovered: time.Now()}
+	}
+}
+
+func count(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,71 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+)
+
+// typeWarnings are what the host warns of in each answer about a type of the controller, such as that the type is
+// deprecated. The controller is warned of that once, and no parent. Its methods may be called concurrently.
+type typeWarnings struct {
+	// controller is what the events are about; nil if none are written. It is set before the controller runs.
+	controller runtime.Object
+
+	mu   sync.Mutex
+	told sets.Set[string]
+}
+
+// isNew notes a text, and reports whether it was not noted before.
+func (w *typeWarnings) isNew(text string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.told.Has(text) {
+		return false
+	}
+	if w.told == nil {
+		w.told = sets.New[string]()
+	}
+	w.told.Insert(text)
+	return true
+}
+
+// About sets the controller object that events about types are about; without one, none are written. It is called
+// before the controller runs.
+func (r *Reporter) About(controller runtime.Object) { r.types.controller = controller }
+
+// TypeWarnings writes an event about each text of which the host warns about the type of a view, once.
+func (r *Reporter) TypeWarnings(view *cache.View) {
+	for _, text := range view.Warnings() {
+		if r.types.controller != nil && r.types.isNew(view.Type.String()+" "+text) {
+			r.Events.TypeWarning(r.types.controller, view.Type, text)
+		}
+	}
+}
+
+// DropTypeWarnings removes from outcomes what the host warned of because of the type of their objects, whose views are
+// given.
+func (r *Reporter) DropTypeWarnings(outcomes []pipeline.Outcome, views []*cache.View) {
+	for i := range outcomes {
+		outcome := &outcomes[i]
+		if len(outcome.Warnings) == 0 {
+			continue
+		}
+		for _, view := range views {
+			if view.Type.GroupVersionKind() == outcome.Type.GroupVersionKind() {
+				r.TypeWarnings(view)
+				outcome.Warnings = slices.DeleteFunc(outcome.Warnings, func(text string) bool {
+					return slices.Contains(view.Warnings(), text)
+				})
+			}
+		}
+	}
+}

@@ -1,0 +1,125 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+)
+
+// toldWarnings are the keys of the warnings about a parent for which events were written.
+type toldWarnings struct {
+	// planned are those of the last plan.
+	planned sets.Set[string]
+	// ofWrites are those of the host's answers to writes. They stay although the next sync writes
+	// something else.
+	ofWrites sets.Set[string]
+	// deletion is the warning that children were deleted because the field of children is misspelt; nil if
+	// none were, or if the answer has another mistake by now.
+	deletion *pipeline.Warning
+}
+
+// maxToldOfWrites bounds the memory for warnings of writes. After so many, they get events again.
+const maxToldOfWrites = 100
+
+// RecallDeletion returns the findings with the warning about deleted children in place of the warning that
+// the same answer has when there are no children any more.
+func (t *Told) RecallDeletion(findings []pipeline.Warning) []pipeline.Warning {
+	if i := slices.IndexFunc(findings, func(warning pipeline.Warning) bool { return warning.Reason == pipeline.ChildrenDeleted }); i >= 0 {
+		recalled := findings[i]
+		recalled.EachTime = false
+		t.warnings.deletion = &recalled
+		return findings
+	}
+	if t.warnings.deletion == nil {
+		return findings
+	}
+	i := slices.IndexFunc(findings, func(warning pipeline.Warning) bool {
+		return warning.Reason == pipeline.UnknownAnswerField && warning.Message == t.warnings.deletion.About
+	})
+	if i < 0 {
+		t.warnings.deletion = nil
+		return findings
+	}
+	findings = slices.Clone(findings)
+	findings[i] = *t.warnings.deletion
+	return findings
+}
+
+func (t *toldWarnings) has(key string) bool { return t.planned.Has(key) || t.ofWrites.Has(key) }
+
+// Findings notes what an answer and its plan have in them that is probably a mistake, and writes an
+// event about each warning that the last plan did not have or, in the developer's mode, about each
+// warning.
+func (r *Reporter) Findings(told *Told, parent *object.Object, warnings []pipeline.Warning, outdated int) {
+	r.SetFindings(object.KeyOf(parent), warnings, outdated)
+	var planned sets.Set[string]
+	for _, warning := range warnings {
+		if planned == nil {
+			planned = sets.New[string]()
+		}
+		key := warning.Key()
+		if !planned.Has(key) && (warning.EachTime || r.Repeat || !told.warnings.has(key)) {
+			r.Events.Warning(parent, warning)
+		}
+		planned.Insert(key)
+	}
+	told.warnings.planned = planned
+}
+
+// CustomizeWarnings writes an event about each of the warnings about the answer of the customize
+// hook that has none yet. It is for a sync that gets no answer of the other hook: the reason may be that
+// this hook does not see what it expects.
+func (r *Reporter) CustomizeWarnings(told *Told, parent *object.Object, warnings []pipeline.Warning) {
+	for _, warning := range warnings {
+		key := warning.Key()
+		if told.warnings.has(key) && !r.Repeat {
+			continue
+		}
+		if told.warnings.planned == nil {
+			told.warnings.planned = sets.New[string]()
+		}
+		told.warnings.planned.Insert(key)
+		r.Events.Warning(parent, warning)
+	}
+}
+
+// WriteWarnings writes an event about each warning in the host's answers to writes that was not
+// written before. It adds all of them to the findings about the parent.
+func (r *Reporter) WriteWarnings(
+	told *Told, parent *object.Object, findings, ofWrites []pipeline.Warning, outdated int,
+) {
+	if len(ofWrites) == 0 {
+		return
+	}
+	r.SetWarnedByHost(object.KeyOf(parent))
+	if told.warnings.ofWrites == nil || len(told.warnings.ofWrites) >= maxToldOfWrites {
+		told.warnings.ofWrites = sets.New[string]()
+	}
+	for _, warning := range ofWrites {
+		if key := warning.Key(); r.Repeat || !told.warnings.has(key) {
+			told.warnings.ofWrites.Insert(key)
+			r.Events.Warning(parent, warning)
+		}
+	}
+	r.SetFindings(object.KeyOf(parent), slices.Concat(findings, ofWrites), outdated)
+}
+
+// FindingsOf returns the warnings of an answer and of its plan, each once.
+func FindingsOf(response *pipeline.Response, planned *pipeline.Plan) []pipeline.Warning {
+	if len(response.Warnings) == 0 {
+		return planned.Warnings
+	}
+	findings := slices.Clone(response.Warnings)
+	for _, warning := range planned.Warnings {
+		if !slices.ContainsFunc(findings, func(other pipeline.Warning) bool { return other.Key() == warning.Key() }) {
+			findings = append(findings, warning)
+		}
+	}
+	return findings
+}

@@ -1,0 +1,184 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/permissions"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/text"
+)
+
+// Health is how a running controller is doing.
+type Health struct {
+	// Uncounted is true while Total is not known.
+	Uncounted bool
+	// Total is the number of parents. Synced is the number of those whose last sync succeeded,
+	// Failing of those whose last sync did not.
+	Total, Synced, Failing int
+	// HookCalled is true once a hook was called. HookErr is why the last call was not answered.
+	HookCalled bool
+	HookErr    error
+	// StaleCredentials is why hooks are called with older credentials than the host has; nil if
+	// they are not.
+	StaleCredentials error
+	LastError        *ParentError
+	// Failure is why one of the failing parents failed; nil if none fails. It stays with a parent
+	// as long as that fails.
+	Failure *ParentError
+	// Warned is the number of parents that were synced with a warning. FieldWarning is about unknown
+	// fields of one of them, and ChildWarning about children of one of them; nil if there are none.
+	Warned       int
+	FieldWarning *ParentWarning
+	ChildWarning *ParentWarning
+	// Outdated is the number of children that the update method OnDelete leaves as they are.
+	Outdated int
+	// Paused is the number of parents that are left alone, PausedParent is one of them, and AllPaused is true if
+	// the spec says it of all.
+	Paused       int
+	PausedParent object.Key
+	AllPaused    bool
+	// WriteLoops are the writes that are slowed down because they would be repeated again and
+	// again.
+	WriteLoops []pipeline.WriteLoop
+	// WholeErrors is true if the errors of hooks and of syncs are shown whole.
+	WholeErrors bool
+}
+
+// ParentError is a failed sync of a parent. It is kept for long, so it has only the text of the
+// error.
+type ParentError struct {
+	Parent  object.Key
+	Message string
+	Time    time.Time
+	// Recovered is the time at which the parent was synced without an error, or was gone; zero
+	// before.
+	Recovered time.Time
+}
+
+// ParentWarning is a warning with which a parent was synced.
+type ParentWarning struct {
+	Parent object.Key
+	pipeline.Warning
+	// More is the number of other parents with a warning of this sort.
+	More int
+}
+
+func (w *ParentWarning) String() string {
+	message := about(w.Parent, w.Message)
+	if w.More > 0 {
+		message = fmt.Sprintf("%s (and %d more parents)", message, w.More)
+	}
+	return text.Shorten(message, MaxMessage)
+}
+
+// about returns a message that begins with the name of the parent that it is about.
+func about(parent object.Key, message string) string {
+	if name := parent.String() + ": "; !strings.HasPrefix(message, name) {
+		return name + message
+	}
+	return message
+}
+
+// SameHealth reports whether two states of health certainly make the same status. Either may be nil.
+// It allocates little and is cheap, in contrast to Status.
+func SameHealth(a, b *Health) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Uncounted == b.Uncounted && a.Total == b.Total && a.Synced == b.Synced && a.Failing == b.Failing &&
+		a.Warned == b.Warned && a.Outdated == b.Outdated && a.HookCalled == b.HookCalled && a.WholeErrors == b.WholeErrors &&
+		a.Paused == b.Paused && a.PausedParent == b.PausedParent && a.AllPaused == b.AllPaused &&
+		// A failure is replaced, and never changed.
+		a.LastError == b.LastError && a.Failure == b.Failure &&
+		sameWarning(a.FieldWarning, b.FieldWarning) && sameWarning(a.ChildWarning, b.ChildWarning) &&
+		sameError(a.HookErr, b.HookErr) && sameError(a.StaleCredentials, b.StaleCredentials) &&
+		// What is said of write loops depends on the time.
+		len(a.WriteLoops) == 0 && len(b.WriteLoops) == 0
+}
+
+func sameWarning(a, b *ParentWarning) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Parent == b.Parent && a.Reason == b.Reason && a.Message == b.Message && a.More == b.More
+}
+
+func sameError(a, b error) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	return a.Error() == b.Error()
+}
+
+// Problem is why a controller does not run as its spec says.
+type Problem struct {
+	// Reason is one of the Reason constants.
+	Reason string
+	Err    error
+	// RunningGeneration is the generation of the spec with which the controller still runs; zero if it does not run.
+	RunningGeneration int64
+	// rules is the message about missing rights, which takes much to write; empty if it is about
+	// something else.
+	rules string
+}
+
+// RefusalProblem returns the problem that a service account may not read what its controller needs,
+// or that the cluster cannot be asked whether it may.
+func RefusalProblem(refusal *permissions.Error) *Problem {
+	if refusal.IsForbidden() {
+		return &Problem{Reason: ReasonForbidden, Err: refusal, rules: text.Shorten(refusal.Error(), MaxWholeMessage)}
+	}
+	return &Problem{Reason: ReasonClusterUnreachable, Err: refusal}
+}
+
+// message returns the text of a problem as a condition shows it. The rules that a service account
+// lacks are whole, so that they can be pasted.
+func (p *Problem) message() string {
+	if p.rules != "" {
+		return p.rules
+	}
+	return inCondition(p.Err)
+}
+
+// runningGeneration returns the field RunningGeneration; zero if there is no problem.
+func (p *Problem) runningGeneration() int64 {
+	if p == nil {
+		return 0
+	}
+	return p.RunningGeneration
+}
+
+// The maximum lengths, in bytes, of a text about an error, such as the message of a condition.
+const (
+	MaxMessage = 4096
+	// MaxWholeMessage is the length with WholeErrors, and the maximum that a condition can have.
+	MaxWholeMessage = 32768
+)
+
+// message returns a text of the controller's health as the status shows it.
+func (h *Health) message(message string) string {
+	if h.WholeErrors {
+		return text.Shorten(message, MaxWholeMessage)
+	}
+	return text.Shorten(message, MaxMessage)
+}
+
+// inCondition returns the text of an error as a condition shows it.
+func inCondition(err error) string { return text.Shorten(Summary(err), MaxMessage) }
+
+// Summary returns the text of an error without the rules that a service account lacks. The condition
+// Ready has them whole; cut to the length of an event, they could not be pasted.
+func Summary(err error) string {
+	refusal, ok := errors.AsType[*permissions.Error](err)
+	if !ok {
+		return err.Error()
+	}
+	return strings.Replace(err.Error(), refusal.Error(), refusal.Summary(), 1)
+}
