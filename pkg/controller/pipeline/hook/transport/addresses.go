@@ -5,9 +5,12 @@ package transport
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -15,8 +18,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 )
 
-// denyingTransport is a transport that connects to no denied address. It checks the URL of each
-// request, redirects included, and the addresses that a name is resolved to.
+// denyingTransport is a transport that does not connect to denied addresses. It checks the URL of each request,
+// redirects included, and the addresses that a name resolves to.
 type denyingTransport struct {
 	*http.Transport
 	denied hookaddress.Denied
@@ -46,7 +49,7 @@ func (t *denyingTransport) dial(ctx context.Context, network, address string) (n
 	return t.hookDialer.DialContext(ctx, network, t.dialedAddress(address))
 }
 
-// dialedAddress returns the host and the port that are dialed for those of a URL.
+// dialedAddress returns the host and the port to dial for those of a URL.
 func (t *denyingTransport) dialedAddress(address string) string {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil || t.dialed == "" || !strings.EqualFold(host, t.host) {
@@ -55,7 +58,7 @@ func (t *denyingTransport) dialedAddress(address string) string {
 	return net.JoinHostPort(t.dialed, port)
 }
 
-// checkResolved checks an address that a name was resolved to, before anything is sent there.
+// checkResolved checks an address that a name has resolved to, before anything is sent there.
 func (t *denyingTransport) checkResolved(_, address string, _ syscall.RawConn) error {
 	resolved, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -88,4 +91,36 @@ func (t *denyingTransport) checkURL(request *http.Request) (proxied bool, err er
 	}
 	proxy, err := t.Proxy(request)
 	return proxy != nil, err
+}
+
+// maxRedirects is that of net/http.
+const maxRedirects = 10
+
+// Redirects says which redirects of a hook to follow.
+type Redirects string
+
+const (
+	// SameHost follows redirects that stay on the host of the hook, with any scheme and port. So a hook cannot make the
+	// server read from hosts that only the server reaches.
+	SameHost Redirects = "same-host"
+	// AnyHost follows all redirects.
+	AnyHost Redirects = "any-host"
+)
+
+// Check is the CheckRedirect of a client that calls hooks. It removes from the next request what its target must not
+// learn: the query of the URL that redirects, and, once a redirect has led from https to http, the credentials.
+func (r Redirects) Check(next *http.Request, via []*http.Request) error {
+	if r != AnyHost && !strings.EqualFold(next.URL.Hostname(), via[0].URL.Hostname()) {
+		return fmt.Errorf("the hook redirects to another host, %q, which is not followed (--hook-redirects): "+
+			"have the hook answer by itself, or call it there", next.URL.Host)
+	}
+	next.Header.Del("Referer")
+	isPlain := func(request *http.Request) bool { return request.URL.Scheme != "https" }
+	if !isPlain(via[0]) && (isPlain(next) || slices.ContainsFunc(via, isPlain)) {
+		next.Header.Del("Authorization")
+	}
+	if len(via) >= maxRedirects {
+		return errors.New("stopped after 10 redirects")
+	}
+	return nil
 }

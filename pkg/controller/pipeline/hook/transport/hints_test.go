@@ -9,6 +9,7 @@ import (
 	"crypto/x509/pkix"
 	"errors"
 	"net"
+	"net/url"
 	"testing"
 	"time"
 
@@ -16,6 +17,37 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
+
+func TestARefusalSaysWhichCredentialsWereSent(t *testing.T) {
+	none := "; the controller sends no credentials: if the hook wants some, set spec.hooks.sync.webhook.authorization or .basicAuth"
+	for name, test := range map[string]struct {
+		webhook   v1alpha1.Webhook
+		endpoints []v1alpha1.EndpointConfig
+		status    int
+		want      string
+	}{
+		"none, and it is unauthorized": {status: 401, want: none},
+		"none, and it is forbidden":    {status: 403, want: none},
+		"another status":               {status: 400},
+		"a token": {
+			webhook: v1alpha1.Webhook{Authorization: &v1alpha1.Authorization{}}, status: 401,
+			want: "; the controller sends the credentials of spec.hooks.sync.webhook.authorization: check that they are the ones that the hook wants",
+		},
+		"a password of an endpoint": {
+			endpoints: []v1alpha1.EndpointConfig{{Host: "hooks.example", BasicAuth: &v1alpha1.BasicAuth{}}}, status: 403,
+			want: "; the controller sends the credentials of spec.endpointConfigs[0].basicAuth: check that they are the ones that the hook wants",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			target := &url.URL{Scheme: "https", Host: "hooks.example"}
+			transport := newTransport(settingsOf("sync", &test.webhook, target, test.endpoints), Options{})
+			defer transport.Close()
+			if got := transport.ExplainStatus(test.status); got != test.want {
+				t.Errorf("it is\n%s\nwant\n%s", got, test.want)
+			}
+		})
+	}
+}
 
 func TestHintsAboutAFailedHandshake(t *testing.T) {
 	const path = "spec.hooks.sync.webhook"
@@ -33,12 +65,12 @@ func TestHintsAboutAFailedHandshake(t *testing.T) {
 				"spec.hooks.sync.webhook.caBundle.inline",
 		},
 		"the system's authorities do not know it": {
-			settings{path: path, caBundle: &v1alpha1.CABundle{Inline: ptr.To("")}}, verifying(x509.UnknownAuthorityError{}),
+			settings{path: path, Connection: v1alpha1.Connection{CABundle: &v1alpha1.CABundle{Inline: ptr.To("")}}}, verifying(x509.UnknownAuthorityError{}),
 			"put the certificate of the authority that signed the hook's certificate into " +
 				"spec.hooks.sync.webhook.caBundle.inline",
 		},
 		"an authority that is not that of the endpoint": {
-			settings{path: "spec.endpointConfigs[1]", caBundle: caInSecret("ca.crt")},
+			settings{path: "spec.endpointConfigs[1]", Connection: v1alpha1.Connection{CABundle: caInSecret("ca.crt")}},
 			verifying(x509.UnknownAuthorityError{Cert: ofHooks}),
 			`put the certificate of the authority, "CN=hooks", that signed the hook's certificate into ` +
 				"spec.endpointConfigs[1].caBundle",
@@ -53,7 +85,7 @@ func TestHintsAboutAFailedHandshake(t *testing.T) {
 			settings{path: path}, remote("certificate required"), "the hook wants a client certificate: set spec.hooks.sync.webhook.clientTLS",
 		},
 		"the hook refuses the client certificate": {
-			settings{path: path, clientTLS: &v1alpha1.ClientTLS{}}, remote("unknown certificate authority"),
+			settings{path: path, Connection: v1alpha1.Connection{ClientTLS: &v1alpha1.ClientTLS{}}}, remote("unknown certificate authority"),
 			"the hook refuses the client certificate of spec.hooks.sync.webhook.clientTLS: have one issued by an authority that the hook trusts",
 		},
 		"another alert":  {settings{path: path}, remote("protocol version not supported"), ""},
