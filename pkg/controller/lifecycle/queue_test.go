@@ -61,7 +61,7 @@ func TestNoWorkerWaitsForTheRightsOfAnAccount(t *testing.T) {
 		f.create(t, slow)
 	}
 	waitUntil(t, func() string { return "the host is not asked" }, func() bool {
-		return f.reviews.waits.Load() > 0 && len(f.allStates()) >= workers
+		return f.reviews.waits.Load() > 0 && len(f.states.all()) >= workers
 	})
 	f.create(t, actingAs(controllerOf("webs", "v1 pods")))
 	f.untilReady(t, "webs", "True Running")
