@@ -14,6 +14,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
@@ -142,5 +143,13 @@ func (p *Permissions) tell(a *answer) {
 	p.mu.Unlock()
 	for _, requirement := range waiting {
 		requirement.changed()
+	}
+}
+
+// userOf returns the user that the cluster takes the holder of a token of an account for.
+func userOf(account v1alpha1.ServiceAccountReference) rights.User {
+	return rights.User{
+		Name:   account.Username(),
+		Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + account.Namespace, "system:authenticated"},
 	}
 }
