@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -15,10 +16,51 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/nearest"
 )
+
+// UnknownTypeError is the error for a resource that the host does not serve at the moment.
+type UnknownTypeError struct {
+	APIVersion, Resource string
+}
+
+func (e *UnknownTypeError) Error() string { return e.withMeant("") }
+
+// withMeant returns the text of the error if that resource was probably meant; empty if none was.
+func (e *UnknownTypeError) withMeant(meant string) string {
+	text := fmt.Sprintf("can't find resource %q in apiVersion %q: the cluster does not serve it; ", e.Resource, e.APIVersion)
+	switch {
+	case meant != "":
+		return text + "did you mean " + meant + "? (resource is the plural, in lower case)"
+	case e.isOfKubernetes():
+		return text + "check the spelling (resource is the plural, in lower case)"
+	default:
+		return text + "check the spelling (resource is the plural, in lower case), or create its CustomResourceDefinition"
+	}
+}
+
+// isOfKubernetes reports whether the API group of the type is built into Kubernetes. No
+// CustomResourceDefinition adds types to such a group. The name alone does not tell: the group
+// gateway.networking.k8s.io has nothing but CustomResourceDefinitions.
+func (e *UnknownTypeError) isOfKubernetes() bool {
+	version, err := schema.ParseGroupVersion(e.APIVersion)
+	return err == nil && scheme.Scheme.IsGroupRegistered(version.Group)
+}
+
+// Error is the error if the host did not let its types be read.
+type Error struct {
+	APIVersion string
+	Err        error
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("the cluster did not tell what apiVersion %q has: %v", e.APIVersion, e.Err)
+}
+
+func (e *Error) Unwrap() error { return e.Err }
 
 // catalogMaxAge is for how long the list of all types serves to find near names. Retries of many
 // controllers read it once.
