@@ -4,6 +4,7 @@
 package host
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/http"
@@ -12,9 +13,80 @@ import (
 	"sync"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
+
+// A reflector uses the watch that it gets if there is no error.
+func TestAWatchThatIsStoppedBeforeItBeginsIsAnError(t *testing.T) {
+	server := httptest.NewServer(nil)
+	defer server.Close()
+	client, err := NewClient(&rest.Config{Host: server.URL}, FieldManager)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if stream, err := client.Watch(ctx, pods, "", metav1.ListOptions{}); err == nil {
+		t.Errorf("Watch returned %v and no error", stream)
+	}
+	if list, err := client.List(ctx, pods, "", metav1.ListOptions{}); err == nil {
+		t.Errorf("List returned %v and no error", list)
+	}
+}
+
+var pods = object.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, Kind: "Pod", Namespaced: true}
+
+// An object that a list shows again after a watch is unchanged.
+func TestAnObjectOfAListHasTheHashOfThatOfAWatch(t *testing.T) {
+	client, err := NewClient(&rest.Config{Host: "http://127.0.0.1:1"}, FieldManager)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const rest = `"metadata":{"name":"a","namespace":"b","uid":"c","resourceVersion":"1"},"spec":{}}`
+	list, err := client.parseList(pods, []byte(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[{`+rest+`]}`), func(item []byte) []byte { return item })
+	if err != nil {
+		t.Fatal(err)
+	}
+	watched, err := client.objects.Parse([]byte(`{"kind":"Pod","apiVersion":"v1",` + rest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if listed := list.Items[0]; listed.Hash != watched.Hash {
+		t.Errorf("the hashes are %x of the list and %x of the watch", listed.Hash, watched.Hash)
+	}
+}
+
+// Hooks choose the namespaces and names of children.
+func TestARequestIsNotLedToAnotherPath(t *testing.T) {
+	for _, elsewhere := range []string{"..", "../../../api/v1/namespaces/other/services/x/proxy", "a/b", "a%2fb"} {
+		for what, send := range map[string]func(*Writer) error{
+			"a creation in a namespace": func(w *Writer) error { _, err := w.Create(t.Context(), pods, elsewhere, []byte(`{}`)); return err },
+			"an apply in a namespace": func(w *Writer) error {
+				_, err := w.Apply(t.Context(), pods, types.NamespacedName{Namespace: elsewhere, Name: "a"}, []byte(`{}`))
+				return err
+			},
+			"a deletion of a name": func(w *Writer) error {
+				return w.Delete(t.Context(), pods, types.NamespacedName{Namespace: "default", Name: elsewhere}, "u")
+			},
+			"a list of a namespace": func(w *Writer) error {
+				return w.client.listRequest(pods, elsewhere, metav1.ListOptions{}).Do(t.Context()).Error()
+			},
+		} {
+			t.Run(what+" "+elsewhere, func(t *testing.T) {
+				host := newImpersonationHost(t)
+				err := send(NewWriter(host.client, 1))
+				if _, requests := host.seen(); err == nil || len(requests) > 0 {
+					t.Errorf("the error is %v, and the requests are %q", err, requests)
+				}
+			})
+		}
+	}
+}
 
 // impersonationHost is a host that speaks HTTP/2 over TLS, counts connections, and records as whom
 // each request is made.
