@@ -30,25 +30,34 @@ type Queue struct {
 func NewQueue(name string) *Queue {
 	labels := prometheus.Labels{"name": name, "controller": name}
 	gauge := func(metric, help string) prometheus.Gauge {
-		return prometheus.NewGauge(prometheus.GaugeOpts{Subsystem: "workqueue", Name: metric, Help: help, ConstLabels: labels})
+		return prometheus.NewGauge(prometheus.GaugeOpts{
+			Subsystem: "workqueue", Name: metric, Help: help, ConstLabels: labels,
+		})
 	}
 	counter := func(metric, help string) prometheus.Counter {
-		return prometheus.NewCounter(prometheus.CounterOpts{Subsystem: "workqueue", Name: metric, Help: help, ConstLabels: labels})
+		return prometheus.NewCounter(prometheus.CounterOpts{
+			Subsystem: "workqueue", Name: metric, Help: help, ConstLabels: labels,
+		})
 	}
 	histogram := func(metric, help string) prometheus.Histogram {
 		return prometheus.NewHistogram(prometheus.HistogramOpts{
-			Subsystem: "workqueue", Name: metric, Help: help, ConstLabels: labels, Buckets: prometheus.ExponentialBuckets(10e-9, 10, 12),
+			Subsystem: "workqueue", Name: metric, Help: help, ConstLabels: labels,
+			Buckets: prometheus.ExponentialBuckets(10e-9, 10, 12),
 		})
 	}
 	q := &Queue{
-		depth:   gauge("depth", "[BETA] Current depth of workqueue"),
-		adds:    counter("adds_total", "[BETA] Total number of adds handled by workqueue"),
-		waited:  histogram("queue_duration_seconds", "[BETA] How long in seconds an item stays in workqueue before being requested."),
+		depth: gauge("depth", "[BETA] Current depth of workqueue"),
+		adds:  counter("adds_total", "[BETA] Total number of adds handled by workqueue"),
+		waited: histogram("queue_duration_seconds",
+			"[BETA] How long in seconds an item stays in workqueue before being requested."),
 		worked:  histogram("work_duration_seconds", "[BETA] How long in seconds processing an item from workqueue takes."),
 		retries: counter("retries_total", "[BETA] Total number of retries handled by workqueue"),
-		unfinished: gauge("unfinished_work_seconds", "[BETA] How many seconds of work has done that is in progress and hasn't been observed by work_duration. "+
-			"Large values indicate stuck threads. One can deduce the number of stuck threads by observing the rate at which this increases."),
-		longest: gauge("longest_running_processor_seconds", "[BETA] How many seconds has the longest running processor for workqueue been running."),
+		unfinished: gauge("unfinished_work_seconds",
+			"[BETA] How many seconds of work has done that is in progress and hasn't been observed by work_duration. "+
+				"Large values indicate stuck threads. One can deduce the number of stuck threads by observing "+
+				"the rate at which this increases."),
+		longest: gauge("longest_running_processor_seconds",
+			"[BETA] How many seconds has the longest running processor for workqueue been running."),
 	}
 	q.collectors = collectors{q.depth, q.adds, q.waited, q.worked, q.unfinished, q.longest, q.retries}
 	return q
@@ -107,14 +116,20 @@ func NewReconciles(reconciler string, workers int) *Reconciles {
 		return prometheus.CounterOpts{Subsystem: "controller_runtime", Name: metric, Help: help, ConstLabels: labels}
 	}
 	gauge := func(metric, help string) prometheus.Gauge {
-		return prometheus.NewGauge(prometheus.GaugeOpts{Subsystem: "controller_runtime", Name: metric, Help: help, ConstLabels: labels})
+		return prometheus.NewGauge(prometheus.GaugeOpts{
+			Subsystem: "controller_runtime", Name: metric, Help: help, ConstLabels: labels,
+		})
 	}
 	r := &Reconciles{
-		total:    prometheus.NewCounterVec(counter("reconcile_total", "Total number of reconciliations per controller"), []string{"result"}),
-		errors:   prometheus.NewCounter(counter("reconcile_errors_total", "Total number of reconciliation errors per controller")),
-		terminal: prometheus.NewCounter(counter("terminal_reconcile_errors_total", "Total number of terminal reconciliation errors per controller")),
+		total: prometheus.NewCounterVec(
+			counter("reconcile_total", "Total number of reconciliations per controller"), []string{"result"}),
+		errors: prometheus.NewCounter(
+			counter("reconcile_errors_total", "Total number of reconciliation errors per controller")),
+		terminal: prometheus.NewCounter(counter("terminal_reconcile_errors_total",
+			"Total number of terminal reconciliation errors per controller")),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Subsystem: "controller_runtime", Name: "reconcile_time_seconds", Help: "Length of time per reconciliation per controller",
+			Subsystem: "controller_runtime", Name: "reconcile_time_seconds",
+			Help:        "Length of time per reconciliation per controller",
 			ConstLabels: labels, Buckets: reconcileBuckets(),
 		}),
 		active:  gauge("active_workers", "Number of currently used workers per controller"),

@@ -119,7 +119,8 @@ func (c *Concealer) Content(content map[string]any) map[string]any {
 	if c == nil {
 		return maps.Clone(content)
 	}
-	concealed, _ := walk(content, false, func(value string, encoded bool) string { return c.key.digest(plain(value, encoded)) }, c.Text).(map[string]any)
+	digest := func(value string, encoded bool) string { return c.key.digest(plain(value, encoded)) }
+	concealed, _ := walk(content, false, digest, c.Text).(map[string]any)
 	return concealed
 }
 
@@ -138,7 +139,10 @@ func (c *Concealer) Text(text string) string {
 // Reveal returns some JSON with the values in the place of their digests. It is the answer of a hook that was
 // sent what JSON returned.
 func (c *Concealer) Reveal(raw []byte) []byte {
-	if c == nil || len(c.values) == 0 || !bytes.Contains(raw, []byte(prefix)) && !bytes.Contains(raw, []byte(encodedPrefix)) {
+	if c == nil || len(c.values) == 0 {
+		return raw
+	}
+	if !bytes.Contains(raw, []byte(prefix)) && !bytes.Contains(raw, []byte(encodedPrefix)) {
 		return raw
 	}
 	pairs := make([]string, 0, 4*len(c.values))

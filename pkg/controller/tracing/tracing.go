@@ -79,7 +79,7 @@ func FromContext(ctx context.Context) Span {
 // Span is a span that may not be recorded. The zero value is not.
 type Span struct{ span trace.Span }
 
-// IsRecorded reports whether it is worth to make attributes.
+// IsRecorded reports whether attributes are worth making.
 func (s Span) IsRecorded() bool { return s.span != nil && s.span.IsRecording() }
 
 // Set sets attributes.
@@ -89,7 +89,7 @@ func (s Span) Set(attributes ...attribute.KeyValue) {
 	}
 }
 
-// Fail notes why what the span is about has failed; nil if it has not.
+// Fail records an error on the span. A nil error records nothing.
 func (s Span) Fail(err error) {
 	if s.span != nil && err != nil {
 		s.span.SetStatus(codes.Error, err.Error())
