@@ -33,7 +33,9 @@ type Requirement struct {
 // Require returns a requirement, which must be closed. It calls changed, which must not block, when
 // the result of Check may be another than before. A call may still come after Close. Without an account,
 // nothing is required.
-func (p *Permissions) Require(account *v1alpha1.ServiceAccountReference, required []rights.Required, changed func()) *Requirement {
+func (p *Permissions) Require(
+	account *v1alpha1.ServiceAccountReference, required []rights.Required, changed func(),
+) *Requirement {
 	if account == nil || len(required) == 0 {
 		return nil
 	}
@@ -149,8 +151,8 @@ func (e *Error) IsForbidden() bool { return len(e.Missing) > 0 }
 // Error returns the missing rights as rules to paste into a role.
 func (e *Error) Error() string {
 	if !e.IsForbidden() {
-		return fmt.Sprintf("the cluster cannot be asked what service account %s/%s may read, so nothing is shown to the hooks: %v",
-			e.Account.Namespace, e.Account.Name, e.Unanswered)
+		return fmt.Sprintf("the cluster cannot be asked what service account %s/%s may read, "+
+			"so nothing is shown to the hooks: %v", e.Account.Namespace, e.Account.Name, e.Unanswered)
 	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s; bind a role with these rules to it, and the controller goes on within a minute\n", e.lack())
@@ -166,8 +168,11 @@ func (e *Error) Equal(other *Error) bool {
 	if e == nil || other == nil {
 		return e == other
 	}
-	return e.Account == other.Account && slices.Equal(e.Missing, other.Missing) && slices.Equal(e.Troubles, other.Troubles) &&
-		(e.Unanswered == nil) == (other.Unanswered == nil) && (e.Unanswered == nil || e.Unanswered.Error() == other.Unanswered.Error())
+	if e.Account != other.Account || (e.Unanswered == nil) != (other.Unanswered == nil) {
+		return false
+	}
+	return slices.Equal(e.Missing, other.Missing) && slices.Equal(e.Troubles, other.Troubles) &&
+		(e.Unanswered == nil || e.Unanswered.Error() == other.Unanswered.Error())
 }
 
 // Summary returns the error without the rules, and says where they are.
@@ -179,7 +184,8 @@ func (e *Error) Summary() string {
 }
 
 func (e *Error) lack() string {
-	return fmt.Sprintf("service account %s/%s lacks rights to read what the controller needs", e.Account.Namespace, e.Account.Name)
+	return fmt.Sprintf("service account %s/%s lacks rights to read what the controller needs",
+		e.Account.Namespace, e.Account.Name)
 }
 
 // Unwrap returns why the cluster cannot be asked.
@@ -213,5 +219,6 @@ func Join(errs []*Error) *Error {
 func compare(a, b rights.Required) int {
 	return cmp.Or(
 		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource),
-		cmp.Compare(a.Subresource, b.Subresource), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Verb, b.Verb), cmp.Compare(a.For, b.For))
+		cmp.Compare(a.Subresource, b.Subresource), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Verb, b.Verb),
+		cmp.Compare(a.For, b.For))
 }
