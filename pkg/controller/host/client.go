@@ -103,7 +103,9 @@ func (c *Client) parse(result rest.Result) (*object.Object, error) {
 
 // List returns the objects of a type in a namespace, in all namespaces if it is empty. The options
 // select the objects and name the resource version.
-func (c *Client) List(ctx context.Context, of object.Type, namespace string, options metav1.ListOptions) (*ObjectList, error) {
+func (c *Client) List(
+	ctx context.Context, of object.Type, namespace string, options metav1.ListOptions,
+) (*ObjectList, error) {
 	var body bytes.Buffer
 	if err := c.readList(ctx, of, namespace, jsonMediaType, options, &body); err != nil {
 		return nil, err
@@ -113,7 +115,9 @@ func (c *Client) List(ctx context.Context, of object.Type, namespace string, opt
 
 // Watch returns the changes of the objects that List would return. With the options of a streaming
 // list, the objects come first.
-func (c *Client) Watch(ctx context.Context, of object.Type, namespace string, options metav1.ListOptions) (watch.Interface, error) {
+func (c *Client) Watch(
+	ctx context.Context, of object.Type, namespace string, options metav1.ListOptions,
+) (watch.Interface, error) {
 	options.Watch = true
 	var stream watch.Interface
 	err := retryUntilServed(ctx, func() (err error) {
@@ -135,7 +139,9 @@ func (c *Client) listRequest(of object.Type, namespace string, options metav1.Li
 
 // readList reads a list, in the form that accept names, into body. It reads a stream, because
 // client-go logs every other body at its highest verbosity: Secrets, and annotations that repeat them.
-func (c *Client) readList(ctx context.Context, of object.Type, namespace, accept string, options metav1.ListOptions, body *bytes.Buffer) error {
+func (c *Client) readList(
+	ctx context.Context, of object.Type, namespace, accept string, options metav1.ListOptions, body *bytes.Buffer,
+) error {
 	return retryUntilServed(ctx, func() error {
 		stream, err := c.listRequest(of, namespace, options).SetHeader("Accept", accept).Stream(ctx)
 		if err != nil {
@@ -197,8 +203,8 @@ func (c *Client) parseList(of object.Type, body []byte, choose func(item []byte)
 	return list, nil
 }
 
-// withType adds kind and apiVersion to the item of a list. Built-in types leave them out. Events of watches have them in this
-// order, on which the hash of an object depends.
+// withType adds kind and apiVersion to the item of a list. Built-in types leave them out. Events of watches have them
+// in this order, on which the hash of an object depends.
 func withType(of object.Type, item []byte) []byte {
 	if object.Lookup(item, "kind") != nil {
 		return item
@@ -221,9 +227,9 @@ func (a Account) username() string {
 	return v1alpha1.ServiceAccountReference(a).Username()
 }
 
-// impersonate makes a request that of a user; empty is the server itself. The host adds the groups
-// of a service account. A header of each request does it, and not a client of each account, so that
-// all accounts share the connections of one client.
+// impersonate makes a request as a user; empty is the server itself. The host adds the groups of a service account.
+// It sets a header of the request instead of using a client for each account, so that all accounts share the
+// connections of one client.
 func impersonate(request *rest.Request, user string) *rest.Request {
 	if user == "" {
 		return request

@@ -24,14 +24,14 @@ func WithAuthor(ctx context.Context, author string) context.Context {
 	return context.WithValue(ctx, authorKey{}, author)
 }
 
-// NameAuthors has the requests of a client name the author of the review that they are made for.
+// NameAuthors makes the requests of a client name the author of the review that they are made for.
 func NameAuthors(client *rest.Config) {
 	client.Wrap(func(inner http.RoundTripper) http.RoundTripper { return authorNaming{inner} })
 }
 
 type authorNaming struct{ http.RoundTripper }
 
-// maxAuthor is how many bytes of a name are sent.
+// maxAuthor limits how many bytes of a name are sent.
 const maxAuthor = 256
 
 // RoundTrip implements http.RoundTripper.

@@ -74,7 +74,9 @@ func (i *Informers) AcquireSelected(of object.Type, selectors ...labels.Selector
 // AcquireFiltered returns a view of those objects of AcquireSelected that the filter also lets pass. The
 // host is not asked for fewer objects because of it. The filter looks at the object alone: it is called
 // with the informer's lock held. Nil lets all pass.
-func (i *Informers) AcquireFiltered(of object.Type, filter func(*object.Object) bool, selectors ...labels.Selector) *View {
+func (i *Informers) AcquireFiltered(
+	of object.Type, filter func(*object.Object) bool, selectors ...labels.Selector,
+) *View {
 	if slices.ContainsFunc(selectors, labels.Selector.Empty) {
 		selectors = nil
 	}
@@ -151,7 +153,9 @@ func (i *Informers) stopLater(idle *informer) {
 // Follow calls handler with the object, nil if it does not exist: once before Follow returns, and
 // again after each change until stop has returned. Calls come one at a time. If the object cannot
 // be read before ctx ends, the error says why.
-func (i *Informers) Follow(ctx context.Context, of object.Type, name types.NamespacedName, handler func(*object.Object)) (stop func(), err error) {
+func (i *Informers) Follow(
+	ctx context.Context, of object.Type, name types.NamespacedName, handler func(*object.Object),
+) (stop func(), err error) {
 	followed, err := i.FollowOne(ctx, of, name, handler)
 	if err != nil {
 		return nil, err

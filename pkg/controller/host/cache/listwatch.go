@@ -117,7 +117,10 @@ type stream struct {
 
 // newStream returns a stream of a watch, which begins with a list or does not. It has to be run.
 func newStream(host watch.Interface, withList bool, store *store) *stream {
-	s := &stream{host: host, store: store, events: make(chan watch.Event), stopped: make(chan struct{}), lists: withList, began: time.Now()}
+	s := &stream{
+		host: host, store: store, events: make(chan watch.Event), stopped: make(chan struct{}),
+		lists: withList, began: time.Now(),
+	}
 	if !withList {
 		store.onChanges()
 	}

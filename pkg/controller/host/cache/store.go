@@ -43,7 +43,8 @@ func (s *store) start() {
 		onRequest: s.informer.narrow, onWatch: s.onWatch, onList: s.onList, onWarnings: s.onWarnings,
 		store: s, running: &s.informer.running,
 	}
-	reflector := cache.NewReflectorWithOptions(&cache.ListWatch{ListWithContextFunc: lister.list, WatchFuncWithContext: lister.watch}, &object.Object{}, s, cache.ReflectorOptions{
+	source := &cache.ListWatch{ListWithContextFunc: lister.list, WatchFuncWithContext: lister.watch}
+	reflector := cache.NewReflectorWithOptions(source, &object.Object{}, s, cache.ReflectorOptions{
 		Name: "host", TypeDescription: s.informer.scope.of.String(), Clock: endingClock{ctx: ctx},
 	})
 	s.informer.running.Go(func() { reflector.RunWithContext(ctx) })

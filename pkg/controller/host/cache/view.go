@@ -100,9 +100,12 @@ func (v *View) WaitsSince() time.Time { return v.informer.waitsSince(v) }
 // selects reports whether the view shows an object. It does not show nil. The informer may have
 // objects that the view does not select.
 func (v *View) selects(o *object.Object) bool {
-	return o != nil && (v.filter == nil || v.filter(o)) && (len(v.selectors) == 0 || slices.ContainsFunc(v.selectors, func(selector labels.Selector) bool {
+	if o == nil || v.filter != nil && !v.filter(o) {
+		return false
+	}
+	return len(v.selectors) == 0 || slices.ContainsFunc(v.selectors, func(selector labels.Selector) bool {
 		return selector.Matches(labels.Set(o.Labels))
-	}))
+	})
 }
 
 // Get returns the object with a name, nil if there is none.

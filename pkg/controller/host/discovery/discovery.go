@@ -92,8 +92,8 @@ func (d *Discovery) cached(version schema.GroupVersion) map[string]object.Type {
 	return d.types[version]
 }
 
-// remember keeps the types of a version, which were requested at a time. It does not if the group
-// had just changed: the host may have sent the old types.
+// remember keeps the types of a version, unless the group had just changed when they were requested: then the host
+// may have sent the old types.
 func (d *Discovery) remember(version schema.GroupVersion, types map[string]object.Type, requestedAt time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -102,8 +102,8 @@ func (d *Discovery) remember(version schema.GroupVersion, types map[string]objec
 	}
 }
 
-// areDocumentsCurrent reports whether the OpenAPI documents of a group that were requested at a time
-// were up to date, as far as is known.
+// areDocumentsCurrent reports whether the OpenAPI documents of a group that were requested at that time were up to
+// date, as far as is known.
 func (d *Discovery) areDocumentsCurrent(group string, requestedAt time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

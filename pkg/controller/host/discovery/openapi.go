@@ -40,7 +40,9 @@ const (
 //
 // Schemas keeps what it has read until a definition in the API group of the type changes. It does
 // not read a document again that has not changed.
-func (d *Discovery) Schemas(ctx context.Context, types []object.Type) (known map[object.Type]*openapi.Type, stable bool, err error) {
+func (d *Discovery) Schemas(
+	ctx context.Context, types []object.Type,
+) (known map[object.Type]*openapi.Type, stable bool, err error) {
 	wanted := map[schema.GroupVersion][]schema.GroupVersionKind{}
 	for _, of := range types {
 		wanted[of.GroupVersion()] = append(wanted[of.GroupVersion()], of.GroupVersionKind())
@@ -79,7 +81,9 @@ func (d *Discovery) knownSchemas(types []object.Type) map[object.Type]*openapi.T
 }
 
 // readDocument reads some kinds from the document of a version. Without a URL there is no document.
-func (d *Discovery) readDocument(ctx context.Context, version schema.GroupVersion, url string, kinds []schema.GroupVersionKind) error {
+func (d *Discovery) readDocument(
+	ctx context.Context, version schema.GroupVersion, url string, kinds []schema.GroupVersionKind,
+) error {
 	if url == "" || len(kinds) == 0 {
 		return nil
 	}
@@ -114,7 +118,7 @@ func goType(kind schema.GroupVersionKind) reflect.Type {
 	return scheme.Scheme.KnownTypes(kind.GroupVersion())[kind.Kind]
 }
 
-// indexMaxAge is for how long an index is used again.
+// indexMaxAge is how long an index is reused.
 const indexMaxAge = time.Second
 
 // documentIndex has the URL of the OpenAPI v3 document of each version.
@@ -129,8 +133,8 @@ type indexCache struct {
 	documentIndex
 }
 
-// readIndex returns the index of the host's documents. The index is empty if the host has no
-// OpenAPI v3 or forbids to read it.
+// readIndex returns the index of the host's documents. The index is empty if the host has no OpenAPI v3 or forbids
+// reading it.
 func (d *Discovery) readIndex(ctx context.Context) (documentIndex, error) {
 	d.index.mu.Lock()
 	defer d.index.mu.Unlock()
@@ -182,7 +186,7 @@ type documents struct {
 
 // document has what was read from the document of one version.
 type document struct {
-	// url has a hash of the document's content: another content has another URL.
+	// url has a hash of the document's content, so it changes with the content.
 	url string
 	// isCurrent is true while the host is not expected to publish a newer document.
 	isCurrent bool
@@ -211,9 +215,11 @@ func (d *documents) typeOf(kind schema.GroupVersionKind) *openapi.Type {
 	return nil
 }
 
-// setURL records that the host publishes the document of a version at url. If that is another URL
-// than before, it forgets what was read. It returns which of the wanted kinds must still be read.
-func (d *documents) setURL(version schema.GroupVersion, url string, isCurrent bool, wanted []schema.GroupVersionKind) (missing []schema.GroupVersionKind) {
+// setURL records that the host publishes the document of a version at url. If the URL has changed, it forgets what was
+// read. It returns which of the wanted kinds must still be read.
+func (d *documents) setURL(
+	version schema.GroupVersion, url string, isCurrent bool, wanted []schema.GroupVersionKind,
+) (missing []schema.GroupVersionKind) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.byVersion[version] == nil || d.byVersion[version].url != url {

@@ -31,7 +31,8 @@ func (e *UnknownTypeError) Error() string { return e.withMeant("") }
 
 // withMeant returns the text of the error if that resource was probably meant; empty if none was.
 func (e *UnknownTypeError) withMeant(meant string) string {
-	text := fmt.Sprintf("can't find resource %q in apiVersion %q: the cluster does not serve it; ", e.Resource, e.APIVersion)
+	text := fmt.Sprintf("can't find resource %q in apiVersion %q: the cluster does not serve it; ",
+		e.Resource, e.APIVersion)
 	switch {
 	case meant != "":
 		return text + "did you mean " + meant + "? (resource is the plural, in lower case)"
@@ -50,7 +51,7 @@ func (e *UnknownTypeError) isOfKubernetes() bool {
 	return err == nil && scheme.Scheme.IsGroupRegistered(version.Group)
 }
 
-// Error is the error if the host did not let its types be read.
+// Error is the error if the types of the host could not be read.
 type Error struct {
 	APIVersion string
 	Err        error
@@ -62,8 +63,8 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// catalogMaxAge is for how long the list of all types serves to find near names. Retries of many
-// controllers read it once.
+// catalogMaxAge is how long the list of all types is reused to find similar names, so that retries of many controllers
+// read it once.
 const catalogMaxAge = time.Minute
 
 // catalogTimeout bounds the wait for the list of all types.
@@ -76,8 +77,8 @@ type catalog struct {
 	readAt time.Time
 }
 
-// WithSuggestion returns the error of Resolve. If the host does not serve the type, the error asks
-// whether one of a near name was meant.
+// WithSuggestion returns the error of Resolve. If the host does not serve the type, the error suggests one with a
+// similar name.
 func (d *Discovery) WithSuggestion(ctx context.Context, err error) error {
 	if unknown, ok := errors.AsType[*UnknownTypeError](err); ok {
 		if meant := d.meant(ctx, unknown); meant != "" {
@@ -87,7 +88,7 @@ func (d *Discovery) WithSuggestion(ctx context.Context, err error) error {
 	return err
 }
 
-// suggestionError is an error about an unknown type that asks whether another one was meant.
+// suggestionError is an error about an unknown type that suggests another one.
 type suggestionError struct {
 	err  error
 	text string
@@ -97,8 +98,8 @@ func (e *suggestionError) Error() string { return e.text }
 
 func (e *suggestionError) Unwrap() error { return e.err }
 
-// meant returns which resource was probably meant by one that the host does not serve, such as
-// `"deployments" in apps/v1`. It returns "" if the host serves none of a near name.
+// meant returns which resource was probably meant by one that the host does not serve, such as `"deployments" in
+// apps/v1`. It returns "" if the host serves none with a similar name.
 func (d *Discovery) meant(ctx context.Context, unknown *UnknownTypeError) string {
 	version, err := schema.ParseGroupVersion(unknown.APIVersion)
 	if err != nil {
@@ -107,8 +108,7 @@ func (d *Discovery) meant(ctx context.Context, unknown *UnknownTypeError) string
 	return nearest.Resource(version.WithResource(unknown.Resource), d.allTypes(ctx))
 }
 
-// allTypes returns the types of all groups. If the host does not send them, those of the last answer
-// are returned.
+// allTypes returns the types of all groups. If the host does not send them, it returns those of the last answer.
 func (d *Discovery) allTypes(ctx context.Context) []*metav1.APIResourceList {
 	c := &d.catalog
 	c.mu.Lock()
