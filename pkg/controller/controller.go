@@ -37,7 +37,7 @@ func Run(ctx context.Context, config Config) error {
 	})
 }
 
-// run runs the controllers for a term. It begins with empty caches: another process may have led before.
+// run runs the controllers for a term. It starts with empty caches, because another process may have led before.
 func run(ctx context.Context, config Config, term *leader.Term) error {
 	clients, err := newClients(config, term)
 	if err != nil {
@@ -86,7 +86,7 @@ func run(ctx context.Context, config Config, term *leader.Term) error {
 	return running.run(ctx)
 }
 
-// loop is what runs until the process ends, or until it leads no more.
+// loop is what runs until the process ends, or no longer leads.
 type loop struct {
 	config       Config
 	clients      *clients
@@ -142,7 +142,7 @@ func (l *loop) run(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// announce logs how many controllers there are, as soon as that is known.
+// announce logs how many controllers there are as soon as it is known.
 func (l *loop) announce(ctx context.Context) {
 	objects := l.informers.Metacontroller().V1alpha1()
 	composites, decorators := objects.CompositeControllers().Informer(), objects.DecoratorControllers().Informer()
@@ -152,9 +152,9 @@ func (l *loop) announce(ctx context.Context) {
 	}
 }
 
-// WithReviews calls do with what answers reviews of syncs, and returns its error when all has stopped that it started. No
-// controller runs and nothing is written. Nothing is concealed either: it is for those who have all objects anyway,
-// in files.
+// WithReviews calls do with what answers reviews of syncs, and returns its error when all has stopped that it
+// started. No controller runs and nothing is written. Nothing is concealed either: it is for those who have all
+// objects anyway, in files.
 func WithReviews(ctx context.Context, config Config, do func(context.Context, *review.Reviews) error) (err error) {
 	clients, err := newClients(config, nil)
 	if err != nil {

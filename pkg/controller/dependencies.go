@@ -66,7 +66,7 @@ func newClients(config Config, term *leader.Term) (*clients, error) {
 	return &clients{hostConfig: hostConfig, host: client, own: own}, nil
 }
 
-// guardWrites has a client wait for the answers to its writes, and write nothing unless this process leads.
+// guardWrites makes a client wait for the answers to its writes, and write only while this process leads.
 func guardWrites(client *rest.Config, term *leader.Term) {
 	client.Wrap(func(inner http.RoundTripper) http.RoundTripper { return host.CompleteWrites(term.Context(), inner) })
 	client.Wrap(term.Transport)
@@ -114,8 +114,10 @@ func newDependencies(
 		Informers:   objects,
 		Discovery:   discovery.New(clients.host, groupChanged),
 		Permissions: permissions.New(reviews),
-		Actor:       &act.Actor{Writer: host.NewWriter(clients.host, config.ParallelWrites), Parallel: config.ParallelWritesPerSync},
-		Events:      events,
+		Actor: &act.Actor{
+			Writer: host.NewWriter(clients.host, config.ParallelWrites), Parallel: config.ParallelWritesPerSync,
+		},
+		Events: events,
 		Hook: hook.Options{
 			MaxResponseBytes: config.HookMaxResponseBytes, MaxIdleConnections: config.Workers, Denied: config.HookDenied,
 			Redirects: config.HookRedirects,
@@ -138,8 +140,7 @@ func newDependencies(
 	}, undo, nil
 }
 
-// newReviews makes a client that asks the host what service accounts may do. Permissions bound how
-// much they ask.
+// newReviews makes a client that asks the host what service accounts may do. Permissions bound how often they ask.
 func newReviews(hostConfig *rest.Config) (rights.Reviews, error) {
 	config := rest.CopyConfig(hostConfig)
 	config.QPS = -1
