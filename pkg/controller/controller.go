@@ -5,37 +5,21 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"net/http"
-	"slices"
+	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	authorizationv1 "k8s.io/client-go/kubernetes/typed/authorization/v1"
-	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/rows"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/leader"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/lifecycle"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/lifecycle/drain"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/permissions"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/act"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/calllog"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/writeloop"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/review"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions/store"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/tracing"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/scheme"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/informers/externalversions"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
 // informerLinger is how long the objects of a type stay in memory after the last controller that
@@ -53,7 +37,7 @@ func Run(ctx context.Context, config Config) error {
 	})
 }
 
-// run runs the controllers for a term. It begins with empty caches: another process may have led before.
+// run runs the controllers for a term. It starts with empty caches, because another process may have led before.
 func run(ctx context.Context, config Config, term *leader.Term) error {
 	clients, err := newClients(config, term)
 	if err != nil {
@@ -102,145 +86,103 @@ func run(ctx context.Context, config Config, term *leader.Term) error {
 	return running.run(ctx)
 }
 
-// clients are the clients of the two API servers that the controllers use.
-type clients struct {
-	// hostConfig is the configuration of host, for clients of other kinds.
-	hostConfig *rest.Config
-	host       *host.Client
-	// own is the client of this process's API server.
-	own versioned.Interface
+// loop is what runs until the process ends, or no longer leads.
+type loop struct {
+	config       Config
+	clients      *clients
+	dependencies hosted.Dependencies
+	// informers are those of the controller objects.
+	informers   externalversions.SharedInformerFactory
+	drainer     *drain.Drainer
+	reconcilers []*lifecycle.Reconciler
+	reviews     *review.Reviews
 }
 
-func newClients(config Config, term *leader.Term) (*clients, error) {
-	hostConfig := rest.AddUserAgent(rest.CopyConfig(config.Host), "controllers")
-	hostConfig.UserAgent = host.FieldManager + "/" + hostConfig.UserAgent
-	config.Client.applyTo(hostConfig)
-	if config.Tracing != nil {
-		hostConfig.Wrap(tracing.Transport)
-	}
-	host.NameAuthors(hostConfig)
-	guardWrites(hostConfig, term)
-	client, err := host.NewClient(hostConfig, config.ApplyFieldManager)
-	if err != nil {
-		return nil, err
-	}
-	loopback := rest.CopyConfig(config.Loopback)
-	host.NameAuthors(loopback)
-	guardWrites(loopback, term)
-	own, err := versioned.NewForConfig(loopback)
-	if err != nil {
-		return nil, fmt.Errorf("make a client for the own API: %w", err)
-	}
-	return &clients{hostConfig: hostConfig, host: client, own: own}, nil
-}
-
-// guardWrites has a client wait for the answers to its writes, and write nothing unless this process leads.
-func guardWrites(client *rest.Config, term *leader.Term) {
-	client.Wrap(func(inner http.RoundTripper) http.RoundTripper { return host.CompleteWrites(term.Context(), inner) })
-	client.Wrap(term.Transport)
-}
-
-// newDependencies makes what the hosted controllers share. It outlives ctx, and ends with release,
-// which the caller calls after the last controller has stopped. groupChanged is called with the
-// name of each API group of the host whose types may have changed.
-func newDependencies(
-	ctx context.Context, config Config, clients *clients, term *leader.Term, groupChanged func(group string),
-) (_ hosted.Dependencies, release func(), err error) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	made := []func(){cancel}
-	undo := func() {
-		for _, last := range slices.Backward(made) {
-			last()
-		}
-	}
-	defer func() {
-		if err != nil {
-			undo()
-		}
-	}()
-	events, err := report.NewEvents(ctx, clients.hostConfig, scheme.Scheme, config.Events)
-	if err != nil {
-		return hosted.Dependencies{}, nil, err
-	}
-	made = append(made, events.Shutdown)
-	calls := hook.NewMetrics()
-	if err := config.Metrics.Register(calls); err != nil {
-		return hosted.Dependencies{}, nil, fmt.Errorf("metrics of hooks: %w", err)
-	}
-	made = append(made, func() { config.Metrics.Unregister(calls) })
-	reviews, err := newReviews(clients.hostConfig)
-	if err != nil {
-		return hosted.Dependencies{}, nil, err
-	}
-	stored, err := store.New(clients.own, newInformers(clients.own, labels.Everything()))
-	if err != nil {
-		return hosted.Dependencies{}, nil, err
-	}
-	objects := cache.NewInformers(ctx, clients.host, informerLinger)
-	made = append(made, objects.Shutdown)
-	return hosted.Dependencies{
-		Informers:   objects,
-		Discovery:   discovery.New(clients.host, groupChanged),
-		Permissions: permissions.New(reviews),
-		Actor:       &act.Actor{Writer: host.NewWriter(clients.host, config.ParallelWrites), Parallel: config.ParallelWritesPerSync},
-		Events:      events,
-		Hook: hook.Options{
-			MaxResponseBytes: config.HookMaxResponseBytes, MaxIdleConnections: config.Workers, Denied: config.HookDenied,
-			Redirects: config.HookRedirects,
-			Budget:    hook.NewBudget(config.HookMaxBytesInFlight),
-			Metrics:   calls, MayCall: term.Check, Sources: objects, DeveloperMode: config.DeveloperMode,
-		},
-		WriteLoops: writeloop.NewRegistry(),
-		Engine:     config.ApplyStrategy.engine(),
-		Workers:    config.Workers,
-		Resync:     config.CacheFlushInterval,
-		Metrics:    config.Metrics,
-		Tracer:     tracing.New(config.Tracing),
-
-		DeveloperMode:         config.DeveloperMode,
-		RequireServiceAccount: config.RequireServiceAccount,
-		Syncs:                 &rows.Syncs{},
-		Calls:                 calllog.New(time.Now()),
-		Revisions:             stored,
-		RevisionNamespace:     config.Namespace,
-	}, undo, nil
-}
-
-// newReviews makes a client that asks the host what service accounts may do. Permissions bound how
-// much they ask.
-func newReviews(hostConfig *rest.Config) (rights.Reviews, error) {
-	config := rest.CopyConfig(hostConfig)
-	config.QPS = -1
-	client, err := authorizationv1.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("make a client for reviews of rights: %w", err)
-	}
-	return client.SubjectAccessReviews(), nil
-}
-
-// newInformers makes informers of the objects of the own API that a selector selects. They keep the
-// objects without managedFields.
-func newInformers(own versioned.Interface, selector labels.Selector) externalversions.SharedInformerFactory {
-	return externalversions.NewSharedInformerFactoryWithOptions(own, 0,
-		externalversions.WithTransform(withoutManagedFields),
-		externalversions.WithTweakListOptions(func(options *metav1.ListOptions) {
-			options.LabelSelector = selector.String()
-			if options.ResourceVersion == cachedVersion {
-				options.ResourceVersion = ""
+// run runs the reconcilers, and what they and the controllers depend on, until ctx ends or one of
+// them fails, and waits until all have stopped. Until then, the handle of the configuration reaches
+// the loop.
+func (l *loop) run(ctx context.Context) error {
+	given := ctx
+	ctx, stop := context.WithCancelCause(given)
+	defer stop(nil)
+	l.informers.Start(ctx.Done())
+	defer l.informers.Shutdown()
+	var running sync.WaitGroup
+	start := func(run func(context.Context) error) {
+		running.Go(func() {
+			if err := run(ctx); err != nil {
+				stop(err)
 			}
-		}))
+		})
+	}
+	running.Go(func() { l.dependencies.Revisions.Run(ctx) })
+	running.Go(func() { l.dependencies.Permissions.Run(ctx) })
+	running.Go(func() { l.drainer.Run(ctx) })
+	running.Go(func() { l.announce(ctx) })
+	start(func(ctx context.Context) error { return l.dependencies.Discovery.Follow(ctx, l.clients.hostConfig) })
+	if l.config.DiscoveryInterval > 0 {
+		running.Go(func() { l.dependencies.Discovery.Refresh(ctx, l.config.DiscoveryInterval) })
+	}
+	for _, reconciler := range l.reconcilers {
+		start(func(ctx context.Context) error {
+			if !l.config.Registration.WaitUntilKnown(ctx) {
+				return nil
+			}
+			return reconciler.Run(ctx)
+		})
+	}
+	closeHandle := l.config.Handle.open(ctx, l)
+	<-ctx.Done()
+	closeHandle()
+	running.Wait()
+	klog.FromContext(ctx).Info("All controllers have stopped")
+	if given.Err() != nil {
+		return nil
+	}
+	return context.Cause(ctx)
 }
 
-// cachedVersion is the resource version with which a reflector lists first, if the server does not
-// stream lists. The server may then answer from its watch cache, and a new leader would not see the
-// last writes of the one before it.
-const cachedVersion = "0"
-
-// withoutManagedFields drops managedFields, which the controllers do not read. An update without
-// them leaves the stored ones as they are.
-func withoutManagedFields(obj any) (any, error) {
-	if object, ok := obj.(metav1.Object); ok {
-		object.SetManagedFields(nil)
+// announce logs how many controllers there are as soon as it is known.
+func (l *loop) announce(ctx context.Context) {
+	objects := l.informers.Metacontroller().V1alpha1()
+	composites, decorators := objects.CompositeControllers().Informer(), objects.DecoratorControllers().Informer()
+	if cache.WaitForCacheSync(ctx.Done(), composites.HasSynced, decorators.HasSynced) {
+		klog.FromContext(ctx).Info("Running the controllers", "compositeControllers", len(composites.GetStore().ListKeys()),
+			"decoratorControllers", len(decorators.GetStore().ListKeys()))
 	}
-	return obj, nil
+}
+
+// WithReviews calls do with what answers reviews of syncs, and returns its error when all has stopped that it
+// started. No controller runs and nothing is written. Nothing is concealed either: it is for those who have all
+// objects anyway, in files.
+func WithReviews(ctx context.Context, config Config, do func(context.Context, *review.Reviews) error) (err error) {
+	clients, err := newClients(config, nil)
+	if err != nil {
+		return err
+	}
+	dependencies, release, err := newDependencies(ctx, config, clients, nil, func(string) {})
+	if err != nil {
+		return err
+	}
+	defer release()
+	rights, err := newReviews(clients.hostConfig)
+	if err != nil {
+		return err
+	}
+	informers := newInformers(clients.own, labels.Everything())
+	drainer := drain.New(clients.host, dependencies.Discovery, dependencies.Actor, dependencies.Events.FinalizerRemoved)
+	reviews := review.NewOpen(config.Loopback, rights,
+		lifecycle.ForComposites(clients.own, informers, dependencies, drainer),
+		lifecycle.ForDecorators(clients.own, informers, dependencies, drainer))
+
+	ctx, stop := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	var following error
+	running.Go(func() { dependencies.Revisions.Run(ctx) })
+	running.Go(func() { dependencies.Permissions.Run(ctx) })
+	running.Go(func() { following = dependencies.Discovery.Follow(ctx, clients.hostConfig) })
+	err = do(ctx, reviews)
+	stop()
+	running.Wait()
+	return errors.Join(err, following)
 }

@@ -3,11 +3,10 @@
 
 // Package controller is the controller loop of the process.
 //
-// In come the configurations of two API servers: the host cluster, and this process's own server,
-// which stores the controller objects. Run makes the clients and what all controllers share, and
-// runs the two reconcilers of lifecycle: one for CompositeControllers, one for
-// DecoratorControllers. Where several processes share one storage, one of them does, as leader decides. A
-// Handle reaches what runs from the API.
+// Its input is the configurations of two API servers: the host cluster, and this process's own server, which stores
+// the controller objects. Run makes the clients and what all controllers share, and runs the two reconcilers of
+// lifecycle: one for CompositeControllers, one for DecoratorControllers. If several processes share one storage, only
+// the leader does this. A Handle gives the API access to what runs.
 //
 // The packages below stand in the order of their imports, each importing only what stands after it:
 //
@@ -17,7 +16,7 @@
 //	pipeline    one sync: observe, hook, plan, act, report
 //	host        the cluster that is extended: client and writer, caches, discovery
 //	revisions   what a ControllerRevision is, and their store
-//	leader, object, managedfields, openapi, permissions, conceal, metrics, enumerate   leaves
+//	leader, object, managedfields, openapi, permissions, redact, metrics, enumerate   leaves
 //
 // The package pipeline itself has only types, which revisions and all that stand before host share.
 package controller

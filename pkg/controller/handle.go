@@ -18,17 +18,16 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
-// ErrNotRunning is the error of a Handle while the process runs no controllers: it has just started, is
-// about to stop, or does not lead. The API answers with it as it is.
+// ErrNotRunning is the error of a Handle while the process runs no controllers: it has just started, is about to
+// stop, or does not lead. The API returns it unchanged.
 var ErrNotRunning error = &apierrors.StatusError{ErrStatus: metav1.Status{
 	Status: metav1.StatusFailure, Code: http.StatusServiceUnavailable, Reason: metav1.StatusReasonServiceUnavailable,
 	Message: "the controllers of this server do not run at the moment; try again in a few seconds",
 	Details: &metav1.StatusDetails{RetryAfterSeconds: 2},
 }}
 
-// Handle reaches the controller loop of this process while it runs. The API answers with it what only
-// the loop knows. The zero value reaches nothing until a loop runs with it. Its methods may be called
-// concurrently.
+// Handle gives the API access to the controller loop of this process while it runs. The zero value gives access to
+// nothing until a loop runs with it. Its methods may be called concurrently.
 type Handle struct {
 	mu sync.Mutex
 	// running is nil while no loop runs. ended is the context that ends with it.
@@ -56,8 +55,8 @@ func (h *Handle) use(ctx context.Context, do func(context.Context, *loop) error)
 	return do(ctx, running)
 }
 
-// open lets the loop be used until ctx ends. The caller then has to call close, which returns when
-// nothing uses the loop any more. A nil handle reaches nothing.
+// open lets the loop be used until ctx ends. The caller must then call close, which returns when nothing uses the
+// loop any more. A nil handle does nothing.
 func (h *Handle) open(ctx context.Context, running *loop) (close func()) {
 	if h == nil {
 		return func() {}
@@ -73,7 +72,7 @@ func (h *Handle) open(ctx context.Context, running *loop) (close func()) {
 	}
 }
 
-// tell is given objects that have come or changed, and the names of those that are gone.
+// tell is called with objects that were added or changed, and with the names of those that are gone.
 type tell[T any] = func(changed []T, gone []types.NamespacedName) error
 
 // FollowSyncs passes on the Syncs of all parents in one call, and from then on those that have changed and those that
@@ -111,8 +110,8 @@ func (h *Handle) ReviewSyncs(
 	return warnings, err
 }
 
-// RequestSyncs has parents of a controller synced soon, unless they are only to be counted. It returns how many there
-// are, and how many more stay paused.
+// RequestSyncs enqueues the selected parents of a controller, or only counts them. It returns how many there are, and
+// how many more are paused.
 func (h *Handle) RequestSyncs(
 	ctx context.Context, of v1alpha1.ControllerReference, spec *v1alpha1.ResyncRequestSpec, onlyCount bool,
 ) (found v1alpha1.ResyncRequestStatus, err error) {

@@ -22,7 +22,7 @@ import (
 
 // Config is what the controller loop runs with.
 type Config struct {
-	// Host is the cluster that is extended: parents and children live there.
+	// Host is the cluster that is extended. Parents and children live there.
 	Host *rest.Config
 	// Loopback is the API server of this process. It stores the controller objects.
 	Loopback *rest.Config
@@ -36,7 +36,7 @@ type Config struct {
 	// storage.
 	Election *leader.Election
 	Storage  string
-	// Handle reaches the loop while it runs; nil if nothing has to.
+	// Handle gives access to the loop while it runs; nil if nothing needs it.
 	Handle *Handle
 	Options
 }
@@ -75,7 +75,7 @@ type Options struct {
 	HookDenied hookaddress.Denied
 	// HookRedirects are the redirects of hooks that are followed.
 	HookRedirects transport.Redirects
-	// DeveloperMode says more to the authors of hooks, and says it each time.
+	// DeveloperMode reports more to the authors of hooks, and reports it each time.
 	DeveloperMode bool
 	// RequireServiceAccount is true if controllers without a service account are refused. Those that
 	// are stored run, and their status says so.

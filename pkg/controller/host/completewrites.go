@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// completionTimeout bounds how long a write is waited for that its caller has given up.
+// completionTimeout limits the wait for a write whose caller has given up.
 const completionTimeout = 10 * time.Second
 
 // CompleteWrites returns a transport that waits for the answer to a write even if its context is canceled while the

@@ -52,7 +52,9 @@ type objectCodec struct {
 	objects *object.Reader
 }
 
-func (c objectCodec) Decode(data []byte, _ *schema.GroupVersionKind, _ runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+func (c objectCodec) Decode(
+	data []byte, _ *schema.GroupVersionKind, _ runtime.Object,
+) (runtime.Object, *schema.GroupVersionKind, error) {
 	parsed, err := c.objects.Take(data)
 	if err != nil {
 		return nil, nil, err
@@ -72,7 +74,9 @@ func (c objectCodec) Decode(data []byte, _ *schema.GroupVersionKind, _ runtime.O
 // watchEventCodec decodes the events of a watch and leaves their objects as bytes.
 type watchEventCodec struct{ decodeOnly }
 
-func (watchEventCodec) Decode(data []byte, _ *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+func (watchEventCodec) Decode(
+	data []byte, _ *schema.GroupVersionKind, into runtime.Object,
+) (runtime.Object, *schema.GroupVersionKind, error) {
 	event, ok := into.(*metav1.WatchEvent)
 	if !ok {
 		return nil, nil, fmt.Errorf("a watch sends events, not %T", into)
@@ -98,7 +102,8 @@ func newFramer() framer { return framer{Framer: jsonserializer.Framer} }
 // NewFrameReader implements runtime.Framer.
 func (framer) NewFrameReader(stream io.ReadCloser) io.ReadCloser {
 	// Errors within an object are found when the object is parsed.
-	return &frames{Closer: stream, decoder: jsontext.NewDecoder(stream, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))}
+	decoder := jsontext.NewDecoder(stream, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	return &frames{Closer: stream, decoder: decoder}
 }
 
 // frames reads one frame after the other.

@@ -14,13 +14,13 @@ import (
 // So an owner whose writes hang leaves slots for others. An owner that holds none gets one whenever
 // one is free.
 //
-// Owners that wait take turns, and within an owner, who came first is first. Nothing is granted
-// except when a slot is asked for or released, so no goroutine is needed.
+// Owners that wait take turns, and within an owner, calls are served in order. Slots are granted only when one is
+// acquired or released, so no goroutine is needed.
 type slots struct {
 	mu     sync.Mutex
 	free   int
 	owners map[string]*slotOwner
-	// waiting are the owners that wait, the one that has waited for its turn longest first.
+	// waiting are the owners that wait, the one that has waited longest for its turn first.
 	waiting list.List // of *slotOwner
 }
 

@@ -21,16 +21,16 @@ import (
 type Writer struct {
 	client *Client
 	slots  *slots
-	// owner is whose writes these are.
+	// owner is the controller that the writes are for.
 	owner string
-	// user is who makes the requests; empty is the server itself.
+	// user is the user that requests are made as; empty is the server itself.
 	user string
-	// dryRun has the host store nothing.
+	// dryRun makes the host store nothing.
 	dryRun bool
 }
 
-// NewWriter returns a writer that has at most so many writes under way in parallel. The process has
-// one. See For for the writers of its controllers.
+// NewWriter returns a writer with at most that many parallel writes. The process has one. See For for the writers of
+// its controllers.
 func NewWriter(client *Client, parallel int) *Writer {
 	return &Writer{client: client, slots: newSlots(parallel)}
 }
@@ -100,12 +100,16 @@ func (w *Writer) create(of object.Type, namespace string, body []byte) *rest.Req
 }
 
 // Update replaces an object with its JSON, which has the resource version that it is based on.
-func (w *Writer) Update(ctx context.Context, of object.Type, name types.NamespacedName, body []byte) (*object.Object, error) {
+func (w *Writer) Update(
+	ctx context.Context, of object.Type, name types.NamespacedName, body []byte,
+) (*object.Object, error) {
 	return w.write(ctx, named(w.client.rest.Put(), of, name).SetHeader("Content-Type", jsonMediaType).Body(body))
 }
 
 // UpdateStatus replaces the status of an object, through the subresource if the type has one.
-func (w *Writer) UpdateStatus(ctx context.Context, of object.Type, name types.NamespacedName, body []byte) (*object.Object, error) {
+func (w *Writer) UpdateStatus(
+	ctx context.Context, of object.Type, name types.NamespacedName, body []byte,
+) (*object.Object, error) {
 	request := named(w.client.rest.Put(), of, name)
 	if of.StatusSubresource {
 		request = request.SubResource("status")
@@ -114,24 +118,32 @@ func (w *Writer) UpdateStatus(ctx context.Context, of object.Type, name types.Na
 }
 
 // Patch changes an object with a JSON merge patch.
-func (w *Writer) Patch(ctx context.Context, of object.Type, name types.NamespacedName, patch []byte) (*object.Object, error) {
+func (w *Writer) Patch(
+	ctx context.Context, of object.Type, name types.NamespacedName, patch []byte,
+) (*object.Object, error) {
 	return w.write(ctx, named(w.client.rest.Patch(types.MergePatchType), of, name).Body(patch))
 }
 
 // PatchJSON changes an object with a JSON patch.
-func (w *Writer) PatchJSON(ctx context.Context, of object.Type, name types.NamespacedName, patch []byte) (*object.Object, error) {
+func (w *Writer) PatchJSON(
+	ctx context.Context, of object.Type, name types.NamespacedName, patch []byte,
+) (*object.Object, error) {
 	return w.write(ctx, named(w.client.rest.Patch(types.JSONPatchType), of, name).Body(patch))
 }
 
 // Apply merges a configuration, in JSON, into an object by server-side apply. The host creates the
 // object if it does not exist. Apply takes over fields that other managers own.
-func (w *Writer) Apply(ctx context.Context, of object.Type, name types.NamespacedName, configuration []byte) (*object.Object, error) {
+func (w *Writer) Apply(
+	ctx context.Context, of object.Type, name types.NamespacedName, configuration []byte,
+) (*object.Object, error) {
 	return w.send(ctx, w.apply(of, name, configuration))
 }
 
 // TryApply is a dry run of Apply: it returns the result and changes nothing. Its warnings are dropped,
 // like those of TryCreate.
-func (w *Writer) TryApply(ctx context.Context, of object.Type, name types.NamespacedName, configuration []byte) (*object.Object, error) {
+func (w *Writer) TryApply(
+	ctx context.Context, of object.Type, name types.NamespacedName, configuration []byte,
+) (*object.Object, error) {
 	return w.DryRun().send(withoutWarnings(ctx), w.apply(of, name, configuration))
 }
 

@@ -35,7 +35,7 @@ type apiClient interface {
 	// get and list read from the informer.
 	get(name string) (controllerObject, error)
 	list() ([]controllerObject, error)
-	// getLive reads from the storage, also an object that the label selector does not select.
+	// getLive reads from the storage, including objects that the label selector does not select.
 	getLive(ctx context.Context, name string) (controllerObject, error)
 	patch(ctx context.Context, name string, mergePatch []byte) (controllerObject, error)
 	updateStatus(ctx context.Context, object controllerObject) (controllerObject, error)
@@ -47,7 +47,10 @@ type apiClient interface {
 type typedClient[T controllerObject] struct {
 	client interface {
 		Get(ctx context.Context, name string, options metav1.GetOptions) (T, error)
-		Patch(ctx context.Context, name string, patchType types.PatchType, data []byte, options metav1.PatchOptions, subresources ...string) (T, error)
+		Patch(
+			ctx context.Context, name string, patchType types.PatchType, data []byte,
+			options metav1.PatchOptions, subresources ...string,
+		) (T, error)
 		UpdateStatus(ctx context.Context, object T, options metav1.UpdateOptions) (T, error)
 	}
 	lister interface {
@@ -61,14 +64,16 @@ type typedClient[T controllerObject] struct {
 func compositeControllers(client versioned.Interface, informers externalversions.SharedInformerFactory) apiClient {
 	typed := informers.Metacontroller().V1alpha1().CompositeControllers()
 	return typedClient[*v1alpha1.CompositeController]{
-		client: client.MetacontrollerV1alpha1().CompositeControllers(), lister: typed.Lister(), sharedInformer: typed.Informer(), resolveTyped: composite.Resolve,
+		client: client.MetacontrollerV1alpha1().CompositeControllers(), lister: typed.Lister(),
+		sharedInformer: typed.Informer(), resolveTyped: composite.Resolve,
 	}
 }
 
 func decoratorControllers(client versioned.Interface, informers externalversions.SharedInformerFactory) apiClient {
 	typed := informers.Metacontroller().V1alpha1().DecoratorControllers()
 	return typedClient[*v1alpha1.DecoratorController]{
-		client: client.MetacontrollerV1alpha1().DecoratorControllers(), lister: typed.Lister(), sharedInformer: typed.Informer(), resolveTyped: decorator.Resolve,
+		client: client.MetacontrollerV1alpha1().DecoratorControllers(), lister: typed.Lister(),
+		sharedInformer: typed.Informer(), resolveTyped: decorator.Resolve,
 	}
 }
 
@@ -97,6 +102,8 @@ func (c typedClient[T]) updateStatus(ctx context.Context, object controllerObjec
 	return c.client.UpdateStatus(ctx, object.(T), metav1.UpdateOptions{})
 }
 
-func (c typedClient[T]) resolve(ctx context.Context, discovery *discovery.Discovery, object controllerObject) (*hosted.Spec, error) {
+func (c typedClient[T]) resolve(
+	ctx context.Context, discovery *discovery.Discovery, object controllerObject,
+) (*hosted.Spec, error) {
 	return c.resolveTyped(ctx, discovery, object.(T))
 }

@@ -4,16 +4,14 @@
 // Package lifecycle turns CompositeController and DecoratorController objects into running
 // controllers, and writes the status of these objects.
 //
-// A Reconciler exists for each of the two kinds. In come the controller objects, from the informers
-// of the own API. For each of them the Reconciler resolves the spec, and starts, replaces or stops
-// a hosted.Controller. Out go writes of the controller objects: their status, and the finalizer
-// that keeps such an object until package drain has removed the controller's finalizer from all
-// parents. On the host, the package reads discovery and the Secrets and ConfigMaps of hooks, writes
-// events, asks by reviews what service accounts may do, and writes parents through drain only.
+// A Reconciler exists for each of the two kinds. It reads the controller objects from the informers of our own API.
+// For each of them it resolves the spec, and starts, replaces or stops a hosted.Controller. It writes the controller
+// objects: their status, and the finalizer that keeps such an object until package drain has removed the controller's
+// finalizer from all parents. On the host, the package reads discovery and the Secrets and ConfigMaps of hooks,
+// writes events, and creates reviews of what service accounts may do. It writes parents only through drain.
 //
-// Read reconcile.go first: reconcile is the life of a controller object. state.go is what is
-// known of the object, running.go starts, replaces and stops its controller, requeue.go says what
-// has an object reconciled again, permission.go lets a controller run only while its service account
-// has the rights that it needs, finalizer.go is the story of the finalizers, and status.go writes the
-// status.
+// Read reconcile.go first: reconcile is the life of a controller object. state.go is what is known of the object,
+// running.go starts, replaces and stops its controller, and lets it run only while its service account has the rights
+// that it needs. queue.go is the queue and what enqueues an object beside its own events, finalizer.go is about
+// finalizers, and status.go writes the status.
 package lifecycle

@@ -7,8 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,9 +21,9 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 )
 
-// reconcile makes the controller of a name run as the spec of its object says. If it is not done, the name is
-// requeued. The error says why it failed. With an error that only a change of the spec, of a Secret or of a right can
-// mend, it is done too: that change enqueues the name.
+// reconcile makes the controller of a name run as the spec of its object says. If it is not done, the caller requeues
+// the name. The error says why it failed. It is also done if only a change of the spec, of a Secret or of a right can
+// repair the error, because that change enqueues the name.
 func (r *Reconciler) reconcile(ctx context.Context, name string) (done bool, err error) {
 	object, err := r.api.get(name)
 	if apierrors.IsNotFound(err) {
@@ -35,7 +33,7 @@ func (r *Reconciler) reconcile(ctx context.Context, name string) (done bool, err
 		klog.FromContext(ctx).Error(err, "Failed to read controller object", "kind", r.kind.Name, "controller", name)
 		return false, err
 	}
-	state := r.state(name)
+	state := r.states.of(name)
 	state.see(object, time.Now())
 	state.leftovers.see(object)
 	if held := r.held(); held != nil {
@@ -59,7 +57,7 @@ func (r *Reconciler) reconcile(ctx context.Context, name string) (done bool, err
 		return true, nil
 	}
 	r.recheckSchemas(ctx, spec)
-	object, err = r.ensureDrainFinalizer(ctx, state, object, spec)
+	object, err = r.finalizers.ensure(ctx, state, object, spec)
 	if err != nil {
 		return resultOf(ctx, name, err)
 	}
@@ -68,75 +66,42 @@ func (r *Reconciler) reconcile(ctx context.Context, name string) (done bool, err
 	} else if started, err := r.replace(ctx, state, object, spec); err != nil {
 		return r.cannotRun(ctx, state, object, err), err
 	} else if !started {
-		return true, nil // and no finalizer of the one that runs is removed
+		return true, nil // the former controller still runs, so none of its finalizers is removed
 	}
 	if spec.Paused {
-		return true, nil // the next spec has the finalizers removed
+		return true, nil // the finalizers are removed after the pause
 	}
-	return resultOf(ctx, name, r.removeFormerFinalizers(ctx, state, object, spec))
+	return resultOf(ctx, name, r.finalizers.removeFormer(ctx, state, object, spec))
 }
 
-// state returns the state of a name, a new one if there is none.
-func (r *Reconciler) state(name string) *controllerState {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	state := r.states[name]
-	if state != nil {
-		return state
-	}
-	state = &controllerState{name: name, accountRequired: r.RequireServiceAccount}
-	r.states[name] = state
-	return state
-}
-
-// allStates returns all states.
-func (r *Reconciler) allStates() []*controllerState {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Collect(maps.Values(r.states))
-}
-
-// runningNamed returns what runs for a name; nil if nothing does.
-func (r *Reconciler) runningNamed(name string) *running {
-	r.mu.Lock()
-	state := r.states[name]
-	r.mu.Unlock()
-	if state == nil {
-		return nil
-	}
-	return state.getRunning()
-}
-
-// forget stops the controller whose object is gone, or is no longer selected by the label selector.
+// forget stops the controller whose object is gone, or no longer matches the label selector.
 func (r *Reconciler) forget(ctx context.Context, name string) error {
-	r.mu.Lock()
-	state := r.states[name]
-	r.mu.Unlock()
+	state := r.states.known(name)
 	if state == nil {
 		return nil
 	}
 	r.end(ctx, state)
 	r.Calls.Forget(v1alpha1.ControllerReference{Kind: r.kind.Name, Name: name})
-	if err := r.writeNotSelected(ctx, state); err != nil {
+	if err := r.statuses.writeNotSelected(ctx, state); err != nil {
 		return fmt.Errorf("write that it is not selected: %w", err)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.states, name)
+	r.states.remove(name)
 	return nil
 }
 
-// end ends everything that is done for a controller object.
+// end stops everything that is done for a controller object.
 func (r *Reconciler) end(ctx context.Context, state *controllerState) {
 	state.endFollowing()
 	state.endRequirement()
 	r.dropPrepared(state)
 	r.stop(ctx, state)
-	r.drainer.Forget(r.kind.Finalizer(state.name))
+	r.finalizers.forget(state.name)
 }
 
-// keepRunning updates the controller that runs with what does not need a new one.
-func (r *Reconciler) keepRunning(ctx context.Context, state *controllerState, object controllerObject, spec *hosted.Spec) {
+// keepRunning passes the controller that runs the changes that do not need a new controller.
+func (r *Reconciler) keepRunning(
+	ctx context.Context, state *controllerState, object controllerObject, spec *hosted.Spec,
+) {
 	state.setProblem(object, nil)
 	r.dropPrepared(state)
 	controller := state.getRunning().controller
@@ -146,11 +111,13 @@ func (r *Reconciler) keepRunning(ctx context.Context, state *controllerState, ob
 	controller.SetObject(spec.Object)
 }
 
-// cannotRun reports why the spec of an object cannot be run. The controller that runs goes on,
-// unless the host no longer has the types that it needs.
-func (r *Reconciler) cannotRun(ctx context.Context, state *controllerState, object controllerObject, err error) (done bool) {
+// cannotRun reports why the spec of an object cannot be run. The controller that runs goes on, unless the host no
+// longer has the types that it needs.
+func (r *Reconciler) cannotRun(
+	ctx context.Context, state *controllerState, object controllerObject, err error,
+) (done bool) {
 	if ctx.Err() != nil {
-		return false // the process ends, so the error says nothing about the spec
+		return false // the process is ending, so the error says nothing about the spec
 	}
 	if running := state.getRunning(); running != nil {
 		_, err := r.api.resolve(ctx, r.Discovery, running.object)
@@ -203,9 +170,9 @@ func problemOf(err error) *report.Problem {
 	return &report.Problem{Reason: reason, Err: err}
 }
 
-// resultOf returns the result of a reconcile that ends with a write of the controller object or of
-// its parents. A write that was in conflict, that has to wait or that the end of ctx cut short is no failure and is
-// requeued. A removal from parents that is not complete enqueues the name itself.
+// resultOf returns the result of a reconcile that ends with a write of the controller object or of its parents. A
+// write is requeued, and has not failed, if it was in conflict, has to wait, or was cut short by the end of ctx. An
+// incomplete removal from parents enqueues the name itself.
 func resultOf(ctx context.Context, name string, err error) (done bool, failure error) {
 	if err == nil {
 		return true, nil
@@ -220,4 +187,43 @@ func resultOf(ctx context.Context, name string, err error) (done bool, failure e
 	klog.FromContext(ctx).Error(err, "Failed to write the controller object, or the finalizers of its parents",
 		"controller", name)
 	return ok, err
+}
+
+// reconcileDelete stops the controller of an object that is being deleted, removes its finalizer from all parents, and
+// then the drain finalizer. After that, the API server removes the object.
+func (r *Reconciler) reconcileDelete(ctx context.Context, state *controllerState, object controllerObject) error {
+	state.endFollowing()
+	state.endRequirement()
+	r.dropPrepared(state)
+	r.stop(ctx, state)
+	state.setDeleting(object)
+	if !hasDrainFinalizer(object) {
+		return nil
+	}
+	if object.GetAnnotations()[v1alpha1.SkipDrainAnnotation] == "true" {
+		r.finalizers.forget(object.GetName())
+	} else if err := r.finalizers.drainOnDelete(state, object); err != nil {
+		state.setDeleting(object)
+		return err
+	}
+	return r.finalizers.removeOwn(ctx, object)
+}
+
+// While controllers are held, nothing runs for any controller object: no hook is called, and no parent or child is
+// written. No finalizer is removed either, so an object that is being deleted waits if it has the drain finalizer.
+// The status of each object says that it is held only after its controller has stopped, so users can read there when
+// all have stopped.
+
+// held returns why no controller may run; nil if they may.
+func (r *Reconciler) held() error {
+	if r.Held == nil {
+		return nil
+	}
+	return r.Held()
+}
+
+// hold stops what is done for an object, and reports that it is held.
+func (r *Reconciler) hold(ctx context.Context, state *controllerState, object controllerObject, held error) {
+	r.end(ctx, state)
+	state.setProblem(object, &report.Problem{Reason: report.ReasonHeld, Err: held})
 }

@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/composite"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/decorator"
@@ -31,24 +31,22 @@ import (
 // DecoratorController.
 type Reconciler struct {
 	hosted.Dependencies
-	kind    hosted.Kind
-	api     apiClient
-	drainer *drain.Drainer
-	scanner *drain.Scanner
-	queue   workqueue.TypedRateLimitingInterface[string]
-	// asking are the questions about rights that reconciles have begun.
+	kind  hosted.Kind
+	api   apiClient
+	queue workqueue.TypedRateLimitingInterface[string]
+	// asking waits for the questions about rights that reconciles have started.
 	asking sync.WaitGroup
 
 	queueMetrics     *metrics.Queue
 	reconcileMetrics *metrics.Reconciles
 
-	mu sync.Mutex
-	// states are the states of the controller objects, by their names.
-	states map[string]*controllerState
+	states     *states
+	statuses   *statusWriter
+	finalizers *finalizers
 }
 
-// A controller that cannot be started is tried again after firstBackoff. The time doubles with each
-// failure, up to maxBackoff. A change of its types or its spec has it tried at once.
+// A controller that cannot be started is retried after firstBackoff. The time doubles with each failure, up to
+// maxBackoff. A change of its types or its spec makes it be retried at once.
 const (
 	firstBackoff = 5 * time.Millisecond
 	maxBackoff   = 30 * time.Second
@@ -64,56 +62,49 @@ const (
 )
 
 // ForComposites makes the reconciler of CompositeControllers.
-func ForComposites(client versioned.Interface, informers externalversions.SharedInformerFactory, dependencies hosted.Dependencies, drainer *drain.Drainer) *Reconciler {
-	return newReconciler(compositeReconciler, composite.Kind(), compositeControllers(client, informers), dependencies, drainer)
+func ForComposites(
+	client versioned.Interface, informers externalversions.SharedInformerFactory,
+	dependencies hosted.Dependencies, drainer *drain.Drainer,
+) *Reconciler {
+	api := compositeControllers(client, informers)
+	return newReconciler(compositeReconciler, composite.Kind(), api, dependencies, drainer)
 }
 
 // ForDecorators makes the reconciler of DecoratorControllers.
-func ForDecorators(client versioned.Interface, informers externalversions.SharedInformerFactory, dependencies hosted.Dependencies, drainer *drain.Drainer) *Reconciler {
-	return newReconciler(decoratorReconciler, decorator.Kind(), decoratorControllers(client, informers), dependencies, drainer)
+func ForDecorators(
+	client versioned.Interface, informers externalversions.SharedInformerFactory,
+	dependencies hosted.Dependencies, drainer *drain.Drainer,
+) *Reconciler {
+	api := decoratorControllers(client, informers)
+	return newReconciler(decoratorReconciler, decorator.Kind(), api, dependencies, drainer)
 }
 
-func newReconciler(name string, kind hosted.Kind, api apiClient, dependencies hosted.Dependencies, drainer *drain.Drainer) *Reconciler {
+func newReconciler(
+	name string, kind hosted.Kind, api apiClient, dependencies hosted.Dependencies, drainer *drain.Drainer,
+) *Reconciler {
 	queueMetrics := metrics.NewQueue(name)
-	r := &Reconciler{
+	queue := newQueue(name, api, queueMetrics)
+	states := newStates(dependencies.RequireServiceAccount)
+	return &Reconciler{
 		Dependencies:     dependencies,
 		kind:             kind,
 		api:              api,
-		drainer:          drainer,
-		queue:            newQueue(name, api, queueMetrics),
+		queue:            queue,
 		queueMetrics:     queueMetrics,
 		reconcileMetrics: metrics.NewReconciles(name, workers),
-		states:           map[string]*controllerState{},
+		states:           states,
+		statuses:         &statusWriter{kind: kind.Name, api: api, states: states},
+		finalizers: &finalizers{
+			kind: kind, api: api, drainer: drainer, events: dependencies.Events, enqueue: queue.Add,
+			scanner: drainer.NewScanner(kind.FinalizerPrefix, func() sets.Set[types.UID] { return existing(api) }),
+		},
 	}
-	r.scanner = drainer.NewScanner(kind.FinalizerPrefix, r.existing)
-	return r
-}
-
-// newQueue returns a queue of names that is fair to the accounts of the controllers.
-func newQueue(name string, api apiClient, metrics *metrics.Queue) workqueue.TypedRateLimitingInterface[string] {
-	fair := newFairQueue(func(name string) host.Account {
-		object, err := api.get(name)
-		if err != nil {
-			return host.Account{}
-		}
-		return hosted.AccountOf(object.GetAccess())
-	})
-	return workqueue.NewTypedRateLimitingQueueWithConfig(
-		workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstBackoff, maxBackoff),
-		workqueue.TypedRateLimitingQueueConfig[string]{
-			DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{
-				Name: name, MetricsProvider: metrics,
-				Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{
-					Name: name, MetricsProvider: metrics, Queue: fair,
-				}),
-			}),
-		})
 }
 
 // existing returns the UIDs of the controller objects that exist.
-func (r *Reconciler) existing() sets.Set[types.UID] {
+func existing(api apiClient) sets.Set[types.UID] {
 	existing := sets.New[types.UID]()
-	objects, err := r.api.list()
+	objects, err := api.list()
 	if err != nil {
 		return existing // an informer does not fail
 	}
@@ -123,7 +114,7 @@ func (r *Reconciler) existing() sets.Set[types.UID] {
 	return existing
 }
 
-// Run reconciles the controller objects until ctx ends and all controllers have stopped. The caller
+// Run reconciles the controller objects until ctx ends, and returns when all controllers have stopped. The caller
 // starts the informers.
 func (r *Reconciler) Run(ctx context.Context) error {
 	defer r.queue.ShutDown()
@@ -152,7 +143,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 	for range workers {
 		group.Go(func() { r.work(ctx) })
 	}
-	group.Go(func() { r.writeStatuses(ctx) })
+	group.Go(func() { r.statuses.run(ctx) })
 	<-ctx.Done()
 	r.queue.ShutDown()
 	group.Wait()
@@ -161,7 +152,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 	return nil
 }
 
-// work reconciles names from the queue until it is shut down. What is queued when ctx ends is left.
+// work reconciles names from the queue until it is shut down. When ctx has ended, it drops what is queued.
 func (r *Reconciler) work(ctx context.Context) {
 	for {
 		name, shutdown := r.queue.Get()
@@ -191,4 +182,81 @@ func (r *Reconciler) reconcileSafely(ctx context.Context, name string) (done boo
 		}
 	}()
 	return r.reconcile(ctx, name)
+}
+
+// RequestSyncs enqueues the selected parents of a controller, or only counts them. It returns how many there are, and
+// how many more are paused.
+func (r *Reconciler) RequestSyncs(
+	name string, selection hosted.Selection, onlyCount bool,
+) (found v1alpha1.ResyncRequestStatus) {
+	if running := r.states.running(name); running != nil {
+		parents, paused := running.controller.RequestSyncs(selection, onlyCount)
+		found.Parents, found.Paused = int32(parents), int32(paused)
+	}
+	return found
+}
+
+// Kind returns the kind of the controller objects.
+func (r *Reconciler) Kind() string { return r.kind.Name }
+
+// Live returns the controller object of a name as it is stored.
+func (r *Reconciler) Live(ctx context.Context, name string) (hosted.ControllerObject, error) {
+	return r.api.getLive(ctx, name)
+}
+
+// Running returns the controller that runs for an object with its current spec; nil if none does.
+func (r *Reconciler) Running(of hosted.ControllerObject) *hosted.Controller {
+	running := r.states.running(of.GetName())
+	if running == nil || !equalSpecs(running.object, of.(controllerObject)) {
+		return nil
+	}
+	return running.controller
+}
+
+// Temporary returns a controller for an object, which need not be stored. It does not run, but it sees all objects of
+// its types. The caller must call release when done.
+func (r *Reconciler) Temporary(
+	ctx context.Context, of hosted.ControllerObject,
+) (_ *hosted.Controller, release func(), err error) {
+	spec, err := r.api.resolve(ctx, r.Discovery, of.(controllerObject))
+	if err != nil {
+		return nil, nil, r.Discovery.WithSuggestion(ctx, err)
+	}
+	dependencies := r.Dependencies
+	dependencies.Hook.Metrics, dependencies.Tracer = nil, nil
+	dependencies.Syncs, dependencies.Calls = nil, nil
+	temporary, err := hosted.New(dependencies, spec)
+	if err != nil {
+		return nil, nil, err
+	}
+	if account := spec.Access.ServiceAccount; account != nil {
+		temporary.Reads = r.Permissions.Require(account, spec.Reads(), func() {})
+	}
+	release = func() {
+		temporary.Close()
+		temporary.Reads.Close()
+	}
+	if err := fill(ctx, temporary); err != nil {
+		release()
+		return nil, nil, err
+	}
+	return temporary, release, nil
+}
+
+// fill waits until a controller may read what it needs, and sees it.
+func fill(ctx context.Context, temporary *hosted.Controller) error {
+	if err := temporary.Reads.Check(ctx); err != nil {
+		return err
+	}
+	if err := temporary.ConnectForPreviews(ctx); err != nil {
+		return err
+	}
+	err := temporary.WaitForCaches(ctx)
+	if err == nil {
+		return nil
+	}
+	if problem := temporary.CacheProblem(); problem != nil {
+		return fmt.Errorf("%w: %w", err, problem.Err)
+	}
+	return err
 }

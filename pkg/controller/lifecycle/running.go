@@ -5,16 +5,20 @@ package lifecycle
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"k8s.io/klog/v2"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/permissions"
 )
 
-// running is a controller that runs, and what it was made of. It does not change.
+// running is a controller that runs, and what it was made from. It does not change.
 type running struct {
 	controller *hosted.Controller
 	object     controllerObject
@@ -34,8 +38,8 @@ func (r *running) generation() int64 {
 	return r.object.GetGeneration()
 }
 
-// prepared is a controller that is to replace the one that runs, as soon as it sees all objects of
-// its types. It does not change.
+// prepared is a controller that will replace the one that runs as soon as it sees all objects of its types. It does not
+// change.
 type prepared struct {
 	controller *hosted.Controller
 	object     controllerObject
@@ -45,12 +49,13 @@ type prepared struct {
 	stopWaiting func()
 }
 
-// replace starts a controller with the spec of the object, and stops the one that runs, if any. That
-// one goes on until the new one sees all objects of its types, and if the new one cannot be made.
-// replace does not wait for this: started is false then, and the name is enqueued when it is time.
-// The informers that both controllers use go on: the new one acquires them before the old one stops,
-// or finds them lingering.
-func (r *Reconciler) replace(ctx context.Context, state *controllerState, object controllerObject, spec *hosted.Spec) (started bool, err error) {
+// replace starts a controller with the spec of the object, and stops the one that runs, if any. The old one runs
+// until the new one sees all objects of its types, or goes on if the new one cannot be made. replace does not wait:
+// it returns started as false, and the name is enqueued when the new one is ready. The informers that both
+// controllers use keep running: the new one acquires them before the old one stops, or finds them lingering.
+func (r *Reconciler) replace(
+	ctx context.Context, state *controllerState, object controllerObject, spec *hosted.Spec,
+) (started bool, err error) {
 	next := state.getPrepared()
 	if next == nil || !next.spec.SameTypes(spec) {
 		if next, err = r.prepare(ctx, state, object, spec); err != nil {
@@ -75,9 +80,11 @@ func (r *Reconciler) replace(ctx context.Context, state *controllerState, object
 	return true, nil
 }
 
-// prepare makes a controller, in place of the one that was prepared before. It enqueues the name
-// when the controller sees all objects of its types.
-func (r *Reconciler) prepare(ctx context.Context, state *controllerState, object controllerObject, spec *hosted.Spec) (*prepared, error) {
+// prepare makes a controller, in place of the one that was prepared before. It enqueues the name when the controller
+// sees all objects of its types.
+func (r *Reconciler) prepare(
+	ctx context.Context, state *controllerState, object controllerObject, spec *hosted.Spec,
+) (*prepared, error) {
 	r.dropPrepared(state)
 	controller, err := r.build(withController(ctx, state.name), object, spec)
 	if err != nil {
@@ -85,7 +92,7 @@ func (r *Reconciler) prepare(ctx context.Context, state *controllerState, object
 	}
 	state.endFollowing()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	enqueue, done := r.enqueuer(state.name), make(chan struct{})
+	done := make(chan struct{})
 	next := &prepared{controller: controller, object: object, spec: spec, since: time.Now(), stopWaiting: func() {
 		cancel()
 		<-done
@@ -93,7 +100,7 @@ func (r *Reconciler) prepare(ctx context.Context, state *controllerState, object
 	go func() {
 		defer close(done)
 		if controller.WaitForCaches(ctx) == nil {
-			enqueue()
+			r.queue.Add(state.name)
 		}
 	}()
 	state.setPrepared(next)
@@ -110,7 +117,9 @@ func (r *Reconciler) dropPrepared(state *controllerState) {
 }
 
 // build makes a controller that is ready to run.
-func (r *Reconciler) build(ctx context.Context, object controllerObject, spec *hosted.Spec) (*hosted.Controller, error) {
+func (r *Reconciler) build(
+	ctx context.Context, object controllerObject, spec *hosted.Spec,
+) (*hosted.Controller, error) {
 	next, err := hosted.New(r.Dependencies, spec)
 	if err != nil {
 		return nil, err
@@ -124,10 +133,12 @@ func (r *Reconciler) build(ctx context.Context, object controllerObject, spec *h
 	return next, nil
 }
 
-// start starts a controller. Until then nothing has put its finalizer on parents, and from then on
-// nothing removes it from them but the controller.
-func (r *Reconciler) start(ctx context.Context, state *controllerState, object controllerObject, spec *hosted.Spec, next *hosted.Controller) {
-	r.drainer.Forget(spec.Kind.Finalizer(object.GetName()))
+// start starts a controller. Until then, nothing has put its finalizer on parents. From then on, only the controller
+// removes it from them.
+func (r *Reconciler) start(
+	ctx context.Context, state *controllerState, object controllerObject, spec *hosted.Spec, next *hosted.Controller,
+) {
+	r.finalizers.forget(object.GetName())
 	logger := klog.FromContext(ctx).WithValues("controller", state.name)
 	logger.V(2).Info("Starting controller")
 	r.Events.Starting(object, object.GetName())
@@ -165,10 +176,10 @@ func (r *Reconciler) stop(ctx context.Context, state *controllerState) {
 	r.Events.Stopped(running.object, state.name)
 }
 
-// endAll ends everything that is done for the controller objects, all at once.
+// endAll stops everything that is done for the controller objects, all at the same time.
 func (r *Reconciler) endAll(ctx context.Context) {
 	var ending sync.WaitGroup
-	for _, state := range r.allStates() {
+	for _, state := range r.states.all() {
 		ending.Go(func() { r.end(ctx, state) })
 	}
 	ending.Wait()
@@ -176,4 +187,128 @@ func (r *Reconciler) endAll(ctx context.Context) {
 
 func withController(ctx context.Context, name string) context.Context {
 	return klog.NewContext(ctx, klog.FromContext(ctx).WithValues("controller", name))
+}
+
+// A controller that acts as a service account runs only while that account may read what the controller needs. A spec
+// has a requirement from when it is resolved, and a controller has its own from when it starts, because the spec that
+// runs may be an earlier one. When an answer of the cluster changes, the name is enqueued. A missing right never
+// makes the controller delete anything.
+
+// require returns the requirement to read what a spec needs. It enqueues the name when the answers of the cluster
+// change.
+func (r *Reconciler) require(spec *hosted.Spec) *permissions.Requirement {
+	if spec.Access.ServiceAccount == nil {
+		return nil
+	}
+	return r.Permissions.Require(spec.Access.ServiceAccount, spec.Reads(), func() {
+		r.queue.Forget(spec.Name)
+		r.queue.Add(spec.Name)
+	})
+}
+
+// checkReads returns an error if the service account of a spec may not read what the spec needs. If the account is
+// known to lack a right, checkReads also stops the controller that runs with an earlier spec. known is false if the
+// cluster has not answered yet: the name is enqueued when it has, so that no worker waits.
+func (r *Reconciler) checkReads(
+	ctx context.Context, state *controllerState, spec *hosted.Spec,
+) (known bool, err error) {
+	before := state.required
+	state.required = r.require(spec)
+	before.Close() // after the new one has been opened, so that rights in both are not asked for again
+	if !state.required.IsAnswered() {
+		r.askFor(ctx, state)
+		return false, nil
+	}
+	err = state.required.Check(ctx)
+	if refusal, ok := errors.AsType[*permissions.Error](err); ok && refusal.IsForbidden() {
+		r.dropPrepared(state)
+		r.stop(ctx, state)
+	}
+	return true, err
+}
+
+// askFor asks the cluster about the rights that the current spec requires, and enqueues the name when it has answered.
+func (r *Reconciler) askFor(ctx context.Context, state *controllerState) {
+	if !state.asking.CompareAndSwap(false, true) {
+		return
+	}
+	required := state.required
+	r.asking.Go(func() {
+		_ = required.Check(ctx) // the next reconcile sees the answers
+		state.asking.Store(false)
+		r.queue.Add(state.name)
+	})
+}
+
+// stopIfRefused stops the controller that runs if its service account may no longer read what it needs, or if the
+// cluster has not answered for too long.
+func (r *Reconciler) stopIfRefused(ctx context.Context, state *controllerState) {
+	running := state.getRunning()
+	if running == nil {
+		return
+	}
+	if _, refused := errors.AsType[*permissions.Error](running.required.Check(ctx)); refused {
+		r.stop(ctx, state)
+	}
+}
+
+// A controller whose child type is removed from the host keeps running: its parents fail if they want a child of the
+// type, and parents that are being deleted go if their finalize hook wants none. A controller that starts without a
+// child type, and whose parents may have its finalizer, syncs only parents that are being deleted. The others report
+// what they wait for.
+
+// runWithoutChild starts a controller for an object if err says that a child type is missing, and nothing runs for it.
+func (r *Reconciler) runWithoutChild(ctx context.Context, state *controllerState, object controllerObject, err error) {
+	if !hosted.LacksChild(err) || !hasDrainFinalizer(object) || state.getRunning() != nil {
+		return
+	}
+	spec, err := r.resolveWithoutChildren(ctx, object, err)
+	if err == nil {
+		var known bool
+		if known, err = r.checkReads(ctx, state, spec); err == nil && !known {
+			return // the name is enqueued when it is known
+		}
+	}
+	var next *hosted.Controller
+	if err == nil {
+		next, err = r.build(withController(ctx, state.name), object, spec)
+	}
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "Failed to start a controller without a child type", "controller", state.name)
+		return
+	}
+	r.dropPrepared(state)
+	r.start(ctx, state, object, spec, next)
+}
+
+// resolveWithoutChildren returns the spec of an object without the child types that the host lacks.
+func (r *Reconciler) resolveWithoutChildren(
+	ctx context.Context, object controllerObject, lacks error,
+) (spec *hosted.Spec, err error) {
+	rest := object.DeepCopyObject().(controllerObject)
+	for err = lacks; ; {
+		missing, ok := errors.AsType[*hosted.MissingChildError](err)
+		if !ok {
+			return nil, err
+		}
+		removeChild(rest, missing.Rule)
+		if spec, err = r.api.resolve(ctx, r.Discovery, rest); err == nil {
+			break
+		}
+	}
+	spec.Lacks = fmt.Errorf("only objects that are being deleted are synced: %w", lacks)
+	spec.Object, err = hosted.ControllerJSON(r.kind, object.DeepCopyObject().(controllerObject))
+	return spec, err
+}
+
+// removeChild removes a child type from the spec of an object.
+func removeChild(from controllerObject, rule v1alpha1.ResourceRule) {
+	switch of := from.(type) {
+	case *v1alpha1.CompositeController:
+		of.Spec.ChildResources = slices.DeleteFunc(of.Spec.ChildResources,
+			func(child v1alpha1.CompositeControllerChildResourceRule) bool { return child.ResourceRule == rule })
+	case *v1alpha1.DecoratorController:
+		of.Spec.Attachments = slices.DeleteFunc(of.Spec.Attachments,
+			func(child v1alpha1.DecoratorControllerAttachmentRule) bool { return child.ResourceRule == rule })
+	}
 }

@@ -6,6 +6,8 @@ package lifecycle
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,6 +20,58 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/permissions"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 )
+
+// states has the states of the controller objects of one kind.
+type states struct {
+	// accountRequired is true if new controllers need a service account.
+	accountRequired bool
+
+	mu     sync.Mutex
+	byName map[string]*controllerState
+}
+
+func newStates(accountRequired bool) *states {
+	return &states{accountRequired: accountRequired, byName: map[string]*controllerState{}}
+}
+
+// of returns the state of a name. It makes a new one if there is none.
+func (s *states) of(name string) *controllerState {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state := s.byName[name]
+	if state == nil {
+		state = &controllerState{name: name, accountRequired: s.accountRequired}
+		s.byName[name] = state
+	}
+	return state
+}
+
+// known returns the state of a name; nil if there is none.
+func (s *states) known(name string) *controllerState {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.byName[name]
+}
+
+// running returns what runs for a name; nil if nothing does.
+func (s *states) running(name string) *running {
+	if state := s.known(name); state != nil {
+		return state.getRunning()
+	}
+	return nil
+}
+
+func (s *states) all() []*controllerState {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Values(s.byName))
+}
+
+func (s *states) remove(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.byName, name)
+}
 
 // controllerState is what is known of the controller object of one name: the controller that runs
 // for it, and why its current spec does not run.
@@ -36,12 +90,11 @@ type controllerState struct {
 	required *permissions.Requirement
 	// asking is true while the cluster is asked about what is required.
 	asking atomic.Bool
-	// lacksChild is true if the host lacked a child type of the controller that runs.
+	// lacksChild is true if the host lacks a child type of the controller that runs.
 	lacksChild bool
 	// leftovers is the result of removeLeftFinalizers.
 	leftovers leftovers
-	// drainErr is why finalizers are still on parents that should have lost them; nil if nothing
-	// is known to prevent it.
+	// drainErr is why finalizers could not be removed from parents; nil if no reason is known.
 	drainErr error
 
 	mu sync.Mutex
@@ -49,8 +102,8 @@ type controllerState struct {
 	seen seenSpec
 	// running is nil if no controller runs.
 	running *running
-	// prepared is to replace running when it sees its objects; nil if running has the current spec,
-	// or nothing can be made of it.
+	// prepared will replace running when it sees its objects; nil if running has the current spec, or no controller can be
+	// made from that.
 	prepared *prepared
 	// problem is why the spec of problemObject does not run; nil if running or prepared has the
 	// current spec.
@@ -80,8 +133,8 @@ type seenSpec struct {
 	since time.Time
 }
 
-// writeDelay is how long an object with a new spec is not written. A user who creates a controller
-// and then changes it, based on the answer to the creation, would be in conflict with such a write.
+// writeDelay is how long an object with a new spec is not written. Such a write would conflict with that of a user who
+// creates a controller and then changes it, based on the answer to the creation.
 const writeDelay = statusTick
 
 // isNew reports whether the spec of the object was not seen writeDelay ago.
@@ -89,8 +142,8 @@ func (s seenSpec) isNew(object controllerObject, now time.Time) bool {
 	return s.id != specIDOf(object) || now.Sub(s.since) < writeDelay
 }
 
-// see notes which spec the object has, and since when. It notes this of each object, also of
-// one that is deleted before it is written.
+// see records which spec the object has, and since when. It does so for each object, even if the object is deleted
+// before it is written.
 func (s *controllerState) see(object controllerObject, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,14 +184,14 @@ func (s *controllerState) setRunning(running *running) {
 	}
 }
 
-// getPrepared returns what is to replace what runs; nil if nothing is.
+// getPrepared returns what will replace what runs; nil if nothing will.
 func (s *controllerState) getPrepared() *prepared {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.prepared
 }
 
-// setPrepared sets what is to replace what runs, nil for nothing.
+// setPrepared sets what will replace what runs, nil for nothing.
 func (s *controllerState) setPrepared(next *prepared) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,8 +204,8 @@ func (s *controllerState) runs(object controllerObject, spec *hosted.Spec) bool 
 	return running != nil && equalSpecs(running.object, object) && running.spec.SameTypes(spec)
 }
 
-// setProblem sets why the spec of the object does not run, nil if it does. It reports whether the
-// problem is another than before.
+// setProblem sets why the spec of the object does not run, nil if it does. It reports whether there is a problem that
+// differs from the one before.
 func (s *controllerState) setProblem(object controllerObject, problem *report.Problem) (changed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,27 +214,28 @@ func (s *controllerState) setProblem(object controllerObject, problem *report.Pr
 	return problem != nil && (before == nil || before.Err.Error() != problem.Err.Error())
 }
 
-// setDeleting sets the problem of an object that is being deleted: it does not run, and waits until
-// the finalizers are off its parents.
+// setDeleting sets the problem of an object that is being deleted: it does not run, and waits until its finalizer has
+// been removed from its parents.
 func (s *controllerState) setDeleting(object controllerObject) {
-	err := errors.New("the controller is being deleted and no longer runs; it goes when its finalizer is off all its parents")
+	err := errors.New("the controller is being deleted and no longer runs; " +
+		"it goes when its finalizer is off all its parents")
 	if s.drainErr != nil {
-		err = fmt.Errorf("the controller is being deleted and waits for its parents: %w (the annotation %s: \"true\" has it deleted all the same)",
-			s.drainErr, v1alpha1.SkipDrainAnnotation)
+		err = fmt.Errorf("the controller is being deleted and waits for its parents: %w "+
+			"(set the annotation %s: \"true\" to delete it anyway)", s.drainErr, v1alpha1.SkipDrainAnnotation)
 	}
 	s.setProblem(object, &report.Problem{Reason: report.ReasonDeleting, Err: err})
 }
 
-// setDrainErr sets why finalizers cannot be removed from parents, nil if they can. It reports
-// whether the error is another than before.
+// setDrainErr sets why finalizers cannot be removed from parents, nil if they can. It reports whether there is an error
+// that differs from the one before.
 func (s *controllerState) setDrainErr(err error) (changed bool) {
 	before := s.drainErr
 	s.drainErr = err
 	return err != nil && (before == nil || before.Error() != err.Error())
 }
 
-// isCurrent reports whether the problem, or what runs or is prepared, is that of the object's spec, and not of an
-// earlier one. The caller holds mu.
+// isCurrent reports whether the problem, or else what is prepared or runs, belongs to the object's current spec and
+// not to an earlier one. The caller holds mu.
 func (s *controllerState) isCurrent(object controllerObject) bool {
 	if s.problem != nil {
 		return equalSpecs(s.problemObject, object)
@@ -192,11 +246,28 @@ func (s *controllerState) isCurrent(object controllerObject) bool {
 	return s.running != nil && equalSpecs(s.running.object, object)
 }
 
-// equalSpecs reports whether two objects have the same spec. The generation is compared first: it
-// is fast, and the status of each controller asks this four times a second.
+// equalSpecs reports whether two objects have the same spec. It compares the generation first, because that is fast,
+// and the status writer calls it for each controller four times a second.
 func equalSpecs(a, b controllerObject) bool {
 	if a.GetUID() != b.GetUID() {
 		return false
 	}
-	return a.GetGeneration() == b.GetGeneration() && a.GetGeneration() != 0 || equality.Semantic.DeepEqual(a.GetSpec(), b.GetSpec())
+	if a.GetGeneration() == b.GetGeneration() && a.GetGeneration() != 0 {
+		return true
+	}
+	return equality.Semantic.DeepEqual(a.GetSpec(), b.GetSpec())
+}
+
+// endFollowing ends followSource.
+func (s *controllerState) endFollowing() {
+	if s.stopFollowing != nil {
+		s.stopFollowing()
+		s.stopFollowing = nil
+	}
+}
+
+// endRequirement ends what checkReads has begun.
+func (s *controllerState) endRequirement() {
+	s.required.Close()
+	s.required = nil
 }

@@ -25,31 +25,38 @@ import (
 const (
 	// statusTick is how often the state of each controller is compared with its status.
 	statusTick = 250 * time.Millisecond
-	// statusInterval is how often a status is written at most. A change of the condition Ready,
-	// or of the observed generation, is written at the next tick. So what is seen of a parent is
-	// seen in the status less than two seconds later, unless statusesPerTick makes it wait.
+	// statusInterval is the least time between two writes of a status. A change of the condition Ready, or of the observed
+	// generation, is written at the next tick. So the status shows a change of a parent less than two seconds later,
+	// unless statusesPerTick makes it wait.
 	statusInterval = time.Second
-	// statusesPerTick is how many statuses are written at a tick at most, those aside whose
-	// condition Ready or observed generation changes. It bounds what hundreds of controllers whose
-	// parents change all the time write together. The others come at the next ticks.
+	// statusesPerTick limits how many statuses are written at a tick, not counting those whose condition Ready or observed
+	// generation changes. It bounds the writes of hundreds of controllers whose parents change all the time. The other
+	// statuses are written at the next ticks.
 	statusesPerTick = 10
-	// statusRecheck is how long the health of a controller that stays the same is taken for a status
-	// that stays the same. To compare statuses costs more.
+	// statusRecheck is how long a status is not compared while the health of the controller stays the same. Comparing
+	// healths is cheaper than comparing statuses.
 	statusRecheck = 5 * time.Second
 	// statusRetryDelay is how long a status is not written after a write has failed.
 	statusRetryDelay = 5 * time.Second
-	// fillDelay is how long the status is not written after a controller has started, unless it has
-	// counted its parents before. Otherwise each start would write the status twice.
+	// fillDelay is how long the status is not written after a controller has started, unless it has counted its parents
+	// earlier. Otherwise each start would write the status twice.
 	fillDelay = 2 * time.Second
-	// replaceDelay is the same for a controller that is to replace another one, which runs meanwhile,
-	// and for one that was ready when the process before this one ended.
+	// replaceDelay is the same for a controller that will replace another one, which runs meanwhile, and for one that was
+	// ready when the previous process ended.
 	replaceDelay = 10 * time.Second
 	// statusWriters is how many statuses are written at once.
 	statusWriters = 8
 )
 
-// writeStatuses keeps the status of all objects up to date until ctx ends.
-func (r *Reconciler) writeStatuses(ctx context.Context) {
+// statusWriter writes the status of the controller objects of one kind.
+type statusWriter struct {
+	kind   string
+	api    apiClient
+	states *states
+}
+
+// run keeps the status of all objects up to date until ctx ends.
+func (w *statusWriter) run(ctx context.Context) {
 	ticker := time.NewTicker(statusTick)
 	defer ticker.Stop()
 	for {
@@ -58,20 +65,20 @@ func (r *Reconciler) writeStatuses(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		all := r.byStatusAge()
+		all := w.byAge()
 		budget := newStatusBudget()
 		// The status of one controller must not wait for hundreds of others.
 		workqueue.ParallelizeUntil(ctx, statusWriters, len(all), func(i int) {
-			if err := r.writeStatus(ctx, all[i], budget); err != nil && ctx.Err() == nil {
-				klog.FromContext(ctx).Error(err, "Failed to write status", "kind", r.kind.Name, "controller", all[i].name)
+			if err := w.write(ctx, all[i], budget); err != nil && ctx.Err() == nil {
+				klog.FromContext(ctx).Error(err, "Failed to write status", "kind", w.kind, "controller", all[i].name)
 			}
 		})
 	}
 }
 
-// byStatusAge returns all states, first the one whose status was not looked at for the longest time.
-func (r *Reconciler) byStatusAge() []*controllerState {
-	all := r.allStates()
+// byAge returns all states, least recently checked first.
+func (w *statusWriter) byAge() []*controllerState {
+	all := w.states.all()
 	checked := make(map[*controllerState]time.Time, len(all))
 	for _, state := range all {
 		state.mu.Lock()
@@ -97,8 +104,8 @@ func (b *statusBudget) isSpent() bool { return b.left.Load() <= 0 }
 // take reports whether one more status may be written.
 func (b *statusBudget) take() bool { return b.left.Add(-1) >= 0 }
 
-func (r *Reconciler) writeStatus(ctx context.Context, state *controllerState, budget *statusBudget) error {
-	object, err := r.api.get(state.name)
+func (w *statusWriter) write(ctx context.Context, state *controllerState, budget *statusBudget) error {
+	object, err := w.api.get(state.name)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -113,7 +120,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, state *controllerState, bu
 	}
 	changed := object.DeepCopyObject().(controllerObject)
 	*changed.GetStatus() = status
-	_, err = r.api.updateStatus(ctx, changed)
+	_, err = w.api.updateStatus(ctx, changed)
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return nil // the next tick sees the newer object
 	}
@@ -125,10 +132,11 @@ func (r *Reconciler) writeStatus(ctx context.Context, state *controllerState, bu
 	return err
 }
 
-// checkStatus returns what the object's status should be, and whether to write it now. It notes
-// when it has compared the status with the state. A status that the budget does not allow stays to
-// be compared at the next tick.
-func (s *controllerState) checkStatus(object controllerObject, now time.Time, budget *statusBudget) (status v1alpha1.ControllerStatus, due bool) {
+// checkStatus returns what the object's status should be, and whether to write it now. It records when it has
+// compared the status with the state. A status that the budget does not allow is compared again at the next tick.
+func (s *controllerState) checkStatus(
+	object controllerObject, now time.Time, budget *statusBudget,
+) (status v1alpha1.ControllerStatus, due bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.seen.isNew(object, now) || !s.isCurrent(object) || now.Sub(s.statusFailed) < statusRetryDelay {
@@ -164,17 +172,19 @@ func (s *controllerState) checkStatus(object controllerObject, now time.Time, bu
 	return status, due
 }
 
-// quietStatus is the health that the status was last found to show, and when that was. It is empty if
-// the status has been written since.
+// quietStatus is the health that the status was last found to show, and when. It is empty if the status has been
+// written since.
 type quietStatus struct {
 	health *report.Health
 	since  time.Time
 }
 
-// currentProblem returns why the controller does not run as the current spec says; nil if it does.
-// It is not known for the first moments of a controller that does not see all its objects yet, or
-// has not counted its parents. The caller holds mu.
-func (s *controllerState) currentProblem(before *v1alpha1.ControllerStatus, now time.Time) (problem *report.Problem, known bool) {
+// currentProblem returns why the controller does not run as the current spec says; nil if it does. known is false for
+// the first moments of a controller that does not see all its objects yet, or has not counted its parents. The caller
+// holds mu.
+func (s *controllerState) currentProblem(
+	before *v1alpha1.ControllerStatus, now time.Time,
+) (problem *report.Problem, known bool) {
 	switch {
 	case s.problem != nil:
 		return s.problem, true
@@ -195,14 +205,14 @@ func (s *controllerState) currentProblem(before *v1alpha1.ControllerStatus, now 
 	}
 }
 
-// writeNotSelected writes into the status of an object, if it still exists, that this process no
-// longer runs it. If another process does, that overwrites it.
-func (r *Reconciler) writeNotSelected(ctx context.Context, state *controllerState) error {
+// writeNotSelected writes to the status of an object, if it still exists, that this process no longer runs it. If
+// another process runs it, that one overwrites this status.
+func (w *statusWriter) writeNotSelected(ctx context.Context, state *controllerState) error {
 	state.mu.Lock()
 	known := state.seen.id.uid // the status writer may still see the object
 	state.mu.Unlock()
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		object, err := r.api.getLive(ctx, state.name)
+		object, err := w.api.getLive(ctx, state.name)
 		if err != nil || object.GetUID() != known {
 			return err
 		}
@@ -210,7 +220,7 @@ func (r *Reconciler) writeNotSelected(ctx context.Context, state *controllerStat
 		*changed.GetStatus() = report.Status(*object.GetStatus(), object.GetGeneration(), nil, &report.Problem{
 			Reason: report.ReasonNotSelected, Err: errors.New("its labels do not match the server's --target-label-selector"),
 		})
-		_, err = r.api.updateStatus(ctx, changed)
+		_, err = w.api.updateStatus(ctx, changed)
 		return err
 	})
 	if apierrors.IsNotFound(err) {

@@ -8,17 +8,22 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/fake"
 	typed "github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/typed/metacontroller/v1alpha1"
 )
 
@@ -76,12 +81,12 @@ func behind(start time.Time, count int) (states map[string]*controllerState, obj
 
 func TestAStatusIsComparedOnceASecond(t *testing.T) {
 	start := time.Now()
-	states, objects := behind(start, 1)
+	byName, objects := behind(start, 1)
 	for _, step := range []struct {
 		after time.Duration
 		want  bool
 	}{{statusInterval - 1, false}, {statusInterval, true}, {2*statusInterval - 1, false}, {2 * statusInterval, true}} {
-		if _, due := states["0"].checkStatus(objects["0"], start.Add(step.after), newStatusBudget()); due != step.want {
+		if _, due := byName["0"].checkStatus(objects["0"], start.Add(step.after), newStatusBudget()); due != step.want {
 			t.Errorf("after %s it is written: %v, want %v", step.after, due, step.want)
 		}
 	}
@@ -100,12 +105,12 @@ func TestTheStatusOfAControllerWithoutARequiredServiceAccountSaysSo(t *testing.T
 	} {
 		t.Run(name, func(t *testing.T) {
 			start := time.Now()
-			states, objects := behind(start, 1)
+			byName, objects := behind(start, 1)
 			object := objects["0"].(*v1alpha1.CompositeController)
-			object.Spec.Access, states["0"].accountRequired = test.access, test.required
+			object.Spec.Access, byName["0"].accountRequired = test.access, test.required
 			// What an earlier start of the server said.
 			report.SetServiceAccountCondition(&object.Status, !test.required)
-			status, _ := states["0"].checkStatus(object, start.Add(statusInterval), newStatusBudget())
+			status, _ := byName["0"].checkStatus(object, start.Add(statusInterval), newStatusBudget())
 			said := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionServiceAccountSet)
 			if (said != nil) != test.want || said != nil && (said.Status != metav1.ConditionFalse || said.Reason != report.ReasonActsAsServer) {
 				t.Errorf("the condition is %+v", said)
@@ -118,13 +123,13 @@ func TestTheStatusOfAControllerWithoutARequiredServiceAccountSaysSo(t *testing.T
 func TestStatusesThatAreBehindAreWrittenATickAfterTheOther(t *testing.T) {
 	const count = 2*statusesPerTick + 5
 	start := time.Now()
-	states, objects := behind(start, count)
-	r := &Reconciler{states: states}
+	byName, objects := behind(start, count)
+	writer := &statusWriter{states: &states{byName: byName}}
 	var written [][]string
 	for tick := range 3 {
 		budget, now := newStatusBudget(), start.Add(time.Hour+time.Duration(tick)*statusTick)
 		var names []string
-		for _, state := range r.byStatusAge() {
+		for _, state := range writer.byAge() {
 			if _, due := state.checkStatus(objects[state.name], now, budget); due {
 				names = append(names, state.name)
 			}
@@ -145,12 +150,12 @@ func TestStatusesThatAreBehindAreWrittenATickAfterTheOther(t *testing.T) {
 // A change of Ready is seen at once, however much is written.
 func TestTheConditionReadyDoesNotWaitForOtherStatuses(t *testing.T) {
 	start := time.Now()
-	states, objects := behind(start, 1)
-	states["0"].setProblem(objects["0"], &report.Problem{Reason: report.ReasonClusterUnreachable, Err: errors.New("timed out")})
+	byName, objects := behind(start, 1)
+	byName["0"].setProblem(objects["0"], &report.Problem{Reason: report.ReasonClusterUnreachable, Err: errors.New("timed out")})
 	spent := newStatusBudget()
 	for spent.take() {
 	}
-	if _, due := states["0"].checkStatus(objects["0"], start.Add(writeDelay), spent); !due {
+	if _, due := byName["0"].checkStatus(objects["0"], start.Add(writeDelay), spent); !due {
 		t.Error("it waits")
 	}
 }
@@ -159,8 +164,8 @@ func TestTheConditionReadyDoesNotWaitForOtherStatuses(t *testing.T) {
 func TestAControllerThatIsNotSelectedIsToldSoInSpiteOfAConflict(t *testing.T) {
 	api := &busyAPI{stored: &v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: "webs", UID: "u"}}, conflicts: 1}
 	state := &controllerState{name: "webs", seen: seenSpec{id: specID{uid: "u"}}}
-	r := &Reconciler{api: typedClient[*v1alpha1.CompositeController]{client: api}}
-	if err := r.writeNotSelected(t.Context(), state); err != nil {
+	writer := &statusWriter{api: typedClient[*v1alpha1.CompositeController]{client: api}}
+	if err := writer.writeNotSelected(t.Context(), state); err != nil {
 		t.Fatal(err)
 	}
 	ready := meta.FindStatusCondition(api.stored.Status.Conditions, v1alpha1.ConditionReady)
@@ -188,4 +193,45 @@ func (a *busyAPI) UpdateStatus(_ context.Context, object *v1alpha1.CompositeCont
 	}
 	a.stored = object
 	return object, nil
+}
+
+func TestAControllerThatIsNoLongerSelectedIsToldSo(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		failure error
+		times   int32
+	}{
+		"also if others overtake the write": {apierrors.NewConflict(schema.GroupResource{Resource: "compositecontrollers"}, "shop", errors.New("it has changed")), 10},
+		"also if the storage has failed":    {errors.New("etcdserver: leader changed"), 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tries, told, own := &atomic.Int32{}, &atomic.Bool{}, fake.NewSimpleClientset()
+			own.PrependReactor("update", "compositecontrollers", func(action clienttesting.Action) (bool, runtime.Object, error) {
+				object := action.(clienttesting.UpdateAction).GetObject().(*v1alpha1.CompositeController)
+				ready := meta.FindStatusCondition(object.Status.Conditions, v1alpha1.ConditionReady)
+				if ready == nil || ready.Reason != v1alpha1.ReasonNotSelected {
+					return false, nil, nil
+				}
+				if tries.Add(1) > test.times {
+					told.Store(true)
+					return false, nil, nil
+				}
+				return true, nil, test.failure
+			})
+			f := newFixtureWith(t, own)
+			f.create(t, controllerOf("shop", pods))
+			f.untilReady(t, "shop", "True Running")
+			waitUntil(t, func() string { return "its status is not written" }, func() bool {
+				// as if a selector had been in the watch, which would leave out its status, too
+				if object, err := f.api.get("shop"); err == nil {
+					if err := f.api.informer().GetStore().Delete(object); err != nil {
+						t.Fatal(err)
+					}
+					f.queue.Add("shop")
+				}
+				return told.Load()
+			})
+		})
+	}
 }

@@ -14,13 +14,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
 // answer is what the cluster has answered to a question.
 type answer struct {
 	question
-	// asking is held while the cluster is asked, so that it is asked once for all who wait.
+	// asking is locked while the cluster is asked, so that it is asked once for all who wait.
 	asking sync.Mutex
 	// last is nil before the cluster was asked.
 	last atomic.Pointer[verdict]
@@ -29,9 +30,9 @@ type answer struct {
 
 	// requirements are those that need the right.
 	requirements sets.Set[*Requirement]
-	// kept is until when it is kept without a requirement; zero if it was needed by none but them.
+	// kept is until when the answer is kept without a requirement; zero if only requirements have needed it.
 	kept time.Time
-	// told is the outcome that they know.
+	// told is the outcome that the requirements know.
 	told outcome
 }
 
@@ -110,7 +111,7 @@ func (p *Permissions) ask(ctx context.Context, a *answer, condition func(last *v
 	p.tell(a)
 }
 
-// review returns what the cluster says now. It returns false if ctx is cancelled before that.
+// review asks the cluster now. It returns false if ctx is cancelled before the cluster answers.
 func (p *Permissions) review(ctx context.Context, a *answer) (next *verdict, tried bool) {
 	if !p.turns.take(ctx, a.account) {
 		return &verdict{tried: time.Now(), err: errNoAnswer}, isTooLate(ctx)
@@ -129,8 +130,8 @@ func (p *Permissions) review(ctx context.Context, a *answer) (next *verdict, tri
 // isTooLate reports whether ctx ended because the cluster did not answer in time.
 func isTooLate(ctx context.Context) bool { return errors.Is(context.Cause(ctx), errNoAnswer) }
 
-// tell tells the requirements of an answer if it is another than they know. Whoever asks first needs
-// not be told.
+// tell notifies the requirements of an answer if its outcome has changed. It does not notify about the first outcome,
+// because whoever asks first waits for it.
 func (p *Permissions) tell(a *answer) {
 	p.mu.Lock()
 	before, after := a.told, a.last.Load().outcome(time.Now())
@@ -142,5 +143,13 @@ func (p *Permissions) tell(a *answer) {
 	p.mu.Unlock()
 	for _, requirement := range waiting {
 		requirement.changed()
+	}
+}
+
+// userOf returns the user that the cluster takes the holder of a token of an account for.
+func userOf(account v1alpha1.ServiceAccountReference) rights.User {
+	return rights.User{
+		Name:   account.Username(),
+		Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + account.Namespace, "system:authenticated"},
 	}
 }

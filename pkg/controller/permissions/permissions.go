@@ -5,6 +5,7 @@ package permissions
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -22,7 +23,7 @@ const (
 	retryInterval = 5 * time.Second
 	// Patience is how long an answer counts while the cluster cannot be asked again.
 	Patience = time.Minute
-	// tick is how often the age of answers is looked at.
+	// tick is how often the age of answers is checked.
 	tick = time.Second
 	// parallelReviews is how many reviews are asked for at once, and parallelReviewsOfAccount how many of
 	// them for one account.
@@ -32,7 +33,7 @@ const (
 	reviewTimeout = 10 * time.Second
 )
 
-// Permissions knows the rights of service accounts. It must be run while it is used.
+// Permissions knows the rights of service accounts. The caller runs it while it is used.
 type Permissions struct {
 	reviews rights.Reviews
 	turns   turns
@@ -73,7 +74,7 @@ func (p *Permissions) Run(ctx context.Context) {
 	}
 }
 
-// runUntilEmpty looks at the age of the answers until there are none, or ctx ends.
+// runUntilEmpty checks the age of the answers until there are none, or ctx ends.
 func (p *Permissions) runUntilEmpty(ctx context.Context, running *sync.WaitGroup) {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
@@ -94,8 +95,8 @@ func (p *Permissions) isEmpty() bool {
 	return len(p.answers) == 0
 }
 
-// refresh begins to ask for the rights again whose answers have become old. It waits for no account, so that
-// one with many rights does not delay the others.
+// refresh starts asking again about rights whose answers are old. It does not wait, so that an account with many rights
+// does not delay the others.
 func (p *Permissions) refresh(ctx context.Context, running *sync.WaitGroup) {
 	now := time.Now()
 	for account, due := range p.due(now) {
@@ -128,10 +129,11 @@ func (p *Permissions) due(now time.Time) map[v1alpha1.ServiceAccountReference][]
 	return due
 }
 
-// tellAll tells the requirements whose answers have changed, or have become too old to count.
+// tellAll notifies the requirements whose answers have changed, or have become too old to count.
 func (p *Permissions) tellAll() {
 	now := time.Now()
-	for _, changed := range p.inUse(func(a *answer) bool { return a.told != unasked && a.told != a.last.Load().outcome(now) }) {
+	isStale := func(a *answer) bool { return a.told != unasked && a.told != a.last.Load().outcome(now) }
+	for _, changed := range p.inUse(isStale) {
 		p.tell(changed)
 	}
 }
@@ -147,4 +149,59 @@ func (p *Permissions) inUse(condition func(*answer) bool) (found []*answer) {
 		}
 	}
 	return found
+}
+
+// Allows reports whether an account has a right that is needed now and then, such as one for each namespace of
+// parents. The cluster is asked if its last answer is older than RefreshInterval, or if there is none. The
+// answer is kept for Patience after the last use, and is not asked for in the background meanwhile. The error
+// says that the cluster cannot be asked, or it is that of ctx.
+func (p *Permissions) Allows(
+	ctx context.Context, account v1alpha1.ServiceAccountReference, right rights.Right,
+) (bool, error) {
+	a := p.occasional(question{account, right}, time.Now())
+	limited, cancel := context.WithTimeoutCause(ctx, reviewTimeout, errNoAnswer)
+	defer cancel()
+	p.ask(limited, a, func(last *verdict) bool { return last == nil || last.isDue(time.Now()) })
+	last := a.last.Load()
+	switch last.outcome(time.Now()) {
+	case allowed:
+		return true, nil
+	case refused:
+		return false, nil
+	case unasked:
+		return false, context.Cause(ctx)
+	default:
+		return false, fmt.Errorf("the cluster cannot be asked whether service account %s/%s may %s %s: %w",
+			account.Namespace, account.Name, right.Verb, right.GroupResource, last.err)
+	}
+}
+
+// occasional returns the answer to a question, and keeps it for a while.
+func (p *Permissions) occasional(asked question, now time.Time) *answer {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	a := p.answerTo(asked)
+	a.kept = now.Add(Patience)
+	return a
+}
+
+// answerTo returns the answer to a question, a new one if there is none. mu must be held.
+func (p *Permissions) answerTo(asked question) *answer {
+	known := p.answers[asked]
+	if known == nil {
+		known = &answer{question: asked, requirements: sets.New[*Requirement]()}
+		p.answers[asked] = known
+		select {
+		case p.asked <- struct{}{}:
+		default: // Run has not yet received the last one
+		}
+	}
+	return known
+}
+
+// drop drops the answer if nobody needs it any more. mu must be held.
+func (p *Permissions) drop(a *answer, now time.Time) {
+	if len(a.requirements) == 0 && !now.Before(a.kept) {
+		delete(p.answers, a.question)
+	}
 }

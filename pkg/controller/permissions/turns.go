@@ -11,13 +11,13 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
-// turns shares the reviews that may run at once out among accounts. An account never has all of them, and of
-// those that wait, the one with the fewest comes first. So one that needs many rights delays another by one
+// turns shares the reviews that may run at once among accounts. An account never has all of them, and of the accounts
+// that wait, the one with the fewest comes first. So an account that needs many rights delays another one by one
 // review, however slow the cluster is. The zero value is ready for use.
 type turns struct {
 	mu    sync.Mutex
 	taken int
-	// takenBy are those that each account has.
+	// takenBy counts the turns of each account.
 	takenBy map[v1alpha1.ServiceAccountReference]int
 	// waiting are those who wait for a turn, the first that came first.
 	waiting []*turn
@@ -83,7 +83,8 @@ func (t *turns) share() {
 	}
 }
 
-// next returns who comes next: the first one of the account with the fewest turns; -1 for nobody.
+// next returns the index of the next waiter: the first one of the account with the fewest turns. It returns -1 if
+// there is none.
 func (t *turns) next() int {
 	next, fewest := -1, parallelReviewsOfAccount
 	for i, one := range t.waiting {

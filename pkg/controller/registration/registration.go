@@ -1,6 +1,12 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package registration follows the APIService by which the host finds the API of this server. It says who may act: the
+// controllers of this process run only while the APIService leads to this server and does not hold them.
+//
+// The API group can be served by this server or by CustomResourceDefinitions, and there is one APIService for it. So
+// two programs never act on the same objects, a restart changes nothing, and everyone can see in the cluster who
+// acts.
 package registration
 
 import (
@@ -31,11 +37,11 @@ type Config struct {
 	Namespace, Service string
 }
 
-// Registration is what this process knows of its registration. If the host cannot be asked, what it said last holds.
+// Registration is what this process knows of its registration. While the host does not answer, its last answer counts.
 type Registration struct {
 	config Config
 	client dynamic.Interface
-	// setting lets one goroutine at a time note what the host says.
+	// setting lets one goroutine at a time record what the host says.
 	setting sync.Mutex
 	// known is closed once the host has answered.
 	known chan struct{}
@@ -58,7 +64,7 @@ type state struct {
 	isUnregistered bool
 }
 
-// New returns a Registration that has to be run.
+// New returns a Registration. The caller runs it.
 func New(host *rest.Config, config Config) (*Registration, error) {
 	client, err := dynamic.NewForConfig(host)
 	if err != nil {
@@ -83,7 +89,7 @@ func (r *Registration) Held() error {
 	return r.now.held
 }
 
-// Leading returns a context that ends when the APIService leads to this server no longer.
+// Leading returns a context that ends when the APIService no longer leads to this server.
 func (r *Registration) Leading() context.Context {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -101,7 +107,7 @@ func (r *Registration) WaitUntilKnown(ctx context.Context) bool {
 	}
 }
 
-// OnChange has a function called when the answer of Held has changed, instead of the one before.
+// OnChange sets the function that is called when the answer of Held has changed.
 func (r *Registration) OnChange(changed func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -184,7 +190,7 @@ func isDone(of cache.DoneChecker) bool {
 	}
 }
 
-// failed notes that the host refuses to answer. What it has answered before holds.
+// failed records that the host refuses to answer. Its earlier answers still count.
 func (r *Registration) failed(ctx context.Context, reflector *cache.Reflector, err error) {
 	cache.DefaultWatchErrorHandler(ctx, reflector, err)
 	select {
@@ -199,7 +205,7 @@ func (r *Registration) failed(ctx context.Context, reflector *cache.Reflector, e
 	}
 }
 
-// set notes what the host says.
+// set records what the host says.
 func (r *Registration) set(ctx context.Context, read func() state) {
 	r.setting.Lock()
 	defer r.setting.Unlock()
@@ -238,7 +244,7 @@ func text(err error) string {
 	return err.Error()
 }
 
-// read returns what an APIService and the definitions that there are say. There is no APIService if found is nil.
+// read returns what an APIService and the existing definitions say. There is no APIService if found is nil.
 func (c Config) read(found *unstructured.Unstructured, definitions ...*unstructured.Unstructured) state {
 	if found == nil {
 		return state{held: fmt.Errorf("there is no APIService %s, so this server is not the one to act", c.APIService),
@@ -273,4 +279,36 @@ func (c Config) read(found *unstructured.Unstructured, definitions ...*unstructu
 
 func apiServices() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
+}
+
+// Definitions returns the names of Metacontroller's CustomResourceDefinitions.
+func Definitions() []string {
+	return []string{"compositecontrollers." + v1alpha1.GroupName, "controllerrevisions." + v1alpha1.GroupName,
+		"decoratorcontrollers." + v1alpha1.GroupName}
+}
+
+func definitionResource() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+}
+
+// HidesObjects reports whether an APIService that leads to a server hides the objects of a definition: the definition
+// was there first and serves the same version, and its objects were not moved. A definition that is created
+// later does not stop the controllers.
+func HidesObjects(service, definition *unstructured.Unstructured) bool {
+	if service.GetAnnotations()[v1alpha1.MovedAnnotation] == "true" {
+		return false
+	}
+	made, registered := definition.GetCreationTimestamp(), service.GetCreationTimestamp()
+	return Serves(definition, v1alpha1.SchemeGroupVersion.Version) && !registered.Before(&made)
+}
+
+// Serves reports whether a definition serves a version.
+func Serves(definition *unstructured.Unstructured, name string) bool {
+	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
+	for _, item := range versions {
+		if version, ok := item.(map[string]any); ok && version["name"] == name && version["served"] == true {
+			return true
+		}
+	}
+	return false
 }

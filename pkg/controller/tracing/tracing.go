@@ -1,6 +1,9 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package tracing makes the spans of syncs: from the event that enqueued a parent, over the calls of hooks, to each
+// write. The context of a sync carries its span, so that a stage that starts a span below it needs no tracer. If the
+// sync has no span, starting one below it costs nothing.
 package tracing
 
 import (
@@ -76,7 +79,7 @@ func FromContext(ctx context.Context) Span {
 // Span is a span that may not be recorded. The zero value is not.
 type Span struct{ span trace.Span }
 
-// IsRecorded reports whether it is worth to make attributes.
+// IsRecorded reports whether attributes are worth making.
 func (s Span) IsRecorded() bool { return s.span != nil && s.span.IsRecording() }
 
 // Set sets attributes.
@@ -86,7 +89,7 @@ func (s Span) Set(attributes ...attribute.KeyValue) {
 	}
 }
 
-// Fail notes why what the span is about has failed; nil if it has not.
+// Fail records an error on the span. A nil error records nothing.
 func (s Span) Fail(err error) {
 	if s.span != nil && err != nil {
 		s.span.SetStatus(codes.Error, err.Error())

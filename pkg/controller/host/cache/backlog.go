@@ -117,13 +117,16 @@ func (h *history) isStoodFor(index int) bool {
 		return slices.Contains(h.states[:index], nil)
 	}
 	withAnnotations := len(h.states) <= maxStates
-	return slices.ContainsFunc(later, func(state *object.Object) bool { return state != nil && concernTheSame(of, state, withAnnotations) })
+	return slices.ContainsFunc(later, func(state *object.Object) bool {
+		return state != nil && concernTheSame(of, state, withAnnotations)
+	})
 }
 
 // concernTheSame reports whether two states of an object have all that decides whom a change
 // concerns in common. Of the annotations, the one with the name of a DecoratorController always counts.
 func concernTheSame(a, b *object.Object, withAnnotations bool) bool {
 	return maps.Equal(a.Labels, b.Labels) && (!withAnnotations || maps.Equal(a.Annotations, b.Annotations)) &&
-		a.Annotations[object.DecoratorAnnotation] == b.Annotations[object.DecoratorAnnotation] && slices.Equal(a.Finalizers, b.Finalizers) &&
-		(a.DeletionTimestamp == nil) == (b.DeletionTimestamp == nil) && apiequality.Semantic.DeepEqual(a.OwnerReferences, b.OwnerReferences)
+		a.Annotations[object.DecoratorAnnotation] == b.Annotations[object.DecoratorAnnotation] &&
+		slices.Equal(a.Finalizers, b.Finalizers) && (a.DeletionTimestamp == nil) == (b.DeletionTimestamp == nil) &&
+		apiequality.Semantic.DeepEqual(a.OwnerReferences, b.OwnerReferences)
 }

@@ -5,7 +5,9 @@ package cache
 
 import (
 	"context"
+	"errors"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,9 +35,9 @@ type listWatch struct {
 	onList    func(error)
 	// onWarnings is called with what the host warned of when it answered a request.
 	onWarnings func([]string)
-	// observer is told how the watches fare, and running counts them.
-	observer observer
-	running  *sync.WaitGroup
+	// store learns how the watches fare, and running counts them.
+	store   *store
+	running *sync.WaitGroup
 }
 
 // watch begins with a streaming list if the reflector asks for one.
@@ -58,7 +60,7 @@ func (l *listWatch) watch(ctx context.Context, options metav1.ListOptions) (watc
 	if err != nil {
 		return nil, err
 	}
-	observed := newStream(watched, withList, l.observer)
+	observed := newStream(watched, withList, l.store)
 	l.running.Go(observed.run)
 	return observed, nil
 }
@@ -91,4 +93,114 @@ func (l *listWatch) selecting(options metav1.ListOptions) metav1.ListOptions {
 	}
 	options.LabelSelector = l.labels
 	return options
+}
+
+var (
+	errNoChanges = errors.New("the watch ends as soon as it has begun")
+	errCutList   = errors.New("the streamed list ends before it is complete")
+)
+
+// stream is a watch of the host that tells a store how it fares. A reflector does not say what
+// an event of the type ERROR said, nor that a watch ends right after it began.
+type stream struct {
+	host     watch.Interface
+	store    *store
+	events   chan watch.Event
+	stopped  chan struct{}
+	stopOnce sync.Once
+	// lists is true while the list is being sent.
+	lists bool
+	// progressed is true once there was a change or a bookmark.
+	progressed bool
+	began      time.Time
+}
+
+// newStream returns a stream of a watch, which begins with a list or does not. It has to be run.
+func newStream(host watch.Interface, withList bool, store *store) *stream {
+	s := &stream{
+		host: host, store: store, events: make(chan watch.Event), stopped: make(chan struct{}),
+		lists: withList, began: time.Now(),
+	}
+	if !withList {
+		store.onChanges()
+	}
+	return s
+}
+
+// ResultChan implements watch.Interface.
+func (s *stream) ResultChan() <-chan watch.Event { return s.events }
+
+// Stop implements watch.Interface.
+func (s *stream) Stop() {
+	s.stopOnce.Do(func() { close(s.stopped) })
+	s.host.Stop()
+}
+
+// run passes on the events until the watch has ended or is stopped.
+func (s *stream) run() {
+	defer close(s.events)
+	for event := range s.host.ResultChan() {
+		if event.Type == watch.Error {
+			s.end(apierrors.FromObject(event.Object))
+		} else {
+			s.observe(event)
+		}
+		select {
+		case s.events <- event:
+		case <-s.stopped:
+			return
+		}
+		if event.Type == watch.Error {
+			return
+		}
+	}
+	switch {
+	case s.isStopped():
+	case s.lists:
+		s.end(errCutList)
+	case !s.progressed && time.Since(s.began) < enough:
+		s.end(errNoChanges)
+	default:
+		s.end(nil)
+	}
+}
+
+func (s *stream) observe(event watch.Event) {
+	switch {
+	case s.lists:
+		if endsList(event) {
+			s.lists, s.began = false, time.Now()
+			s.store.onChanges()
+		}
+	case !s.progressed:
+		s.progressed = true
+		s.store.onProgress()
+	}
+}
+
+// end tells the store. A resource version that is too old is not an error: the reflector lists
+// again.
+func (s *stream) end(err error) {
+	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+		err = nil
+	}
+	s.store.onEnd(err)
+}
+
+func (s *stream) isStopped() bool {
+	select {
+	case <-s.stopped:
+		return true
+	default:
+		return false
+	}
+}
+
+// endsList reports whether an event is the bookmark at the end of a streamed list.
+func endsList(event watch.Event) bool {
+	if event.Type != watch.Bookmark {
+		return false
+	}
+	bookmark, ok := event.Object.(*object.Object)
+	return ok && bookmark.Annotations[metav1.InitialEventsAnnotationKey] == "true"
 }

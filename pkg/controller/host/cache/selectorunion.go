@@ -216,7 +216,9 @@ func (v labelValues) requirements(key string) ([]labels.Requirement, error) {
 		wanted[selection.Exists] = nil
 	}
 	var requirements []labels.Requirement
-	for _, operator := range []selection.Operator{selection.Exists, selection.In, selection.NotIn, selection.DoesNotExist} {
+	for _, operator := range []selection.Operator{
+		selection.Exists, selection.In, selection.NotIn, selection.DoesNotExist,
+	} {
 		listed, ok := wanted[operator]
 		if !ok {
 			continue

@@ -41,9 +41,10 @@ func (s *store) start() {
 	lister := &listWatch{
 		client: s.informer.client, of: s.informer.scope.of, only: s.informer.scope.only, labels: s.selection.selector(),
 		onRequest: s.informer.narrow, onWatch: s.onWatch, onList: s.onList, onWarnings: s.onWarnings,
-		observer: s, running: &s.informer.running,
+		store: s, running: &s.informer.running,
 	}
-	reflector := cache.NewReflectorWithOptions(&cache.ListWatch{ListWithContextFunc: lister.list, WatchFuncWithContext: lister.watch}, &object.Object{}, s, cache.ReflectorOptions{
+	source := &cache.ListWatch{ListWithContextFunc: lister.list, WatchFuncWithContext: lister.watch}
+	reflector := cache.NewReflectorWithOptions(source, &object.Object{}, s, cache.ReflectorOptions{
 		Name: "host", TypeDescription: s.informer.scope.of.String(), Clock: endingClock{ctx: ctx},
 	})
 	s.informer.running.Go(func() { reflector.RunWithContext(ctx) })
@@ -73,21 +74,21 @@ func (s *store) onWarnings(texts []string) {
 	s.informer.warnings = texts
 }
 
-// onChanges implements observer.
+// onChanges is called when a watch sends changes from now on: after the list, if the watch begins with one.
 func (s *store) onChanges() {
 	s.informer.mu.Lock()
 	defer s.informer.mu.Unlock()
 	s.trouble.begins()
 }
 
-// onProgress implements observer.
+// onProgress is called when a watch has sent its first change or bookmark.
 func (s *store) onProgress() {
 	s.informer.mu.Lock()
 	defer s.informer.mu.Unlock()
 	s.trouble.progresses()
 }
 
-// onEnd implements observer.
+// onEnd is called when a watch has ended. The error is nil if it ended as watches usually do.
 func (s *store) onEnd(err error) {
 	s.informer.mu.Lock()
 	defer s.informer.mu.Unlock()

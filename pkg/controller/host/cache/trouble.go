@@ -96,7 +96,8 @@ func (t *trouble) err(minAge time.Duration) error {
 	case t.broken.isOlderThan(minAge) && !t.hasLasted():
 		return t.broken.err
 	case !t.closed.IsZero() && time.Since(t.closed) >= maxUnwatched:
-		return fmt.Errorf("the cluster has not ended its answer to the next list or watch since %s", t.closed.UTC().Format(time.RFC3339))
+		return fmt.Errorf("the cluster has not ended its answer to the next list or watch since %s",
+			t.closed.UTC().Format(time.RFC3339))
 	default:
 		return nil
 	}

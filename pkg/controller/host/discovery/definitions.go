@@ -21,7 +21,9 @@ import (
 // The resources whose objects define types of the host. In the name of each object, the API group
 // follows the first dot.
 var (
-	definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	definitions = schema.GroupVersionResource{
+		Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
+	}
 	apiServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 )
 
@@ -32,7 +34,8 @@ func (d *Discovery) Follow(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return fmt.Errorf("make a client for the cluster's metadata: %w", err)
 	}
-	informers := metadatainformer.NewSharedInformerFactoryWithOptions(client, 0, metadatainformer.WithTransform(keepNameAndTimes))
+	informers := metadatainformer.NewSharedInformerFactoryWithOptions(client, 0,
+		metadatainformer.WithTransform(keepNameAndTimes))
 	for _, definer := range []schema.GroupVersionResource{definitions, apiServices} {
 		_, err := informers.ForResource(definer).Informer().AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
 			AddFunc:    d.onDefinitionAdded,
@@ -73,11 +76,11 @@ func keepNameAndTimes(obj any) (any, error) {
 // from ours.
 const recentlyWritten = time.Minute
 
-// onDefinitionAdded handles a new definition. Definitions of the initial list are no change, unless
-// they were written recently. Otherwise all types would be read again after the start, and all
-// controllers would be checked again.
+// onDefinitionAdded handles a new definition. A definition of the initial list does not count as a change, unless it
+// was written recently. Otherwise all types would be read again after the start, and all controllers checked again.
 func (d *Discovery) onDefinitionAdded(obj any, isInInitialList bool) {
-	if definition, ok := obj.(metav1.Object); ok && isInInitialList && time.Since(lastWrite(definition)) > recentlyWritten {
+	definition, ok := obj.(metav1.Object)
+	if ok && isInInitialList && time.Since(lastWrite(definition)) > recentlyWritten {
 		return
 	}
 	d.onDefinitionChanged(obj)
@@ -116,14 +119,15 @@ func (d *Discovery) IsCustom(ctx context.Context, resource schema.GroupVersionRe
 	defer cancel()
 	definitions, err := d.custom.list(ctx)
 	if err != nil {
-		return false, &Error{APIVersion: resource.GroupVersion().String(), Err: fmt.Errorf("list CustomResourceDefinitions: %w", err)}
+		err = fmt.Errorf("list CustomResourceDefinitions: %w", err)
+		return false, &Error{APIVersion: resource.GroupVersion().String(), Err: err}
 	}
 	_, isThere, err := definitions.GetByKey(resource.GroupResource().String())
 	return isThere, err
 }
 
-// IsBeingDeleted reports whether a resource comes from a CustomResourceDefinition that is being
-// deleted. It waits for nothing: false is also returned while that is not known.
+// IsBeingDeleted reports whether a resource comes from a CustomResourceDefinition that is being deleted. It does not
+// wait: it also returns false while that is not known.
 func (d *Discovery) IsBeingDeleted(resource schema.GroupResource) bool {
 	d.custom.mu.Lock()
 	definitions := d.custom.definitions
@@ -139,8 +143,7 @@ func (d *Discovery) IsBeingDeleted(resource schema.GroupResource) bool {
 // customTypes has the CustomResourceDefinitions of the host once they have been listed.
 type customTypes struct {
 	mu sync.Mutex
-	// definitions is nil until they have been listed. Err is why the host last refused that; nil if
-	// it did not.
+	// definitions is nil until they have been listed. err is why the host last refused to list them; nil if it did not.
 	definitions cache.Store
 	err         error
 	// changed is closed and replaced when definitions or err changes.
@@ -173,8 +176,8 @@ func (c *customTypes) onWatchError(ctx context.Context, reflector *cache.Reflect
 	c.set(nil, err)
 }
 
-// set records the definitions, or why they cannot be listed. After the first list it changes
-// nothing: the informer keeps its definitions while the host refuses a watch.
+// set records the definitions, or why they cannot be listed. After the first list it does nothing, because the informer
+// keeps its definitions while the host refuses a watch.
 func (c *customTypes) set(definitions cache.Store, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -16,52 +18,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
-
-// UnknownTypeError is the error for a resource that the host does not serve at the moment.
-type UnknownTypeError struct {
-	APIVersion, Resource string
-}
-
-func (e *UnknownTypeError) Error() string { return e.withMeant("") }
-
-// withMeant returns the text of the error if that resource was probably meant; empty if none was.
-func (e *UnknownTypeError) withMeant(meant string) string {
-	text := fmt.Sprintf("can't find resource %q in apiVersion %q: the cluster does not serve it; ", e.Resource, e.APIVersion)
-	switch {
-	case meant != "":
-		return text + "did you mean " + meant + "? (resource is the plural, in lower case)"
-	case e.isOfKubernetes():
-		return text + "check the spelling (resource is the plural, in lower case)"
-	default:
-		return text + "check the spelling (resource is the plural, in lower case), or create its CustomResourceDefinition"
-	}
-}
-
-// isOfKubernetes reports whether the API group of the type is built into Kubernetes. No
-// CustomResourceDefinition adds types to such a group. The name alone does not tell: the group
-// gateway.networking.k8s.io has nothing but CustomResourceDefinitions.
-func (e *UnknownTypeError) isOfKubernetes() bool {
-	version, err := schema.ParseGroupVersion(e.APIVersion)
-	return err == nil && scheme.Scheme.IsGroupRegistered(version.Group)
-}
-
-// Error is the error if the host did not let its types be read.
-type Error struct {
-	APIVersion string
-	Err        error
-}
-
-func (e *Error) Error() string {
-	return fmt.Sprintf("the cluster did not tell what apiVersion %q has: %v", e.APIVersion, e.Err)
-}
-
-func (e *Error) Unwrap() error { return e.Err }
 
 // SettleTime is how long after the definition of a type has changed the host may still serve the
 // old discovery document.
@@ -130,8 +92,8 @@ func (d *Discovery) cached(version schema.GroupVersion) map[string]object.Type {
 	return d.types[version]
 }
 
-// remember keeps the types of a version, which were requested at a time. It does not if the group
-// had just changed: the host may have sent the old types.
+// remember keeps the types of a version, unless the group had just changed when they were requested: then the host
+// may have sent the old types.
 func (d *Discovery) remember(version schema.GroupVersion, types map[string]object.Type, requestedAt time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -140,8 +102,8 @@ func (d *Discovery) remember(version schema.GroupVersion, types map[string]objec
 	}
 }
 
-// areDocumentsCurrent reports whether the OpenAPI documents of a group that were requested at a time
-// were up to date, as far as is known.
+// areDocumentsCurrent reports whether the OpenAPI documents of a group that were requested at that time were up to
+// date, as far as is known.
 func (d *Discovery) areDocumentsCurrent(group string, requestedAt time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -249,4 +211,42 @@ func (d *Discovery) versionsOf(ctx context.Context, apiVersion string) ([]metav1
 	var group metav1.APIGroup
 	err = json.Unmarshal(body, &group)
 	return group.Versions, err
+}
+
+// Refresh reads the types in use again every interval, until ctx ends. The types of an aggregated
+// API server may change while its APIService does not, and then Follow does not see it.
+func (d *Discovery) Refresh(ctx context.Context, interval time.Duration) {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+		for _, version := range d.knownVersions() {
+			d.refresh(ctx, version)
+		}
+	}
+}
+
+// knownVersions returns the versions whose types have been read.
+func (d *Discovery) knownVersions() []schema.GroupVersion {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Collect(maps.Keys(d.types))
+}
+
+// refresh reads the types of a version and compares them with the known ones. If the host does not
+// answer, nothing changes.
+func (d *Discovery) refresh(ctx context.Context, version schema.GroupVersion) {
+	known := d.cached(version)
+	types, err := d.readTypes(ctx, version)
+	if err != nil {
+		klog.FromContext(ctx).V(2).Info("Failed to read the types in use again", "apiVersion", version, "err", err)
+		return
+	}
+	if known != nil && !maps.Equal(known, types) {
+		d.groupChanged(version.Group)
+	}
 }

@@ -8,8 +8,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -38,7 +40,9 @@ const (
 //
 // Schemas keeps what it has read until a definition in the API group of the type changes. It does
 // not read a document again that has not changed.
-func (d *Discovery) Schemas(ctx context.Context, types []object.Type) (known map[object.Type]*openapi.Type, stable bool, err error) {
+func (d *Discovery) Schemas(
+	ctx context.Context, types []object.Type,
+) (known map[object.Type]*openapi.Type, stable bool, err error) {
 	wanted := map[schema.GroupVersion][]schema.GroupVersionKind{}
 	for _, of := range types {
 		wanted[of.GroupVersion()] = append(wanted[of.GroupVersion()], of.GroupVersionKind())
@@ -77,7 +81,9 @@ func (d *Discovery) knownSchemas(types []object.Type) map[object.Type]*openapi.T
 }
 
 // readDocument reads some kinds from the document of a version. Without a URL there is no document.
-func (d *Discovery) readDocument(ctx context.Context, version schema.GroupVersion, url string, kinds []schema.GroupVersionKind) error {
+func (d *Discovery) readDocument(
+	ctx context.Context, version schema.GroupVersion, url string, kinds []schema.GroupVersionKind,
+) error {
 	if url == "" || len(kinds) == 0 {
 		return nil
 	}
@@ -112,7 +118,7 @@ func goType(kind schema.GroupVersionKind) reflect.Type {
 	return scheme.Scheme.KnownTypes(kind.GroupVersion())[kind.Kind]
 }
 
-// indexMaxAge is for how long an index is used again.
+// indexMaxAge is how long an index is reused.
 const indexMaxAge = time.Second
 
 // documentIndex has the URL of the OpenAPI v3 document of each version.
@@ -127,8 +133,8 @@ type indexCache struct {
 	documentIndex
 }
 
-// readIndex returns the index of the host's documents. The index is empty if the host has no
-// OpenAPI v3 or forbids to read it.
+// readIndex returns the index of the host's documents. The index is empty if the host has no OpenAPI v3 or forbids
+// reading it.
 func (d *Discovery) readIndex(ctx context.Context) (documentIndex, error) {
 	d.index.mu.Lock()
 	defer d.index.mu.Unlock()
@@ -170,4 +176,93 @@ func parseIndex(body []byte) (map[schema.GroupVersion]string, error) {
 		}
 	}
 	return urls, nil
+}
+
+// documents has what was read from the OpenAPI v3 documents of the host.
+type documents struct {
+	mu        sync.Mutex
+	byVersion map[schema.GroupVersion]*document
+}
+
+// document has what was read from the document of one version.
+type document struct {
+	// url has a hash of the document's content, so it changes with the content.
+	url string
+	// isCurrent is true while the host is not expected to publish a newer document.
+	isCurrent bool
+	// types has an entry for each kind that was read, nil if the document does not describe it.
+	types map[schema.GroupVersionKind]*openapi.Type
+}
+
+// hasAll reports whether the kinds of a version are known and current. A kind that its document did
+// not describe is not known: the host may have added it since.
+func (d *documents) hasAll(version schema.GroupVersion, wanted []schema.GroupVersionKind) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	document := d.byVersion[version]
+	return document != nil && document.isCurrent && !slices.ContainsFunc(wanted, func(kind schema.GroupVersionKind) bool {
+		return document.types[kind] == nil
+	})
+}
+
+// typeOf returns the type of a kind, nil if it is not known.
+func (d *documents) typeOf(kind schema.GroupVersionKind) *openapi.Type {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if document := d.byVersion[kind.GroupVersion()]; document != nil {
+		return document.types[kind]
+	}
+	return nil
+}
+
+// setURL records that the host publishes the document of a version at url. If the URL has changed, it forgets what was
+// read. It returns which of the wanted kinds must still be read.
+func (d *documents) setURL(
+	version schema.GroupVersion, url string, isCurrent bool, wanted []schema.GroupVersionKind,
+) (missing []schema.GroupVersionKind) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.byVersion[version] == nil || d.byVersion[version].url != url {
+		d.byVersion[version] = &document{url: url, types: map[schema.GroupVersionKind]*openapi.Type{}}
+	}
+	document := d.byVersion[version]
+	document.isCurrent = isCurrent
+	for _, kind := range wanted {
+		if _, read := document.types[kind]; !read {
+			missing = append(missing, kind)
+		}
+	}
+	return missing
+}
+
+// add adds what was read from the document at url. It does nothing if the version now has another
+// document.
+func (d *documents) add(version schema.GroupVersion, url string, read map[schema.GroupVersionKind]*openapi.Type) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if document := d.byVersion[version]; document != nil && document.url == url {
+		maps.Copy(document.types, read)
+	}
+}
+
+// prune forgets the documents that the host no longer publishes.
+func (d *documents) prune(urls map[schema.GroupVersion]string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	maps.DeleteFunc(d.byVersion, func(version schema.GroupVersion, _ *document) bool {
+		_, published := urls[version]
+		return !published
+	})
+}
+
+// markStale makes Schemas ask the host for newer documents of a group before it uses the known
+// ones.
+func (d *documents) markStale(group string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for version, document := range d.byVersion {
+		if version.Group == group {
+			document.isCurrent = false
+		}
+	}
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
 )
 
-// Drainer removes finalizers from objects of the host. It has to be run.
+// Drainer removes finalizers from objects of the host. The caller runs it.
 type Drainer struct {
 	client    *host.Client
 	discovery *discovery.Discovery
@@ -33,13 +33,16 @@ type Drainer struct {
 	queue   *queue
 
 	mu sync.Mutex
-	// removals are the removals by finalizer, also those that have ended.
+	// removals are the removals by finalizer, including those that have ended.
 	removals map[string]*removal
 }
 
-// New returns a Drainer that writes with the actor. It calls removed with each object that has lost a
-// finalizer: no finalize hook has answered that it is done with it.
-func New(client *host.Client, discovery *discovery.Discovery, actor *act.Actor, removed func(parent *object.Object, finalizer string, why pipeline.UnfinalizedReason)) *Drainer {
+// New returns a Drainer that writes with the actor. It calls removed with each object that has lost a finalizer
+// although no finalize hook has answered that it is done.
+func New(
+	client *host.Client, discovery *discovery.Discovery, actor *act.Actor,
+	removed func(parent *object.Object, finalizer string, why pipeline.UnfinalizedReason),
+) *Drainer {
 	return &Drainer{
 		client: client, discovery: discovery, actor: actor, removed: removed,
 		queue: newQueue(), removals: map[string]*removal{},
@@ -49,11 +52,11 @@ func New(client *host.Client, discovery *discovery.Discovery, actor *act.Actor, 
 // Run removes finalizers, and searches for the Scanners, until ctx ends.
 func (d *Drainer) Run(ctx context.Context) { d.queue.run(ctx) }
 
-// Remover is as whom a finalizer is removed, and where.
+// Remover says as which account a finalizer is removed, and where.
 type Remover struct {
 	Account host.Account
-	// Namespaces are those in which a removal must succeed. Elsewhere, an object keeps the finalizer if the
-	// account has no right to update it: then somebody else may have put the finalizer there.
+	// Namespaces are those in which a removal must succeed. Elsewhere, an object keeps the finalizer if the account has no
+	// right to update it, because somebody else may have put the finalizer there.
 	Namespaces object.Namespaces
 }
 
@@ -75,7 +78,9 @@ func (r Remover) mayLeave(parent *object.Object, err error) bool {
 // and reports whether it is done. The error says why the removal has failed so far, for some objects or
 // a whole resource; it is tried again. notify is called when the removal is done, and after each
 // attempt that failed. There is one removal of a finalizer at a time: that of the last call.
-func (d *Drainer) Drain(finalizer string, why pipeline.UnfinalizedReason, as Remover, resources []v1alpha1.ResourceRule, notify func()) (done bool, err error) {
+func (d *Drainer) Drain(
+	finalizer string, why pipeline.UnfinalizedReason, as Remover, resources []v1alpha1.ResourceRule, notify func(),
+) (done bool, err error) {
 	if len(resources) == 0 {
 		return true, nil
 	}
@@ -95,8 +100,8 @@ func (d *Drainer) Drain(finalizer string, why pipeline.UnfinalizedReason, as Rem
 	return current.done, current.err
 }
 
-// Forget ends the removal of a finalizer, if there is one, and waits for its last write. From then
-// on the finalizer may be put on objects.
+// Forget ends the removal of a finalizer, if there is one, and waits for its last write. Afterwards the finalizer may
+// be put on objects.
 func (d *Drainer) Forget(finalizer string) {
 	d.mu.Lock()
 	current := d.removals[finalizer]
@@ -107,7 +112,7 @@ func (d *Drainer) Forget(finalizer string) {
 	}
 }
 
-// failed adds to an error which resource it is about.
+// failed adds the resource to an error.
 func failed(rule v1alpha1.ResourceRule, err error) error {
 	return fmt.Errorf("remove the finalizer from %s of %s: %w", rule.Resource, rule.APIVersion, err)
 }
@@ -122,7 +127,10 @@ func (d *Drainer) resolve(ctx context.Context, rule v1alpha1.ResourceRule) (of o
 }
 
 // remove removes the finalizer from the objects that have it, as a Remover, and returns the errors.
-func (d *Drainer) remove(ctx context.Context, of object.Type, finalizer string, why pipeline.UnfinalizedReason, as Remover, objects []*object.Object) (failures []error) {
+func (d *Drainer) remove(
+	ctx context.Context, of object.Type, finalizer string, why pipeline.UnfinalizedReason, as Remover,
+	objects []*object.Object,
+) (failures []error) {
 	removal, err := removalPlan(of, finalizer, why, objects)
 	if err != nil {
 		return []error{err}
@@ -131,7 +139,8 @@ func (d *Drainer) remove(ctx context.Context, of object.Type, finalizer string, 
 	for _, outcome := range actor.Act(ctx, &pipeline.Snapshot{}, removal) {
 		switch {
 		case outcome.Err != nil && as.mayLeave(outcome.Observed, outcome.Err):
-			klog.FromContext(ctx).V(2).Info("Left the finalizer on an object outside of the controller's namespaces", "finalizer", finalizer, "object", klog.KObj(outcome.Observed), "err", outcome.Err)
+			klog.FromContext(ctx).V(2).Info("Left the finalizer on an object outside of the controller's namespaces",
+				"finalizer", finalizer, "object", klog.KObj(outcome.Observed), "err", outcome.Err)
 		case outcome.Err != nil:
 			failures = append(failures, outcome.Err)
 		case outcome.Conflict:
@@ -146,7 +155,9 @@ func (d *Drainer) remove(ctx context.Context, of object.Type, finalizer string, 
 }
 
 // removalPlan returns the plan that removes the finalizer from the objects that have it.
-func removalPlan(of object.Type, finalizer string, why pipeline.UnfinalizedReason, objects []*object.Object) (*pipeline.Plan, error) {
+func removalPlan(
+	of object.Type, finalizer string, why pipeline.UnfinalizedReason, objects []*object.Object,
+) (*pipeline.Plan, error) {
 	removal := &pipeline.Plan{}
 	for _, parent := range objects {
 		step, err := plan.RemoveFinalizerStep(&pipeline.Snapshot{ParentType: of, Parent: parent, Finalizer: finalizer}, why)

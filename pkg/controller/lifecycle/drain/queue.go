@@ -14,16 +14,16 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// task is work that may take long. It is done in turns, a part of the objects each, and other tasks
-// have their turns in between. A task keeps its place from one turn to the next.
+// task is work that may take long. It is done in turns of some objects each, and other tasks have their turns in
+// between. A task keeps its place from one turn to the next.
 type task interface {
-	// turn does the next part. If ctx ends meanwhile, the turn has no result.
+	// turn does the next part of the work. If ctx ends meanwhile, the result does not count.
 	turn(ctx context.Context) result
-	// fail notes why a turn panicked.
+	// fail records why a turn panicked.
 	fail(err error)
 }
 
-// result is what follows a turn.
+// result says what follows a turn.
 type result int
 
 const (
@@ -51,12 +51,13 @@ type queue struct {
 }
 
 func newQueue() *queue {
-	return &queue{workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[task](firstBackoff, maxBackoff))}
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[task](firstBackoff, maxBackoff)
+	return &queue{workqueue.NewTypedRateLimitingQueue(limiter)}
 }
 
 func (q *queue) add(next task) { q.tasks.Add(next) }
 
-// run gives tasks their turns until ctx ends, and waits for the turns that are under way.
+// run gives tasks their turns until ctx ends, and waits for the turns that are running.
 func (q *queue) run(ctx context.Context) {
 	var running sync.WaitGroup
 	for range workers {
@@ -92,7 +93,8 @@ func (q *queue) turn(ctx context.Context, next task) (result result) {
 		if panicked := recover(); panicked != nil {
 			result = failing
 			err := fmt.Errorf("panic: %v", panicked)
-			klog.FromContext(ctx).Error(err, "Panic while finalizers were removed or searched for", "stack", string(debug.Stack()))
+			klog.FromContext(ctx).Error(err, "Panic while finalizers were removed or searched for",
+				"stack", string(debug.Stack()))
 			next.fail(err)
 		}
 	}()

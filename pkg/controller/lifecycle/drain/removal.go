@@ -16,15 +16,15 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// removal is the task to remove a finalizer from all objects of some resources. It passes through
-// the resources one after the other. A pass does not end at an error. The next pass goes on where
-// the host did not answer, and begins anew with a resource some of whose objects kept the finalizer.
+// removal is the task to remove a finalizer from all objects of some resources. It passes through the resources one
+// after the other. A pass does not end at an error. The next pass continues where the host did not answer, and starts
+// again with resources some of whose objects kept the finalizer.
 type removal struct {
 	drainer   *Drainer
 	finalizer string
 	// why is why the finalizer is removed.
 	why pipeline.UnfinalizedReason
-	// as is as whom the finalizer is removed.
+	// as says as which account the finalizer is removed.
 	as        Remover
 	resources []v1alpha1.ResourceRule
 	notify    func()
@@ -33,11 +33,10 @@ type removal struct {
 	canceled context.Context
 	cancel   context.CancelFunc
 
-	// turns has room for the one turn that may be under way. Who is in it uses places and former.
+	// turns has room for one turn at a time. Only its holder uses places and former.
 	turns  chan struct{}
 	places []*place
-	// former is the removal that this one replaces; nil if there is none, or if it is known to have
-	// ended.
+	// former is the removal that this one replaces; nil if there is none, or it is known to have ended.
 	former *removal
 
 	// The mutex of the Drainer guards the result. err is why the last pass failed.
@@ -45,8 +44,14 @@ type removal struct {
 	err  error
 }
 
-func newRemoval(d *Drainer, finalizer string, why pipeline.UnfinalizedReason, as Remover, resources []v1alpha1.ResourceRule, notify func()) *removal {
-	r := &removal{drainer: d, finalizer: finalizer, why: why, as: as, resources: slices.Clone(resources), notify: notify, turns: make(chan struct{}, 1)}
+func newRemoval(
+	d *Drainer, finalizer string, why pipeline.UnfinalizedReason, as Remover,
+	resources []v1alpha1.ResourceRule, notify func(),
+) *removal {
+	r := &removal{
+		drainer: d, finalizer: finalizer, why: why, as: as, resources: slices.Clone(resources), notify: notify,
+		turns: make(chan struct{}, 1),
+	}
 	r.canceled, r.cancel = context.WithCancel(context.Background())
 	for _, rule := range resources {
 		r.places = append(r.places, &place{rule: rule})
@@ -54,7 +59,7 @@ func newRemoval(d *Drainer, finalizer string, why pipeline.UnfinalizedReason, as
 	return r
 }
 
-// stop ends the removal, and waits for its turn that is under way and for that of the former one.
+// stop ends the removal, and waits for its current turn and for that of the former one.
 func (r *removal) stop() {
 	r.cancel()
 	r.turns <- struct{}{}
@@ -62,7 +67,7 @@ func (r *removal) stop() {
 	r.stopFormer()
 }
 
-// stopFormer waits until the former removal has ended. The caller is in turns.
+// stopFormer waits until the former removal has ended. The caller holds turns.
 func (r *removal) stopFormer() {
 	if r.former != nil {
 		r.former.stop()
@@ -128,7 +133,7 @@ func (r *removal) setResult(err error) {
 	r.notify()
 }
 
-// place is how far a removal has come with a resource.
+// place is how far a removal has come in a resource.
 type place struct {
 	rule v1alpha1.ResourceRule
 	// of is the type of the resource, as it was last found. pages are its objects; nil before the
@@ -137,18 +142,17 @@ type place struct {
 	pages *host.Pages
 	// left are the objects of the last page that wait for their turn.
 	left []*object.Object
-	// passed is true if this pass has nothing more to do.
+	// passed is true if this pass has nothing left to do.
 	passed bool
 	// unanswered is why the host did not list the next page; nil if it did.
 	unanswered error
-	// failures counts the objects of the pages so far that kept the finalizer. failure is why the
-	// first did.
+	// failures counts the objects of the pages so far that kept the finalizer. failure is why the first one did.
 	failures int
 	failure  error
 }
 
-// objectsPerTurn is from how many objects one turn removes the finalizer at most. The host may take
-// long for each, and other removals wait meanwhile.
+// objectsPerTurn limits from how many objects one turn removes the finalizer. The host may take long for each, and
+// other removals wait meanwhile.
 const objectsPerTurn = 50
 
 // visit removes the finalizer from the next objects.
@@ -160,7 +164,8 @@ func (p *place) visit(ctx context.Context, r *removal) {
 		return
 	}
 	if p.of != of {
-		klog.FromContext(ctx).Info("Removing finalizer from parents", "finalizer", finalizer, "apiVersion", p.rule.APIVersion, "resource", p.rule.Resource)
+		klog.FromContext(ctx).Info("Removing finalizer from parents", "finalizer", finalizer,
+			"apiVersion", p.rule.APIVersion, "resource", p.rule.Resource)
 		p.of, p.pages, p.left = of, nil, nil
 	}
 	if p.pages == nil {

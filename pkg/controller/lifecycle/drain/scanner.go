@@ -25,7 +25,7 @@ import (
 // scan has begun needs a new one.
 type Scanner struct {
 	queue *queue
-	// read begins to read the finalizers on the objects of a resource.
+	// read returns a reader of the finalizers on the objects of a resource.
 	read func(rule v1alpha1.ResourceRule) finalizers
 	// existing returns the controllers of the kind that exist.
 	existing func() sets.Set[types.UID]
@@ -42,8 +42,8 @@ type finalizers interface {
 	next(ctx context.Context) (found []string, last bool, err error)
 }
 
-// NewScanner returns a Scanner of the finalizers whose names begin with the prefix. The Drainer has
-// to be run. existing returns the controllers of the kind that exist.
+// NewScanner returns a Scanner of the finalizers whose names begin with the prefix. It works while the Drainer runs.
+// existing returns the controllers of the kind that exist.
 func (d *Drainer) NewScanner(prefix string, existing func() sets.Set[types.UID]) *Scanner {
 	read := func(rule v1alpha1.ResourceRule) finalizers {
 		return &finalizersOf{drainer: d, prefix: prefix, rule: rule}
@@ -92,7 +92,7 @@ type scan struct {
 	// isOver is true when found is complete. err is why the last turn failed.
 	isOver bool
 	err    error
-	// waiting are the controllers that wait for the end, and how to tell them.
+	// waiting are the controllers that wait for the end, and how to notify them.
 	waiting map[types.UID]func()
 	// found are the finalizers on the objects, except the removed ones.
 	found sets.Set[string]
@@ -105,7 +105,9 @@ type scan struct {
 // not wait: done reports whether that is known. The error says why the search has failed so far; it
 // goes on. notify is called when the answer is known, and after each failure. Search begins a new
 // scan only if no earlier one covers the controller.
-func (s *Scanner) Search(rule v1alpha1.ResourceRule, controller types.UID, finalizer string, notify func()) (found, done bool, err error) {
+func (s *Scanner) Search(
+	rule v1alpha1.ResourceRule, controller types.UID, finalizer string, notify func(),
+) (found, done bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	last := s.scans[rule.GroupResource()]
@@ -127,7 +129,7 @@ func (s *Scanner) Search(rule v1alpha1.ResourceRule, controller types.UID, final
 	return false, false, nil
 }
 
-// turn reads a page. A scan that no controller waits for any more has no further turns.
+// turn reads a page. A scan that no controller waits for any more ends.
 func (s *scan) turn(ctx context.Context) result {
 	if s.dropUnwanted() {
 		return ended
@@ -187,7 +189,7 @@ func (s *scan) notify() {
 	}
 }
 
-// Removed notes that a finalizer was removed from all objects of a resource.
+// Removed records that a finalizer was removed from all objects of a resource.
 func (s *Scanner) Removed(rule v1alpha1.ResourceRule, finalizer string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

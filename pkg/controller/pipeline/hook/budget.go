@@ -15,8 +15,8 @@ import (
 // Budget bounds the bytes of requests and answers that all syncs of a process have in memory, and shares them among
 // owners. An owner has at most half of them, so that it always leaves room for others. A nil budget bounds nothing.
 //
-// A sync waits only while it has no bytes. If there is no room for more when it needs them, it ends with an error, and
-// the next sync of the parent waits for somewhat more than this one needed. So no sync waits for another that waits.
+// A sync waits only while it has no bytes. If it needs more later and there is no room, it ends with an error, and the
+// next sync of the parent waits for somewhat more than this one needed. So no sync waits for another one that waits.
 type Budget struct {
 	ofOwner int64
 	all     *semaphore.Weighted
@@ -30,7 +30,7 @@ type Budget struct {
 // owner has a part of a budget.
 type owner struct {
 	part *semaphore.Weighted
-	// users is how many syncs have bytes of it or wait for some.
+	// users is how many syncs have bytes of the part or wait for some.
 	users int
 }
 
@@ -39,7 +39,7 @@ func NewBudget(bytes int64) *Budget {
 	return &Budget{ofOwner: max(bytes/2, 1), all: semaphore.NewWeighted(max(bytes, 1)), owners: map[string]*owner{}}
 }
 
-// NoRoomError is the error of a call for whose request or answer there was no room. The sync is repeated.
+// NoRoomError is the error of a call whose request or answer found no room in the budget. The sync is repeated.
 type NoRoomError struct{}
 
 func (e *NoRoomError) Error() string {
@@ -47,8 +47,8 @@ func (e *NoRoomError) Error() string {
 		"other syncs have all that --hook-max-bytes-in-flight allows"
 }
 
-// minRoom is how many bytes a sync has at first. They count for its owner alone, so that syncs that need no more go on
-// although others have all of the budget.
+// minRoom is how many bytes a sync has at first. They count only for its owner, so that syncs that need no more go on
+// although others use up the budget.
 const minRoom = 16 << 10
 
 // Room is the part of a budget that one sync has. Its methods may be called concurrently.
@@ -58,12 +58,13 @@ type Room struct {
 	owner  *owner
 
 	mu sync.Mutex
-	// taken is what the budget has given, used what calls need of it now, and needed the most that they ever needed.
+	// taken is how many bytes the sync has of the budget, used how many its calls use now, and needed the most that they
+	// ever used.
 	taken, used, needed int64
 }
 
-// Enter waits until there is room for a sync that needs about so many bytes, or until ctx ends: then it returns its
-// cause. The calls with the context that it returns use this room. The caller leaves the room.
+// Enter waits until there is room for a sync that needs about that many bytes. If ctx ends first, Enter returns its
+// cause. Calls with the context that Enter returns use this room. The caller leaves the room.
 func (b *Budget) Enter(ctx context.Context, name string, bytes int64) (context.Context, *Room, error) {
 	if b == nil {
 		return ctx, nil, nil
@@ -111,7 +112,7 @@ func (b *Budget) leave(name string) {
 	}
 }
 
-// Leave gives the room back, and returns how many bytes the next sync of the parent is to enter with: an eighth more
+// Leave gives the room back, and returns how many bytes the next sync of the parent should enter with: an eighth more
 // than this one needed, since objects grow.
 func (r *Room) Leave() (next int64) {
 	if r == nil {
@@ -133,8 +134,8 @@ func roomOf(ctx context.Context) *Room {
 	return room
 }
 
-// take takes more bytes, if they are there now. The error is a *NoRoomError. A sync that needs more than an owner may
-// have is alone of its owner.
+// take takes more bytes, or returns a *NoRoomError if they are not available now. A sync that needs more than an
+// owner may have runs while no other sync of its owner does.
 func (r *Room) take(bytes int64) error {
 	if r == nil {
 		return nil
@@ -157,7 +158,7 @@ func (r *Room) take(bytes int64) error {
 	return nil
 }
 
-// free says that a call needs these bytes no more. The sync keeps them for its next call.
+// free ends the use of these bytes by a call. The sync keeps them for its next call.
 func (r *Room) free(bytes int64) {
 	if r == nil {
 		return
@@ -167,7 +168,7 @@ func (r *Room) free(bytes int64) {
 	r.used -= bytes
 }
 
-// reader returns a reader that takes room for what is read. So many bytes are taken at once.
+// reader returns a reader that takes room for what it reads. It takes that many bytes at once.
 func (r *Room) reader(of io.Reader, bytes int64) (io.Reader, error) {
 	if r == nil {
 		return of, nil
@@ -178,7 +179,7 @@ func (r *Room) reader(of io.Reader, bytes int64) (io.Reader, error) {
 type roomReader struct {
 	of   io.Reader
 	room *Room
-	// read is how much was read, and taken how much of the room is for it.
+	// read is how many bytes were read, and taken for how many there is room.
 	read, taken int64
 }
 
@@ -194,7 +195,7 @@ func (r *roomReader) Read(into []byte) (int, error) {
 	return read, err
 }
 
-// bytesStep is the least that is taken for an answer at once.
+// bytesStep is the least that a reader takes when it needs more.
 const bytesStep = 16 << 10
 
 // isNoRoom reports whether a call ended because there was no room.

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
@@ -31,19 +30,18 @@ const (
 	bodyVerbosity = 6
 )
 
-// question is what a call asks a hook. It is not kept, so that its functions cost nothing.
+// question is what a call asks a hook. Nothing keeps it, so its functions are not allocated.
 type question struct {
-	// nothing is the answer that asks for nothing.
+	// nothing is the answer that wants nothing to exist.
 	nothing string
 	// size is about how long the body of the request is, and request appends it.
 	size    int
 	request func(to []byte) []byte
-	// decode reads the answer. It reports whether the bytes of the answer are free for other uses
-	// afterwards.
+	// decode reads the answer. It reports whether the bytes of the answer can be reused afterwards.
 	decode func(d *protocol.Decoder, answer []byte) (free bool, err error)
 }
 
-// call asks the hook about the parent of a snapshot, unless its circuit is open: then the error is a
+// call calls the hook about the parent of a snapshot. If the circuit is open, it does not call, and returns a
 // *CircuitOpenError. All errors name the hook.
 func (w *Webhook) call(ctx context.Context, snapshot *pipeline.Snapshot, q question) (err error) {
 	room := roomOf(ctx)
@@ -86,7 +84,8 @@ func (w *Webhook) call(ctx context.Context, snapshot *pipeline.Snapshot, q quest
 		answer = reply.body.Bytes()
 	}
 	if span.IsRecorded() {
-		span.Set(tracing.Hook.String(w.name), tracing.URL.String(w.shown), tracing.Status.Int(reply.status), tracing.Sent.Int(len(posted.bytes)), tracing.Received.Int(len(answer)))
+		span.Set(tracing.Hook.String(w.name), tracing.URL.String(w.shown), tracing.Status.Int(reply.status),
+			tracing.Sent.Int(len(posted.bytes)), tracing.Received.Int(len(answer)))
 	}
 	free, err := w.read(ctx, q, posted.bytes, reply, answer)
 	w.record(ctx, snapshot, began, took, posted.bytes, &reply, answer, err)
@@ -102,10 +101,13 @@ func (w *Webhook) call(ctx context.Context, snapshot *pipeline.Snapshot, q quest
 	return nil
 }
 
-// record keeps a call for those who look at HookCalls.
-func (w *Webhook) record(ctx context.Context, snapshot *pipeline.Snapshot, began time.Time, took time.Duration, request []byte, reply *reply, answer []byte, err error) {
+// record keeps a call to be shown as a HookCall.
+func (w *Webhook) record(
+	ctx context.Context, snapshot *pipeline.Snapshot, began time.Time, took time.Duration,
+	request []byte, reply *reply, answer []byte, err error,
+) {
 	if !reply.sent || err != nil && ctx.Err() != nil {
-		return // it was not made, or was given up because the controller stops
+		return // the call was not made, or was cut short because the controller stops
 	}
 	result := v1alpha1.HookCallSucceeded
 	if err != nil {
@@ -115,26 +117,29 @@ func (w *Webhook) record(ctx context.Context, snapshot *pipeline.Snapshot, began
 		}
 	}
 	w.calls.Add(&calllog.Call{
-		Hook: w.name, URL: w.shown, Snapshot: snapshot, Began: began, Took: took, Code: reply.status, Result: result, Err: err,
+		Hook: w.name, URL: w.shown, Snapshot: snapshot, Began: began, Took: took,
+		Code: reply.status, Result: result, Err: err,
 		Request: request, Answer: answer, Credentials: reply.credentials,
 	})
 }
 
-// read reads the answer of a reply. It reports whether the bytes of the answer are free for other uses
-// afterwards.
-func (w *Webhook) read(ctx context.Context, q question, request []byte, reply reply, answer []byte) (free bool, err error) {
+// read reads the answer of a reply. It reports whether the bytes of the answer can be reused afterwards.
+func (w *Webhook) read(
+	ctx context.Context, q question, request []byte, reply reply, answer []byte,
+) (free bool, err error) {
 	d := &protocol.Decoder{
 		Redactor:       redact.Redactor{Credentials: reply.credentials, Request: request, Answer: answer},
 		FindDuplicates: w.strict() || w.logsStrictErrors(ctx),
 		Whole:          w.developerMode,
 	}
-	// An answer is logged before it is judged: what is wrong with it is best seen in it.
+	// Log the answer before judging it: if it is wrong, the log shows best why.
 	w.logAnswer(ctx, reply.status, answer, &d.Redactor)
 	if reply.status != http.StatusOK && !reply.notModified {
-		return false, &statusError{status: reply.status, body: d.Show(answer), advice: w.transport.ExplainStatus(reply.status)}
+		advice := w.transport.ExplainStatus(reply.status)
+		return false, &statusError{status: reply.status, body: d.Show(answer), advice: advice}
 	}
 	if w.strict() && protocol.IsNull(answer) {
-		return false, w.forgottenAnswer(strings.Clone(q.nothing)) // what becomes part of an error is kept
+		return false, w.forgottenAnswer(strings.Clone(q.nothing)) // a clone, because the error keeps it
 	}
 	if free, err = q.decode(d, answer); err != nil {
 		return false, err
@@ -142,50 +147,13 @@ func (w *Webhook) read(ctx context.Context, q question, request []byte, reply re
 	return free, w.checkStrict(ctx, d)
 }
 
-// etagCacheFor returns the ETag cache for answers about the snapshot's parent. There is none for an
-// earlier version of the parent: it has the UID and the generation of the present one, and a hook
-// may have made its ETag from these.
+// etagCacheFor returns the ETag cache for answers about the snapshot's parent. It returns nil for an earlier version of
+// the parent, which has the UID and the generation of the present one: a hook may have made its ETag from these.
 func (w *Webhook) etagCacheFor(snapshot *pipeline.Snapshot) *etagCache {
 	if snapshot.Present != nil {
 		return nil
 	}
 	return w.etags
-}
-
-// checkStrict returns the strict errors of an answer as one error if the hook is read strictly.
-// Otherwise it logs them.
-func (w *Webhook) checkStrict(ctx context.Context, d *protocol.Decoder) error {
-	found := d.StrictErrors()
-	if len(found) == 0 || !w.strict() && !w.logsStrictErrors(ctx) {
-		return nil
-	}
-	if w.strict() {
-		texts := make([]string, len(found))
-		for i, err := range found {
-			texts[i] = err.Error()
-		}
-		return fmt.Errorf("%w: %s; %s, unknown and duplicate fields are errors",
-			ErrUnreadable, d.Redactor.Values(strings.Join(texts, ", ")), w.whyStrict())
-	}
-	all := d.Redactor.Values(utilerrors.NewAggregate(found).Error())
-	klog.FromContext(ctx).Info("Hook answer has fields that are ignored", "hook", w.name, "url", w.shown, "fields", all)
-	return nil
-}
-
-// strict reports whether an answer with strict errors is an error as a whole.
-func (w *Webhook) strict() bool { return w.mode == v1alpha1.ResponseUnmarshallModeStrict }
-
-// whyStrict says what in the spec of a hook has it read strictly.
-func (w *Webhook) whyStrict() string {
-	if w.version == v1alpha1.HookVersionV2 {
-		return "with version: v2"
-	}
-	return "with responseUnMarshallMode: strict"
-}
-
-// logsStrictErrors reports whether strict errors are logged.
-func (w *Webhook) logsStrictErrors(ctx context.Context) bool {
-	return w.developerMode || klog.FromContext(ctx).V(strictErrorVerbosity).Enabled()
 }
 
 // logIfSlow logs a call that comes near the timeout.
@@ -207,7 +175,8 @@ func (w *Webhook) logRequest(ctx context.Context, body []byte) {
 // logAnswer logs an answer of any status. With 304 or 412, that is the one from the ETag cache.
 func (w *Webhook) logAnswer(ctx context.Context, status int, body []byte, redactor *redact.Redactor) {
 	if logger := klog.FromContext(ctx).V(bodyVerbosity); logger.Enabled() {
-		logger.Info("Hook answer", "hook", w.name, "url", w.shown, "status", status, "bytes", len(body), "body", redactor.Body(body))
+		logger.Info("Hook answer", "hook", w.name, "url", w.shown,
+			"status", status, "bytes", len(body), "body", redactor.Body(body))
 	}
 }
 
@@ -217,4 +186,84 @@ func (w *Webhook) explain(err error) error {
 		return fmt.Errorf("%s hook failed, and the object cannot be deleted until it succeeds: %s: %w", w.name, w.shown, err)
 	}
 	return fmt.Errorf("%s hook failed: %s: %w", w.name, w.shown, err)
+}
+
+// Preview says how hooks are called for previews. Its functions may be called concurrently.
+type Preview struct {
+	// Answer returns an answer to use in place of the hook's. If it returns neither an answer nor an error, the hook is
+	// called.
+	Answer func(Call) (answer []byte, err error)
+	// Request returns the body to send in place of the call's. If it returns nil, that of the call is sent.
+	Request func(Call) []byte
+	// Ended is called when a call has ended.
+	Ended func(Call)
+}
+
+// Call is one call for a preview. Its bytes must not be changed.
+type Call struct {
+	// Hook is Sync, Finalize or Customize.
+	Hook string
+	// Snapshot is what the call is about.
+	Snapshot *pipeline.Snapshot
+	// Request is what is sent.
+	Request []byte
+	// Answer is what the hook answered, or what was used in its place; nil if there is no answer.
+	Answer []byte
+	// Made is true if the hook was called. Credentials are what it was called with.
+	Made        bool
+	Credentials []string
+	// Err is why there is no usable answer; nil if there is one.
+	Err error
+}
+
+// Preview returns a webhook that calls the same hook for a preview, over the same connections. Its calls carry a
+// header and leave nothing behind: they count neither in metrics nor for the circuit breaker, which does not block
+// them, and no ETag is sent or kept. It must not be closed.
+func (w *Webhook) Preview(preview *Preview) *Webhook {
+	if w == nil {
+		return nil
+	}
+	of := *w
+	of.preview = preview
+	unmeasured, _ := (*Metrics)(nil).measure(w.transport, w.name, w.shown, ControllerRef{})
+	of.client = &http.Client{Transport: unmeasured, CheckRedirect: w.client.CheckRedirect}
+	return &of
+}
+
+// callForPreview is call for previews.
+func (w *Webhook) callForPreview(ctx context.Context, snapshot *pipeline.Snapshot, q question) (err error) {
+	call := Call{Hook: w.name, Snapshot: snapshot, Request: q.request(nil)}
+	if body := w.preview.Request(call); body != nil {
+		call.Request = body
+	}
+	defer func() {
+		call.Err = err
+		w.preview.Ended(call)
+	}()
+	var reply reply
+	if call.Answer, err = w.preview.Answer(call); err != nil {
+		return err
+	}
+	if call.Answer != nil {
+		reply.status = http.StatusOK
+	} else {
+		w.logRequest(ctx, call.Request)
+		call.Made = true
+		if reply, err = w.postForPreview(ctx, call.Request, snapshot.Trigger); err != nil {
+			return w.explain(err)
+		}
+		call.Answer, call.Credentials = reply.body.Bytes(), reply.credentials
+	}
+	if _, err := w.read(ctx, q, call.Request, reply, call.Answer); err != nil {
+		return w.explain(err)
+	}
+	return nil
+}
+
+// postForPreview posts a request that the caller keeps.
+func (w *Webhook) postForPreview(ctx context.Context, request []byte, trigger pipeline.Trigger) (reply, error) {
+	posted := w.spare.requests.get()
+	defer posted.release()
+	posted.bytes = append(posted.bytes, request...)
+	return w.post(ctx, posted, trigger, "")
 }

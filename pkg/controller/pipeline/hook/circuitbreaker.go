@@ -17,8 +17,8 @@ import (
 // CircuitOpenError is the error of a call that was not made because the circuit is open: the hook
 // counts as down.
 type CircuitOpenError struct {
-	// After is the time after which the parent is synced again. Every parent gets such a time, so
-	// that all of them are synced soon after the hook is back.
+	// After is the time after which the parent is synced again. Every parent gets such a time, so that all are synced
+	// soon after the hook is back.
 	After time.Duration
 }
 
@@ -26,27 +26,35 @@ func (e *CircuitOpenError) Error() string {
 	return fmt.Sprintf("the hook does not answer, and is not called about this parent within the next %s", e.After)
 }
 
-// circuitBreaker limits the calls of a hook that is down. While the circuit is open, these calls
-// are made:
+// A hook counts as down after failuresToOpen calls in a row without an answer. Then it is probed, first after minPause.
+// The pause doubles with every probe that fails, up to maxPause.
+const (
+	failuresToOpen = 5
+	minPause       = time.Second
+	maxPause       = 15 * time.Second
+	// changeInterval is the time between calls about changed parents while the hook is down.
+	changeInterval = time.Second
+)
+
+// circuitBreaker limits the calls of a hook that is down. While the circuit is open, only these calls are made:
 //
 //   - one call about each parent,
-//   - probes: calls about one parent at a time, after a pause. If a sync makes several calls,
-//     about several versions of the parent, all of them are the probe, because a sync needs all
-//     the answers,
-//   - every changeInterval, a call about a parent that has changed since the last call about it, or
-//     that a user has asked to be synced since.
+//   - probes: calls about one parent at a time, after a pause. If a sync makes several calls, about several versions of
+//     the parent, all of them are one probe, because the sync needs all answers,
+//   - every changeInterval, a call about a parent that has changed, or whose sync a user has requested, since the last
+//     call about it.
 //
 // A call about an earlier version of a parent counts as a call about the parent as it is now. The
 // zero value is a closed circuit.
 type circuitBreaker struct {
 	mu sync.Mutex
-	// failures counts the calls in a row without an answer. failed has the parents of these calls
-	// with their content hashes. A parent that a user has asked for has another hash there, so that it
-	// counts as changed until the next call about it.
+	// failures counts the calls in a row without an answer. failed has the parents of these calls with their content
+	// hashes. A parent whose sync a user has requested has another hash there, so that it counts as changed until the
+	// next call about it.
 	failures int
 	failed   map[types.UID]uint64
-	// pause is the pause between two probes, from the begin of one to that of the next, which may be made at the time
-	// next. While probing, probe is the parent of the probe, and began is when it began.
+	// pause is the time from the start of a probe to that of the next one, which may start at next. While probing, probe
+	// is the parent of the probe, and began is when it started.
 	pause time.Duration
 	next  time.Time
 	began time.Time
@@ -54,23 +62,23 @@ type circuitBreaker struct {
 	last    error
 	probing bool
 	probe   types.UID
-	// nextChange is when a call about a changed parent may be made. first is the parent that is
-	// synced again at that time, if any. All other changed parents wait for the probes: if all were
-	// synced every second, the process would be busy for nothing.
+	// nextChange is when a call about a changed parent may be made. first is the parent that is synced again at that
+	// time, if any. All other changed parents wait for the probes, because syncing all of them every second would only
+	// keep the process busy.
 	nextChange time.Time
 	first      types.UID
 }
 
-// allow returns nil if the call about a parent may be made; then done must follow. Otherwise it
-// returns a *CircuitOpenError. Asked says whether a user asked for the sync.
-func (b *circuitBreaker) allow(parent *object.Object, asked bool, now time.Time) error {
+// allow returns nil if the call about a parent may be made; then done must follow. Otherwise it returns a
+// *CircuitOpenError. requested is true if a user has requested the sync.
+func (b *circuitBreaker) allow(parent *object.Object, requested bool, now time.Time) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.failures < failuresToOpen {
 		return nil
 	}
 	hash, tried := b.failed[parent.UID]
-	if tried && asked {
+	if tried && requested {
 		hash = ^parent.Hash
 		b.failed[parent.UID] = hash
 	}
@@ -92,7 +100,7 @@ func (b *circuitBreaker) allow(parent *object.Object, asked bool, now time.Time)
 	}
 }
 
-// untilProbe returns the time after which a parent that waits for the hook is synced again.
+// untilProbe returns the time after which a parent that waits for the hook is synced again. The caller holds mu.
 func (b *circuitBreaker) untilProbe(now time.Time) time.Duration {
 	if b.probing {
 		return b.pause
@@ -100,9 +108,9 @@ func (b *circuitBreaker) untilProbe(now time.Time) time.Duration {
 	return max(b.next.Sub(now), 1)
 }
 
-// done records how a call ended that allow has admitted. If it failed and the circuit is open, done returns the time
-// after which the parent is synced again; else zero. The backoff of the parent does not count then: if each parent that
-// was a probe waited longer than the pause, no parent would be left for the probes.
+// done records how a call that allow has admitted ended. If it failed and the circuit is open, done returns the time
+// after which the parent is synced again; else zero. That time replaces the backoff of the parent: if each probed
+// parent waited longer than the pause, no parent would be left to probe with.
 func (b *circuitBreaker) done(parent *object.Object, err error, now time.Time) (retryAfter time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -142,9 +150,8 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// cause returns why the hook counts as down, or nil if it does not. A hook that answers with an
-// error status is not down, although it is called as rarely: its error may be due to a mistake in
-// one parent.
+// cause returns why the hook counts as down, or nil if it does not. A hook that answers with an error status is not
+// down, although it is called as rarely: a mistake in one parent may cause the error.
 func (b *circuitBreaker) cause() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -4,9 +4,14 @@
 package hook
 
 import (
+	"cmp"
+	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -14,43 +19,60 @@ import (
 	"syscall"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/transport"
 )
 
-// connectionHint returns what to do about a request that got no response, if the error shows that
-// something in the spec is wrong; empty if it shows nothing. It follows the error.
-func (w *Webhook) connectionHint(err error) string {
-	at := w.endpoint
+// address is where a hook is called, and which fields of the spec say so.
+type address struct {
+	url *url.URL
+	// field has the address, and schemeField its scheme.
+	field, schemeField string
+}
+
+func addressOf(name string, spec *v1alpha1.Webhook, target *url.URL) address {
+	field := fmt.Sprintf("spec.hooks.%s.webhook", name)
+	if spec.URL != nil && *spec.URL != "" {
+		return address{target, field + ".url", field + ".url"}
+	}
+	return address{target, field + ".service", field + ".service.protocol"}
+}
+
+// hint returns what to do about a request that got no response, as a text to add to the error. It is empty unless the
+// error shows that the address is wrong, or that the hook closed the connection.
+func (a *address) hint(err error) string {
+	at := a.url
 	if request, ok := errors.AsType[*url.Error](err); ok {
 		if redirected, parseErr := url.Parse(request.URL); parseErr == nil {
 			at = redirected
 		}
 		err = request.Err
 	}
-	if hint := w.unreachable(at, err); hint != "" {
+	if hint := a.unreachable(at, err); hint != "" {
 		return hint
 	}
 	switch {
 	case at.Scheme == "https" && isPlain(err):
-		return "it speaks http there: " + w.changeScheme(at, "http")
+		return "it speaks http there: " + a.changeScheme(at, "http")
 	case at.Scheme == "http" && strings.Contains(err.Error(), tlsAlert):
-		return "it speaks https there: " + w.changeScheme(at, "https")
-	case at.Scheme == "http" && isClosed(err) && (errors.Is(err, syscall.ECONNRESET) || slices.Contains(portsOfHTTPS, at.Port())):
+		return "it speaks https there: " + a.changeScheme(at, "https")
+	case at.Scheme == "http" && isClosed(err) &&
+		(errors.Is(err, syscall.ECONNRESET) || slices.Contains(portsOfHTTPS, at.Port())):
 		return fmt.Sprintf("%s: either it speaks https there, so %s, or it has crashed, so look at its log",
-			closedEarly, w.changeScheme(at, "https"))
+			closedEarly, a.changeScheme(at, "https"))
 	case isClosed(err):
 		return hasCrashed
 	}
-	return w.transport.TLSHint(err)
+	return ""
 }
 
-// What it means that the other side closed the connection.
+// The hints if the hook closed the connection.
 const (
 	closedEarly = "the hook closed the connection before it had answered"
 	hasCrashed  = closedEarly + ": it has probably crashed, so look at its log"
 )
 
-// ClosedHint returns what it means that a request got no whole answer, if the other side closed the connection; else
-// empty. It follows the error.
+// ClosedHint returns a text to add to the error of a request that got no complete answer because the other side closed
+// the connection. It is empty for other errors.
 func ClosedHint(err error) string {
 	if isClosed(err) {
 		return hasCrashed
@@ -70,18 +92,78 @@ func isPlain(err error) bool {
 	return ok || errors.Is(err, http.ErrSchemeMismatch)
 }
 
-// changeScheme says how the hook is called with another scheme. A redirect is none of the spec.
-func (w *Webhook) changeScheme(at *url.URL, scheme string) string {
-	if at.Host != w.endpoint.Host {
+// changeScheme says how to call the hook with another scheme. The spec does not say where the hook redirects to.
+func (a *address) changeScheme(at *url.URL, scheme string) string {
+	if at.Host != a.url.Host {
 		return fmt.Sprintf("have the hook redirect to %s://%s", scheme, at.Host)
 	}
-	return fmt.Sprintf("write %s in %s", scheme, w.schemeField)
+	return fmt.Sprintf("write %s in %s", scheme, a.schemeField)
 }
 
-// schemeField returns the field of the spec that has the scheme with which a hook is called.
-func schemeField(name string, spec *v1alpha1.Webhook) string {
-	if hasURL(spec) {
-		return addressField(name, spec)
+// unreachable returns what to do if no connection could be made because nothing is at that address. It is empty if the
+// error is about something else, or about a proxy.
+func (a *address) unreachable(at *url.URL, err error) string {
+	if operation, ok := errors.AsType[*net.OpError](err); ok && operation.Op == "proxyconnect" {
+		return ""
 	}
-	return addressField(name, spec) + ".protocol"
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return fmt.Sprintf("nothing listens at %s: %s, or start the hook", hostAndPort(at), a.correct(at, "host and port"))
+	}
+	if lookup, ok := errors.AsType[*net.DNSError](err); ok && lookup.IsNotFound {
+		return fmt.Sprintf("the host %q cannot be resolved where the server runs: %s if it is misspelt, "+
+			"or create its Service or DNS name",
+			at.Hostname(), a.correct(at, "it"))
+	}
+	return ""
+}
+
+// correct says where to correct a part of an address.
+func (a *address) correct(at *url.URL, part string) string {
+	if at.Host != a.url.Host {
+		return fmt.Sprintf("correct %s where the hook redirects to", part)
+	}
+	return fmt.Sprintf("correct %s in %s", part, a.field)
+}
+
+func hostAndPort(at *url.URL) string {
+	usual := "80"
+	if at.Scheme == "https" {
+		usual = "443"
+	}
+	return net.JoinHostPort(at.Hostname(), cmp.Or(at.Port(), usual))
+}
+
+// httpError returns the error of a call that got no answer. If the call was cut short, the error says why instead of
+// the transport's "context deadline exceeded". It contains neither the URL, which explain adds, nor anything that
+// differs from call to call, so that the same failure has the same text each time.
+func httpError(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		if _, ok := errors.AsType[*timeoutError](cause); ok {
+			return cause
+		}
+		return fmt.Errorf("http error: %w", cause)
+	}
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
+		err = wrapped.Err
+	}
+	if strings.HasPrefix(err.Error(), "failed to parse Location header") {
+		err = errors.New("the hook redirects to an invalid URL") // without the location, which may contain a password
+	}
+	if operation, ok := errors.AsType[*net.OpError](err); ok && operation.Error() == err.Error() {
+		err = &net.OpError{Op: operation.Op, Net: operation.Net, Addr: operation.Addr, Err: operation.Err} // without our port
+	}
+	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired {
+		err = &tls.CertificateVerificationError{Err: transport.WithoutTime(invalid)}
+	}
+	return fmt.Errorf("http error: %w", err)
+}
+
+// isClosed reports whether the other side closed the connection instead of answering.
+func isClosed(err error) bool {
+	for _, closed := range [...]error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE} {
+		if errors.Is(err, closed) {
+			return true
+		}
+	}
+	return false
 }

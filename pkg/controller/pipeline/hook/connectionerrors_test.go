@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -91,7 +92,7 @@ func TestAHookThatClosesTheConnectionMaySpeakHTTPS(t *testing.T) {
 			if strings.Contains(address, "other") {
 				address = "http://hooks.example"
 			}
-			got := webhook(t, address, "").connectionHint(&url.Error{Op: "Post", URL: test.url, Err: test.err})
+			got := webhook(t, address, "").address.hint(&url.Error{Op: "Post", URL: test.url, Err: test.err})
 			if got != test.explain {
 				t.Errorf("error is\n%s\nwant\n%s", got, test.explain)
 			}
@@ -105,7 +106,7 @@ func TestTheFieldOfTheScheme(t *testing.T) {
 		"spec.hooks.sync.webhook.url":              {URL: ptr.To("http://hooks.example"), Service: service},
 		"spec.hooks.sync.webhook.service.protocol": {Service: service, URL: ptr.To("")},
 	} {
-		if got := schemeField(Sync, &spec); got != want {
+		if got := addressOf(Sync, &spec, nil).schemeField; got != want {
 			t.Errorf("it is %s, want %s", got, want)
 		}
 	}
@@ -123,6 +124,100 @@ func TestAHookWhoseCertificateIsNotTrusted(t *testing.T) {
 		`(put the certificate of the authority, "O=Acme Co", that signed the hook's certificate into ` +
 		"spec.hooks.sync.webhook.caBundle.inline)"
 	if err == nil || err.Error() != want || errors.Is(err, ErrUnreadable) {
+		t.Errorf("error is\n%v\nwant\n%s", err, want)
+	}
+}
+
+func TestAHookThatCannotBeReached(t *testing.T) {
+	refused := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+	unknown := &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "hooks.example", Server: "10.0.0.10:53", IsNotFound: true}}
+	byURL := v1alpha1.Webhook{URL: ptr.To("http://hooks.example:8080/sync")}
+	byService := v1alpha1.Webhook{Service: &v1alpha1.ServiceReference{Name: "hooks", Namespace: "tools", Port: ptr.To(int32(80))}, Path: ptr.To("/sync")}
+	for name, test := range map[string]struct {
+		spec v1alpha1.Webhook
+		at   string
+		err  error
+		want string
+	}{
+		"nothing listens": {
+			byURL, "http://hooks.example:8080/sync", refused,
+			"nothing listens at hooks.example:8080: correct host and port in spec.hooks.sync.webhook.url, or start the hook",
+		},
+		"nothing listens at the port of a Service": {
+			byService, "http://hooks.tools:80/sync", refused,
+			"nothing listens at hooks.tools:80: correct host and port in spec.hooks.sync.webhook.service, or start the hook",
+		},
+		"nothing listens where it redirects to": {
+			byURL, "https://other.example/", refused,
+			"nothing listens at other.example:443: correct host and port where the hook redirects to, or start the hook",
+		},
+		"its name is unknown": {
+			byURL, "http://hooks.example:8080/sync", unknown,
+			`the host "hooks.example" cannot be resolved where the server runs: ` +
+				"correct it in spec.hooks.sync.webhook.url if it is misspelt, or create its Service or DNS name",
+		},
+		"a name server does not answer":     {byURL, "http://hooks.example:8080/sync", &net.DNSError{Err: "server misbehaving", Name: "hooks.example"}, ""},
+		"nothing listens where a proxy was": {byURL, "http://hooks.example:8080/sync", &net.OpError{Op: "proxyconnect", Net: "tcp", Err: refused}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hook, err := New(Sync, &v1alpha1.Hook{Webhook: &test.spec}, nil, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer hook.Close()
+			if got := hook.address.hint(&url.Error{Op: "Post", URL: test.at, Err: test.err}); got != test.want {
+				t.Errorf("error is\n%s\nwant\n%s", got, test.want)
+			}
+		})
+	}
+}
+
+// A hook that has crashed says why in its log, and nowhere else.
+func TestAHookThatClosesTheConnectionHasProbablyCrashed(t *testing.T) {
+	closing := func(written string, reset bool) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			connection, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_, _ = io.WriteString(connection, written)
+			if reset {
+				_ = connection.(*net.TCPConn).SetLinger(0)
+			}
+			_ = connection.Close()
+		}
+	}
+	for name, handler := range map[string]http.HandlerFunc{
+		"before it answers":        closing("", false),
+		"within its answer":        closing("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{", false),
+		"by a reset in the answer": closing("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{", true),
+	} {
+		t.Run(name, func(t *testing.T) {
+			address := serve(t, handler)
+			_, err := webhook(t, address, "").SyncComposite(t.Context(), snapshot(t))
+			const want = "so look at its log)"
+			if err == nil || !strings.HasPrefix(err.Error(), "sync hook failed: "+address+": http error: ") ||
+				!strings.HasSuffix(err.Error(), want) {
+				t.Errorf("error is\n%v\nwant it to end with\n%s", err, want)
+			}
+			if strings.Contains(err.Error(), "->") {
+				t.Errorf("error is\n%v\nwith the port of our side, which differs from call to call", err)
+			}
+		})
+	}
+}
+
+func TestAHookThatIsNotThere(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	address := server.URL
+	server.Close()
+	_, err := webhook(t, address, "").SyncComposite(t.Context(), snapshot(t))
+	at := strings.TrimPrefix(address, "http://")
+	want := "sync hook failed: " + address + ": http error: dial tcp " + at + ": connect: connection refused " +
+		"(nothing listens at " + at + ": correct host and port in spec.hooks.sync.webhook.url, or start the hook)"
+	if err == nil || err.Error() != want {
 		t.Errorf("error is\n%v\nwant\n%s", err, want)
 	}
 }

@@ -16,15 +16,14 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/transport"
 )
 
-// ErrUnreadable begins every error about the content of an answer.
+// ErrUnreadable is wrapped by every error about the content of an answer.
 var ErrUnreadable = protocol.ErrUnreadable
 
 // SourceError is the error of Connect if a Secret or ConfigMap is missing or unusable.
 type SourceError = transport.SourceError
 
-// Answered reports whether a call that ended with this error, or without one, has shown that the
-// hook is there. An answer that cannot be read shows it, and so do a request to call again later and
-// an answer for which there is no room.
+// Answered reports whether a call that ended with this error, or without one, has shown that the hook is up. An
+// unreadable answer shows this, and so do a request to be called later and an answer for which there is no room.
 func Answered(err error) bool {
 	_, throttled := errors.AsType[*ThrottledError](err)
 	return err == nil || throttled || isNoRoom(err) || errors.Is(err, ErrUnreadable)
@@ -51,14 +50,15 @@ func RetryAfter(err error) time.Duration {
 type statusError struct {
 	status int
 	body   string
-	// advice says what to do, after a semicolon; empty if the status does not show it.
+	// advice says what to do, after a semicolon; empty if the status does not show what to do.
 	advice string
 }
 
 func (e *statusError) Error() string {
 	switch {
 	case e.body == "" && e.status >= http.StatusInternalServerError:
-		return fmt.Sprintf("unsupported status code: %d without a body (200 is expected): look at the hook's log for why", e.status)
+		return fmt.Sprintf("unsupported status code: %d without a body (200 is expected): "+
+			"look at the hook's log for why", e.status)
 	case e.body == "":
 		return fmt.Sprintf("unsupported status code: %d without a body (200 is expected)%s", e.status, e.advice)
 	}
@@ -68,7 +68,11 @@ func (e *statusError) Error() string {
 // fromHook reports whether the status comes from the hook itself, and not from a proxy that cannot
 // reach it.
 func (e *statusError) fromHook() bool {
-	return e.status != http.StatusBadGateway && e.status != http.StatusServiceUnavailable && e.status != http.StatusGatewayTimeout
+	switch e.status {
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return false
+	}
+	return true
 }
 
 // timeoutError is the error of a call that takes longer than the timeout of its hook.
@@ -78,20 +82,25 @@ type timeoutError struct {
 }
 
 func (e *timeoutError) Error() string {
-	return fmt.Sprintf("no complete answer within %s: make the hook faster, or set a longer spec.hooks.%s.webhook.timeout", e.timeout, e.hook)
+	return fmt.Sprintf("no complete answer within %s: make the hook faster, "+
+		"or set a longer spec.hooks.%s.webhook.timeout", e.timeout, e.hook)
 }
 
-// oldConnectionError is the error of a call that took too long over a connection that was used before. The
-// connection may lead nowhere any more, so that this shows nothing about the hook.
+// oldConnectionError is the error of a call that took too long over a connection that was used before. The connection
+// may be dead, so the error shows nothing about the hook.
 type oldConnectionError struct{ error }
 
 func (e *oldConnectionError) Unwrap() error { return e.error }
 
-// ThrottledError is the error of a call that the hook answered with 429. It is a wish and no
-// failure: the parent is synced again later, and no event is written.
+// maxThrottle limits the pause that a hook asks for with Retry-After. A hook that asks for more is called again after
+// that time, and may answer the same.
+const maxThrottle = time.Hour
+
+// ThrottledError is the error of a call that the hook answered with 429. It is not a failure: the parent is synced
+// again later, and no event is written.
 type ThrottledError struct {
-	// After is the time after which the hook wants to be called again, an hour at most. It is zero
-	// if the hook named no valid time. Then the usual backoff applies.
+	// After is the time after which the hook wants to be called again, an hour at most. It is zero, and the usual backoff
+	// applies, if the hook named no valid time.
 	After time.Duration
 }
 

@@ -27,7 +27,7 @@ type Metrics struct {
 	byHook map[string]*callMetrics
 
 	mu sync.Mutex
-	// users counts the hooks that share their series. There are two while a controller is replaced.
+	// users counts the hooks that share a series. There are two while a controller is being replaced.
 	users map[seriesKey]int
 }
 
@@ -66,7 +66,9 @@ func (m *Metrics) Collect(metrics chan<- prometheus.Metric) {
 
 // measure returns a transport that measures its requests. The series are removed when end has been
 // called for all hooks that share them. Nil metrics measure nothing.
-func (m *Metrics) measure(transport http.RoundTripper, hook, url string, controller ControllerRef) (measuring http.RoundTripper, end func()) {
+func (m *Metrics) measure(
+	transport http.RoundTripper, hook, url string, controller ControllerRef,
+) (measuring http.RoundTripper, end func()) {
 	if m == nil {
 		return tracingTransport{transport, func() *httptrace.ClientTrace { return &httptrace.ClientTrace{} }}, func() {}
 	}
@@ -121,12 +123,14 @@ func newCallMetrics(hook string) *callMetrics {
 		duration: histogram("request_duration_histogram_seconds",
 			"Time from sending a request to the hook to the head of its answer, by method.", prometheus.DefBuckets, "method"),
 		dns: histogram("dns_duration_histogram_seconds",
-			"Time from the beginning of a request to an event of looking up the hook's address.", []float64{.005, .01, .025, .05}, "event"),
+			"Time from the beginning of a request to an event of looking up the hook's address.",
+			[]float64{.005, .01, .025, .05}, "event"),
 		tls: histogram("tls_duration_histogram_seconds",
-			"Time from the beginning of a request to an event of agreeing on encryption with the hook.", []float64{.05, .1, .25, .5}, "event"),
+			"Time from the beginning of a request to an event of agreeing on encryption with the hook.",
+			[]float64{.05, .1, .25, .5}, "event"),
 		inFlight: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Namespace: "metacontroller", Subsystem: hook, Name: "in_flight_requests",
-			Help: "Number of requests to the hook that the head of the answer has not come to.",
+			Help: "Number of requests to the hook that wait for the head of the answer.",
 		}, labels()),
 	}
 }
@@ -156,7 +160,8 @@ func (c *callMetrics) connect(labels prometheus.Labels) func() *httptrace.Client
 	// create them again.
 	dns, handshake := c.dns.MustCurryWith(labels), c.tls.MustCurryWith(labels)
 	dnsStart, dnsDone := dns.WithLabelValues("dns_start"), dns.WithLabelValues("dns_done")
-	handshakeStart, handshakeDone := handshake.WithLabelValues("tls_handshake_start"), handshake.WithLabelValues("tls_handshake_done")
+	handshakeStart := handshake.WithLabelValues("tls_handshake_start")
+	handshakeDone := handshake.WithLabelValues("tls_handshake_done")
 	return func() *httptrace.ClientTrace {
 		begin := time.Now()
 		return &httptrace.ClientTrace{
@@ -170,4 +175,22 @@ func (c *callMetrics) connect(labels prometheus.Labels) func() *httptrace.Client
 			},
 		}
 	}
+}
+
+// tracingTransport traces each request, redirects included: how it gets its connection, and when
+// its buffer has been sent.
+type tracingTransport struct {
+	http.RoundTripper
+	// connect returns a new trace, which observes how one request gets its connection.
+	connect func() *httptrace.ClientTrace
+}
+
+// RoundTrip implements http.RoundTripper. A request without a body, to which a redirect can lead,
+// sends no buffer.
+func (t tracingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	trace := t.connect()
+	if posted, ok := request.Context().Value(bufferKey{}).(*buffer); ok && request.Body != nil {
+		trace.WroteRequest = posted.written
+	}
+	return t.RoundTripper.RoundTrip(request.WithContext(httptrace.WithClientTrace(request.Context(), trace)))
 }

@@ -5,22 +5,19 @@ package hook
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptrace"
-	"net/url"
-	"strings"
-	"syscall"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/transport"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/tracing"
 )
 
@@ -30,32 +27,30 @@ type reply struct {
 	body   *bytes.Buffer
 	// etag is the ETag of the answer; empty if there is none.
 	etag string
-	// notModified reports that the answer is the one whose ETag was in the request.
+	// notModified is true if the answer is the one whose ETag was in the request.
 	notModified bool
 	// credentials are what the request was sent with, and sent is true if it was.
 	credentials []string
 	sent        bool
 }
 
-// The headers with what Metacontroller's requests do not say. Fields of the body would be refused by
-// hooks that know no others than those of Metacontroller.
+// The headers that Metacontroller's requests do not have. They are not fields of the body, because hooks that know only
+// the fields of Metacontroller's requests may refuse others.
 const (
-	// PreviewHeader marks the calls for previews. Hooks may have effects of their own, which they can
-	// leave out then.
+	// PreviewHeader marks calls for previews. A hook with side effects can skip them in such a call.
 	PreviewHeader = "X-Metacontroller-Preview"
 	// TriggerHeader says what woke the sync.
 	TriggerHeader = "X-Metacontroller-Trigger"
 )
 
-// post sends the content of the buffer and returns what the hook replies, whatever its status. The
-// deadline covers connecting, sending and reading. The etag is the one of the cached answer; empty
-// if there is none.
+// post sends the content of the buffer and returns what the hook replies, whatever its status. The deadline covers
+// connecting, sending and reading. etag is that of the cached answer; empty if there is none.
 func (w *Webhook) post(ctx context.Context, posted *buffer, trigger pipeline.Trigger, etag string) (reply, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, w.timeout, w.timeoutError)
 	defer cancel()
 	used := newConnectionUse()
 	of := httptrace.WithClientTrace(context.WithValue(ctx, bufferKey{}, posted), &used.trace)
-	request, err := http.NewRequestWithContext(of, http.MethodPost, w.endpoint.String(), posted.reader())
+	request, err := http.NewRequestWithContext(of, http.MethodPost, w.address.url.String(), posted.reader())
 	if err != nil {
 		return reply{}, httpError(ctx, err)
 	}
@@ -101,12 +96,13 @@ func (w *Webhook) post(ctx context.Context, posted *buffer, trigger pipeline.Tri
 	if received.etag = response.Header.Get("ETag"); len(received.etag) > maxETagBytes {
 		received.etag = ""
 	}
-	received.notModified = etag != "" && (received.status == http.StatusNotModified || received.status == http.StatusPreconditionFailed)
+	received.notModified = etag != "" &&
+		(received.status == http.StatusNotModified || received.status == http.StatusPreconditionFailed)
 	return received, nil
 }
 
-// readBody reads the body of a response into a pooled buffer. It makes room for as many bytes as
-// the hook announces, or else as its last answer had.
+// readBody reads the body of a response into a pooled buffer. It makes room for as many bytes as the hook announces, or
+// else for as many as its last answer had.
 func (w *Webhook) readBody(ctx context.Context, response *http.Response) (*bytes.Buffer, error) {
 	expected := response.ContentLength
 	if expected < 0 { // the hook announces nothing
@@ -125,8 +121,8 @@ func (w *Webhook) readBody(ctx context.Context, response *http.Response) (*bytes
 	if isNoRoom(err) {
 		return nil, err
 	}
-	// A server that refuses a request may close the connection before it has read the request. What has
-	// arrived of the body says why.
+	// A server that refuses a request may close the connection before it has read the request. The part of the body that
+	// has arrived says why.
 	isRefused := response.StatusCode != http.StatusOK && body.Len() > 0
 	if err != nil && (!isRefused || context.Cause(ctx) != nil) {
 		w.closeDead(ctx)
@@ -143,7 +139,7 @@ func (w *Webhook) readBody(ctx context.Context, response *http.Response) (*bytes
 	return body, nil
 }
 
-// connectionUse notes how the connection of a request is used.
+// connectionUse records how the connection of a request is used.
 type connectionUse struct {
 	trace httptrace.ClientTrace
 	// before is true if the connection was used before.
@@ -156,8 +152,8 @@ func newConnectionUse() *connectionUse {
 	return u
 }
 
-// send sends a request whose context has the trace of used. If the hook closes an idle connection while a large request is
-// written to it, net/http does not send it again, so send does, once.
+// send sends a request whose context has the trace of used. net/http does not retry if the hook closes an idle
+// connection while a large request is being written to it, so send retries once.
 func (w *Webhook) send(request *http.Request, used *connectionUse) (*http.Response, error) {
 	response, err := w.client.Do(request)
 	if err == nil || !used.before || request.Context().Err() != nil || !isClosed(err) && !errors.Is(err, net.ErrClosed) {
@@ -172,8 +168,8 @@ func (w *Webhook) send(request *http.Request, used *connectionUse) (*http.Respon
 	return w.client.Do(again)
 }
 
-// closeDead closes the idle connections after a call that took too long: the host that they lead to may be
-// gone, and each of them would cost the next call as long. It reports whether the call took too long.
+// closeDead closes the idle connections after a call that took too long: the host that they lead to may be gone, and
+// each of them would delay another call as long. It reports whether the call took too long.
 func (w *Webhook) closeDead(ctx context.Context) bool {
 	_, ok := errors.AsType[*timeoutError](context.Cause(ctx))
 	if ok {
@@ -182,8 +178,7 @@ func (w *Webhook) closeDead(ctx context.Context) bool {
 	return ok
 }
 
-// reuse puts the buffer of an answer into the pool, unless it is too large. Nothing may hold on to
-// the answer.
+// reuse puts the buffer of an answer into the pool, unless it is too large. Nothing may keep a reference to the answer.
 func (w *Webhook) reuse(body *bytes.Buffer) {
 	if body != nil && body.Cap() <= maxPooledBytes {
 		body.Reset()
@@ -195,44 +190,74 @@ func (w *Webhook) reuse(body *bytes.Buffer) {
 func (w *Webhook) requestError(ctx context.Context, err error) error {
 	failed := httpError(ctx, err)
 	if context.Cause(ctx) == nil {
-		if hint := w.connectionHint(err); hint != "" {
+		if hint := cmp.Or(w.address.hint(err), w.transport.TLSHint(err)); hint != "" {
 			return fmt.Errorf("%w (%s)", failed, hint)
 		}
 	}
 	return failed
 }
 
-// httpError returns the error of a call that got no answer. If the call was given up, the error
-// says why instead of the transport's "context deadline exceeded". It never contains the URL, which
-// explain adds, and nothing that differs from call to call: the same error would be another one each time.
-func httpError(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause != nil {
-		if _, ok := errors.AsType[*timeoutError](cause); ok {
-			return cause
-		}
-		return fmt.Errorf("http error: %w", cause)
-	}
-	if wrapped, ok := errors.AsType[*url.Error](err); ok {
-		err = wrapped.Err
-	}
-	if strings.HasPrefix(err.Error(), "failed to parse Location header") {
-		err = errors.New("the hook redirects to an invalid URL") // without the location, which may contain a password
-	}
-	if operation, ok := errors.AsType[*net.OpError](err); ok && operation.Error() == err.Error() {
-		err = &net.OpError{Op: operation.Op, Net: operation.Net, Addr: operation.Addr, Err: operation.Err} // without our port
-	}
-	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired {
-		err = &tls.CertificateVerificationError{Err: transport.WithoutTime(invalid)}
-	}
-	return fmt.Errorf("http error: %w", err)
+const (
+	// maxPooledBytes limits the buffers of requests and answers that are kept for later calls.
+	maxPooledBytes = 1 << 20
+	// maxExpectedBytes limits the memory that is allocated before an answer is read. A larger answer gets more while it
+	// is read.
+	maxExpectedBytes = 1 << 20
+)
+
+// spareBuffers are buffers that calls leave to later calls of the same hook.
+type spareBuffers struct {
+	requests bufferPool
+	// answers has buffers of answers that are no longer used.
+	answers sync.Pool
+	// lastSize is the size of the last answer in bytes.
+	lastSize atomic.Int64
 }
 
-// isClosed reports whether the other side closed the connection instead of answering.
-func isClosed(err error) bool {
-	for _, closed := range [...]error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE} {
-		if errors.Is(err, closed) {
-			return true
-		}
-	}
-	return false
+// bufferPool has the buffers for the bodies of a hook's requests. Without it, requests would be most of the garbage of
+// syncs that change nothing.
+type bufferPool struct{ pool sync.Pool }
+
+// buffer holds the body of one request. It returns to its pool when all its users have released it:
+// the caller, and the HTTP transport once for each time that it sends the body.
+type buffer struct {
+	bytes []byte
+	pool  *bufferPool
+	users atomic.Int32
 }
+
+// get returns an empty buffer, which must be released.
+func (p *bufferPool) get() *buffer {
+	got, ok := p.pool.Get().(*buffer)
+	if !ok {
+		got = &buffer{pool: p}
+	}
+	got.users.Store(1)
+	return got
+}
+
+// release ends the use of the buffer by one user.
+func (b *buffer) release() {
+	if b.users.Add(-1) == 0 && cap(b.bytes) <= maxPooledBytes {
+		b.bytes = b.bytes[:0]
+		b.pool.pool.Put(b)
+	}
+}
+
+// reader returns a reader with which a transport sends the buffer once. net/http knows from its type that the body is
+// in memory; otherwise it would send the header separately and copy the body.
+func (b *buffer) reader() io.ReadCloser {
+	b.users.Add(1)
+	return io.NopCloser(bytes.NewReader(b.bytes))
+}
+
+// written is called by the transport when it has sent the buffer. The answer may arrive before that. If sending failed,
+// nothing reports when the transport is done, and the buffer is never reused.
+func (b *buffer) written(info httptrace.WroteRequestInfo) {
+	if info.Err == nil {
+		b.release()
+	}
+}
+
+// bufferKey is the key under which the context of a call has the buffer that its requests send.
+type bufferKey struct{}

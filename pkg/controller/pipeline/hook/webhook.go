@@ -7,9 +7,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/url"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
@@ -36,8 +33,8 @@ type Options struct {
 	Redirects transport.Redirects
 	// Metrics measures calls; nil measures none.
 	Metrics *Metrics
-	// MayCall returns an error if no hook must be called any more, because another process may run the
-	// controller now; nil if that cannot be.
+	// MayCall returns an error if hooks must no longer be called, because another process may run the controller now.
+	// A nil func allows all calls.
 	MayCall func() error
 	// Budget bounds the bytes that calls have in memory; nil bounds nothing.
 	Budget *Budget
@@ -47,12 +44,11 @@ type Options struct {
 	Controller ControllerRef
 	// Sources is where Secrets and ConfigMaps with credentials are read from.
 	Sources transport.Sources
-	// DeveloperMode logs calls that are slow and fields that are ignored, and has errors quote whole
-	// answers.
+	// DeveloperMode logs slow calls and ignored fields, and makes errors quote whole answers.
 	DeveloperMode bool
 }
 
-// etagCaches returns what counts the ETag caches.
+// etagCaches returns the count of the ETag caches that share the memory for answers.
 func (o *Options) etagCaches() *etagCaches {
 	if o.Budget == nil {
 		return &etagCaches{}
@@ -60,22 +56,19 @@ func (o *Options) etagCaches() *etagCaches {
 	return &o.Budget.etags
 }
 
-// Webhook is one hook of one hosted controller. It has its own connections, so that a slow hook
-// takes none from another.
+// Webhook is one hook of one hosted controller. It has its own connections, so that a slow hook does not use up those
+// of another.
 type Webhook struct {
-	name     string
-	version  v1alpha1.HookVersion
-	mode     v1alpha1.ResponseUnmarshallMode
-	endpoint *url.URL
-	// shown is the endpoint without its secrets.
-	shown string
-	// addressField is the field of the spec that has the endpoint, and schemeField the one that has
-	// its scheme.
-	addressField, schemeField string
-	timeout                   time.Duration
+	name    string
+	version v1alpha1.HookVersion
+	mode    v1alpha1.ResponseUnmarshallMode
+	address address
+	// shown is the URL of the address without its secrets.
+	shown   string
+	timeout time.Duration
 	// timeoutError is the error of a call that takes longer than timeout.
 	timeoutError error
-	// limit is the maximal size of an answer in bytes, and whyLimit is what says so.
+	// limit is the maximum size of an answer in bytes, and whyLimit says what sets it.
 	limit     int64
 	whyLimit  string
 	client    *http.Client
@@ -93,20 +86,18 @@ type Webhook struct {
 	preview *Preview
 }
 
-// spareBuffers are what calls leave to later ones of the same hook.
-type spareBuffers struct {
-	requests bufferPool
-	// answers has the buffers of answers that are no longer used.
-	answers sync.Pool
-	// lastSize is the size of the last answer in bytes.
-	lastSize atomic.Int64
-}
-
 // The names of the hooks of a controller.
 const (
 	Sync      = "sync"
 	Finalize  = "finalize"
 	Customize = "customize"
+)
+
+const (
+	// defaultTimeout is the deadline of a call if webhook.timeout sets no positive one.
+	defaultTimeout = 10 * time.Second
+	// maxCustomizeBytes limits the answer of a customize hook, whose rules are kept for each parent.
+	maxCustomizeBytes = 1 << 20
 )
 
 // New returns the webhook of that name. It must be connected before its first call, and it must be
@@ -132,10 +123,8 @@ func New(name string, hook *v1alpha1.Hook, endpoints []v1alpha1.EndpointConfig, 
 		name:         name,
 		version:      hook.GetVersion(),
 		mode:         protocol.UnmarshalMode(hook),
-		endpoint:     target,
+		address:      addressOf(name, spec, target),
 		shown:        shown,
-		addressField: addressField(name, spec),
-		schemeField:  schemeField(name, spec),
 		timeout:      timeout,
 		timeoutError: &timeoutError{hook: name, timeout: timeout},
 		limit:        limit,
@@ -151,6 +140,29 @@ func New(name string, hook *v1alpha1.Hook, endpoints []v1alpha1.EndpointConfig, 
 		calls:         options.Calls,
 		developerMode: options.DeveloperMode,
 	}, nil
+}
+
+// maxResponse returns how many bytes the answer of a hook may have, and what sets this limit.
+func maxResponse(hook string, limit int64) (most int64, why string) {
+	if hook == Customize && limit > maxCustomizeBytes {
+		return maxCustomizeBytes, "the answer of a customize hook may have"
+	}
+	return limit, "--hook-max-response-bytes allows"
+}
+
+// timeout returns the deadline of a call. It is ten seconds if the spec sets no positive one.
+func timeout(spec *v1alpha1.Webhook) (time.Duration, error) {
+	if spec.Timeout == nil {
+		return defaultTimeout, nil
+	}
+	timeout, err := spec.Timeout.Parse()
+	if err != nil {
+		return 0, fmt.Errorf("invalid webhook config: timeout: %w", err)
+	}
+	if timeout <= 0 {
+		return defaultTimeout, nil
+	}
+	return timeout, nil
 }
 
 // Connect reads the certificate authorities and the credentials of the hook. A webhook without any,
@@ -205,7 +217,9 @@ func (w *Webhook) SyncDecorator(ctx context.Context, snapshot *pipeline.Snapshot
 	return w.sync(ctx, protocol.Decorator(), snapshot)
 }
 
-func (w *Webhook) sync(ctx context.Context, format protocol.Format, snapshot *pipeline.Snapshot) (*pipeline.Response, error) {
+func (w *Webhook) sync(
+	ctx context.Context, format protocol.Format, snapshot *pipeline.Snapshot,
+) (*pipeline.Response, error) {
 	var response *pipeline.Response
 	err := w.call(ctx, snapshot, question{
 		nothing: `{"` + format.ChildrenField() + `": []}`,
@@ -230,7 +244,7 @@ func (w *Webhook) sync(ctx context.Context, format protocol.Format, snapshot *pi
 	if err != nil {
 		return nil, err
 	}
-	// Only a finalize hook decides it. In the answer of a sync hook, "finalized" means nothing.
+	// Only finalize hooks decide this. In the answer of a sync hook, "finalized" means nothing.
 	response.Finalized = response.Finalized && snapshot.Finalizing
 	response.Strict = w.strict()
 	return response, nil
@@ -245,9 +259,11 @@ func (w *Webhook) noOpResponse(ctx context.Context, noOp *pipeline.NoOp, hash ui
 	return &pipeline.Response{ResyncAfter: noOp.ResyncAfter, Hash: hash, IsNoOp: true}
 }
 
-// Customize asks which related objects the other hooks are shown for the snapshot's parent. It
-// sends only Controller, Parent and Trigger of the snapshot. The warnings are about the answer.
-func (w *Webhook) Customize(ctx context.Context, snapshot *pipeline.Snapshot) (rules []pipeline.RelatedRule, warnings []pipeline.Warning, err error) {
+// Customize asks which related objects the other hooks need for the snapshot's parent. It sends only Controller, Parent
+// and Trigger of the snapshot. The warnings are about the answer.
+func (w *Webhook) Customize(
+	ctx context.Context, snapshot *pipeline.Snapshot,
+) (rules []pipeline.RelatedRule, warnings []pipeline.Warning, err error) {
 	err = w.call(ctx, snapshot, question{
 		nothing: `{"relatedResources": []}`,
 		size:    protocol.CustomizeRequestSize(snapshot),
@@ -262,4 +278,14 @@ func (w *Webhook) Customize(ctx context.Context, snapshot *pipeline.Snapshot) (r
 		return nil, nil, err
 	}
 	return rules, warnings, nil
+}
+
+// References returns the Secrets and ConfigMaps that the webhook of that name reads when it is
+// connected. A webhook whose address is invalid reads none, because New refuses it.
+func References(name string, hook *v1alpha1.Hook, endpoints []v1alpha1.EndpointConfig) []transport.Reference {
+	target, err := hook.Webhook.Address().Parse()
+	if err != nil {
+		return nil
+	}
+	return transport.References(name, hook.Webhook, target, endpoints)
 }

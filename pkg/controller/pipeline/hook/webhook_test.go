@@ -12,12 +12,14 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/cespare/xxhash/v2"
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
@@ -206,5 +208,154 @@ func TestAHookIsNotCalledAtADeniedAddress(t *testing.T) {
 	}
 	if err := call(serve(t, answer(200, "{}"))); err != nil {
 		t.Errorf("another address: %v", err)
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	tests := map[string]struct {
+		webhook v1alpha1.Webhook
+		want    string
+	}{
+		"a webhook without an address": {
+			webhook: v1alpha1.Webhook{},
+			want:    "invalid webhook config: must specify either a full 'url', or both 'service' and 'path'",
+		},
+		"a service without a namespace": {
+			webhook: v1alpha1.Webhook{Service: &v1alpha1.ServiceReference{Name: "hooks"}, Path: ptr.To("/sync")},
+			want:    "invalid webhook config: 'service' must specify both 'name' and 'namespace'",
+		},
+		"a timeout that is none": {
+			webhook: v1alpha1.Webhook{URL: ptr.To("http://hooks.example"), Timeout: ptr.To(v1alpha1.Duration("10 seconds"))},
+			want:    `invalid webhook config: timeout: time: unknown unit " seconds" in duration "10 seconds"`,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			webhook, err := New(Sync, &v1alpha1.Hook{Webhook: &test.webhook}, nil, Options{})
+			if err == nil {
+				t.Fatalf("it would be called at %s", webhook.address.url)
+			}
+			if err.Error() != test.want {
+				t.Errorf("error is\n%s\nwant\n%s", err, test.want)
+			}
+		})
+	}
+}
+
+func TestAURLIsShownWithoutItsSecrets(t *testing.T) {
+	const url = "http://user:s3cret@hooks.example/sync?key=s3cret"
+	hook, err := New(Sync, &v1alpha1.Hook{Webhook: &v1alpha1.Webhook{URL: ptr.To(url)}}, nil, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "http://xxxxx@hooks.example/sync?xxxxx"; hook.shown != want {
+		t.Errorf("shown is %s, want %s", hook.shown, want)
+	}
+	if hook.address.url.String() != url {
+		t.Errorf("called is %s, want %s", hook.address.url, url)
+	}
+}
+
+func TestTimeout(t *testing.T) {
+	tests := map[string]struct {
+		timeout *v1alpha1.Duration
+		want    time.Duration
+	}{
+		"none is ten seconds":           {nil, 10 * time.Second},
+		"zero is ten seconds":           {ptr.To(v1alpha1.Duration("0s")), 10 * time.Second},
+		"less than zero is ten seconds": {ptr.To(v1alpha1.Duration("-1m")), 10 * time.Second},
+		"several units":                 {ptr.To(v1alpha1.Duration("1m30s")), 90 * time.Second},
+		"less than a second":            {ptr.To(v1alpha1.Duration("50ms")), 50 * time.Millisecond},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			webhook, err := New(Sync, &v1alpha1.Hook{Webhook: &v1alpha1.Webhook{URL: ptr.To("http://hooks.example"), Timeout: test.timeout}}, nil, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if webhook.timeout != test.want {
+				t.Errorf("the timeout is %s, want %s", webhook.timeout, test.want)
+			}
+		})
+	}
+}
+
+// customizeHook is a customize hook of a version at a URL.
+func customizeHook(t *testing.T, url string, version v1alpha1.HookVersion) *Webhook {
+	t.Helper()
+	made, err := New(Customize, &v1alpha1.Hook{Version: &version, Webhook: &v1alpha1.Webhook{URL: &url}}, nil,
+		Options{MaxResponseBytes: limit, MaxIdleConnections: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(made.Close)
+	return made
+}
+
+func TestACustomizeRequestIsControllerAndParent(t *testing.T) {
+	about := snapshot(t)
+	about.Children = []pipeline.Group{{Type: typeOf("", "v1", "Pod")}}
+	want := `{"controller":` + controller + `,"parent":` + string(about.Parent.JSON()) + `}`
+	for _, version := range []v1alpha1.HookVersion{v1alpha1.HookVersionV1, v1alpha1.HookVersionV2} {
+		t.Run(string(version), func(t *testing.T) {
+			sent := make(chan string, 1)
+			address := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				body, err := io.ReadAll(r.Body)
+				if err != nil {
+					t.Error(err)
+				}
+				sent <- string(body)
+				_, _ = io.WriteString(w, `{"relatedResources":[{"apiVersion":"v1","resource":"secrets"}]}`)
+			})
+			rules, _, err := customizeHook(t, address, version).Customize(t.Context(), about)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := <-sent; got != want {
+				t.Errorf("it was sent %s, want %s", got, want)
+			}
+			if len(rules) != 1 || rules[0].Resource != "secrets" {
+				t.Errorf("the rules are %v", rules)
+			}
+		})
+	}
+}
+
+func TestACustomizeHookThatCannotBeAsked(t *testing.T) {
+	address := serve(t, answer(500, "no"))
+	rules, _, err := customizeHook(t, address, v1alpha1.HookVersionV1).Customize(t.Context(), snapshot(t))
+	want := "customize hook failed: " + address + ": unsupported status code: 500 body: no (200 is expected)"
+	if rules != nil || err == nil || err.Error() != want {
+		t.Errorf("rules %v and error\n%v\nwant\n%s", rules, err, want)
+	}
+	address = serve(t, answer(429, ""))
+	_, _, err = customizeHook(t, address, v1alpha1.HookVersionV1).Customize(t.Context(), snapshot(t))
+	if _, ok := errors.AsType[*ThrottledError](err); !ok {
+		t.Errorf("error is %v, want it to be a wish to be asked later", err)
+	}
+}
+
+func TestAnAnswerThatIsKnownToLeaveNothingToWriteIsNotRead(t *testing.T) {
+	// It could not be read, which shows whether anybody tries.
+	const known = `{"children":`
+	hash := xxhash.Sum64String(known)
+	sync := func(body string, rest *pipeline.NoOp) (*pipeline.Response, error) {
+		about := snapshot(t)
+		about.NoOp = rest
+		return webhook(t, serve(t, answer(200, body)), "").SyncComposite(t.Context(), about)
+	}
+	rest := &pipeline.NoOp{Answer: hash, ResyncAfter: time.Minute}
+
+	response, err := sync(known, rest)
+	want := &pipeline.Response{ResyncAfter: time.Minute, Hash: hash, IsNoOp: true}
+	if diff := cmp.Diff(want, response); diff != "" || err != nil {
+		t.Errorf("the known answer: error %v, response (-want +got):\n%s", err, diff)
+	}
+	if response, err := sync(known, nil); err == nil {
+		t.Errorf("without anything known it was read as %+v", response)
+	}
+	response, err = sync(`{}`, rest)
+	if err != nil || response.IsNoOp || response.Hash != xxhash.Sum64String(`{}`) {
+		t.Errorf("another answer: response %+v, error %v", response, err)
 	}
 }

@@ -33,7 +33,7 @@ func newController(log *Log, of v1alpha1.ControllerReference) *Controller {
 	return c
 }
 
-// Owner is what calls show of the controller that makes them. It is not changed.
+// Owner is what calls show of the controller that makes them. It does not change.
 type Owner struct {
 	UID    types.UID
 	Labels map[string]string
@@ -43,7 +43,7 @@ type Owner struct {
 	Children []object.Type
 }
 
-// Recorder keeps the calls of one running controller. A nil one keeps none.
+// Recorder keeps the calls of one running controller. A nil Recorder keeps none.
 type Recorder struct {
 	controller *Controller
 	owner      Owner
@@ -137,8 +137,8 @@ func (r *Recorder) Add(of *Call) {
 	c.changed(added)
 }
 
-// keepable returns how much of the bodies is kept. If a part of them is left out, and there may be Secrets in them, nothing is: the
-// values to blank might be in that part.
+// keepable returns how much of the bodies is kept. If a part of them is left out, and there may be Secrets in them,
+// nothing is: the values to blank might be in that part.
 func keepable(of *Call, most int) (request, answer []byte, isWithheld bool) {
 	request, answer = of.Request[:min(len(of.Request), most)], of.Answer[:min(len(of.Answer), most)]
 	if len(request) == len(of.Request) && len(answer) == len(of.Answer) {
@@ -153,7 +153,7 @@ func keepable(of *Call, most int) (request, answer []byte, isWithheld bool) {
 // maxHooksBytes limits what is kept of the controller for a call whose request is not kept whole.
 const maxHooksBytes = 4 << 10
 
-// hooksOf returns a controller with nothing but its hooks, whose addresses may have secrets in them.
+// hooksOf returns a controller with only its hooks, whose addresses may contain secrets.
 func hooksOf(controller []byte) []byte {
 	hooks := object.Lookup(controller, "spec", "hooks")
 	if hooks == nil {
@@ -162,12 +162,14 @@ func hooksOf(controller []byte) []byte {
 	return slices.Concat([]byte(`{"spec":{"hooks":`), hooks, []byte("}}"))
 }
 
-// fill sets all but what depends on the ring.
+// fill sets all fields except those that depend on the ring.
 func (c *call) fill(of *Call, owner *Owner, number uint64) {
 	parent := of.Snapshot.Parent
 	c.number, c.owner = number, owner
 	c.hook, c.url, c.revision = of.Hook, of.URL, of.Snapshot.Revision
-	c.parent = v1alpha1.ParentReference{APIVersion: parent.APIVersion, Kind: parent.Kind, Namespace: parent.Namespace, Name: parent.Name, UID: parent.UID}
+	c.parent = v1alpha1.ParentReference{
+		APIVersion: parent.APIVersion, Kind: parent.Kind, Namespace: parent.Namespace, Name: parent.Name, UID: parent.UID,
+	}
 	c.parentType = of.Snapshot.ParentType
 	c.began, c.took, c.code, c.result = of.Began, of.Took, of.Code, of.Result
 	c.credentials = of.Credentials
@@ -183,8 +185,8 @@ func (c *call) fill(of *Call, owner *Owner, number uint64) {
 	}
 }
 
-// maxPlaces is in how many places related objects may be of which each is remembered. Of more, it is remembered that they are
-// in all namespaces.
+// maxPlaces is in how many places related objects may be of which each is remembered. Of more, it is remembered that
+// they are in all namespaces.
 const maxPlaces = 16
 
 func (c *call) addRelated(of place) {

@@ -5,10 +5,13 @@ package calllog
 
 import (
 	"context"
+	"encoding/binary"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/cespare/xxhash/v2"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
@@ -20,8 +23,8 @@ import (
 const (
 	// maxCalls is how many calls of a controller are kept of each sort: those that succeeded, and those that failed.
 	maxCalls = 50
-	// processBytes is how many bytes of requests and answers are kept of all controllers together. Each of the two sorts of each
-	// controller has an equal share, but at most maxRingBytes.
+	// processBytes is how many bytes of requests and answers are kept of all controllers together. Each of the two
+	// sorts of each controller has an equal share, but at most maxRingBytes.
 	processBytes = 16 << 20
 	maxRingBytes = 512 << 10
 	// bodiesOfRing is how many bodies of the largest size that is kept whole are in a ring.
@@ -132,8 +135,8 @@ func (l *Log) Follow(
 		})
 }
 
-// Get returns a call with its bodies, in which secrets are blanked, and the rights that one needs who sees it. It returns nil if
-// there is no such call any more.
+// Get returns a call with its bodies, in which secrets are blanked, and the rights that one needs who sees it. It
+// returns nil if there is no such call any more.
 func (l *Log) Get(name types.NamespacedName) (*v1alpha1.HookCall, []rights.Required) {
 	for _, one := range l.all() {
 		if found, required := one.get(name); found != nil {
@@ -141,4 +144,22 @@ func (l *Log) Get(name types.NamespacedName) (*v1alpha1.HookCall, []rights.Requi
 		}
 	}
 	return nil, nil
+}
+
+// names makes names of calls. They sort by time.
+type names struct {
+	// process tells the process from others.
+	process int64
+}
+
+// suffixes is how many suffixes there are, as many as numbers of four digits to the base 36.
+const suffixes = 36 * 36 * 36 * 36
+
+// of returns the name of the call with that number, which began at a time: the time in microseconds, and a suffix
+// that tells it from those of other controllers and processes at the same time.
+func (n names) of(number uint64, began time.Time) string {
+	seed := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(n.process)), number)
+	suffix := strconv.FormatUint(suffixes+xxhash.Sum64(seed)%suffixes, 36)[1:]
+	microseconds := strconv.Itoa(1_000_000 + began.Nanosecond()/1000)[1:]
+	return began.UTC().Format("20060102-150405") + "-" + microseconds + "-" + suffix
 }

@@ -18,14 +18,14 @@ type ring struct {
 	// bytes is used as a ring, too. The positions of what is in it grow without end; their remainder is the index.
 	bytes []byte
 	head  uint64
-	// dropped is told of each call that is dropped; nil if nobody is.
+	// dropped is called with each call that is dropped; it may be nil.
 	dropped func(*call)
 }
 
 // span is where the bytes of a call are: from start to end without a gap.
 type span struct{ start, end uint64 }
 
-// newRing returns a ring for at most so many calls.
+// newRing returns a ring for at most that many calls.
 func newRing(maxCalls int, dropped func(*call)) ring {
 	return ring{maxCalls: maxCalls, dropped: dropped}
 }
@@ -69,7 +69,7 @@ func (r *ring) drop() {
 	r.number--
 }
 
-// makeRoom has the next size bytes from head on be free and without a gap.
+// makeRoom frees the next size bytes from head on, without a gap.
 func (r *ring) makeRoom(size, limit int) {
 	r.shrink(limit)
 	if size == 0 {

@@ -53,7 +53,7 @@ func (c *Controller) row(number uint64) (row *v1alpha1.HookCall) {
 	return row
 }
 
-// each calls do with all calls until it returns false.
+// each calls do with each call until do returns false.
 func (c *Controller) each(do func(*call, *ring) bool) {
 	for _, of := range []*ring{&c.succeeded, &c.failed} {
 		for i := range of.number {
@@ -64,7 +64,8 @@ func (c *Controller) each(do func(*call, *ring) bool) {
 	}
 }
 
-// get returns a call with its bodies, and the rights that one needs who sees it. It returns nil if there is no such call.
+// get returns a call with its bodies, and the rights that one needs who sees it. It returns nil if there is no such
+// call.
 func (c *Controller) get(name types.NamespacedName) (found *v1alpha1.HookCall, required []rights.Required) {
 	c.mu.Lock()
 	var one call
@@ -131,16 +132,19 @@ func (c *Controller) describe(of *call) *v1alpha1.HookCall {
 	return row
 }
 
-// required returns the rights to get the objects that the bodies of a call show. What an answer shows is taken to be in the
-// same places as the children of the request.
+// required returns the rights to get the objects that the bodies of a call show. What an answer shows is taken to be
+// in the same places as the children of the request.
 func (c *Controller) required(of *call) []rights.Required {
 	get := func(resource rights.Object, what string) rights.Required {
 		return rights.Required{Right: rights.Right{Object: resource, Verb: "get"}, For: what}
 	}
 	controllers := v1alpha1.Resource(strings.ToLower(c.of.Kind) + "s")
+	parent := rights.Object{
+		GroupResource: of.parentType.GroupResource(), Namespace: of.parent.Namespace, Name: of.parent.Name,
+	}
 	required := []rights.Required{
 		get(rights.Object{GroupResource: controllers, Name: c.of.Name}, "its controller"),
-		get(rights.Object{GroupResource: of.parentType.GroupResource(), Namespace: of.parent.Namespace, Name: of.parent.Name}, "its parent"),
+		get(parent, "its parent"),
 	}
 	if of.revision != "" {
 		revisions := rights.Object{GroupResource: v1alpha1.Resource("controllerrevisions"), Namespace: c.nameOf(of).Namespace}

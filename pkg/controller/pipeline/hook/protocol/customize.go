@@ -7,7 +7,6 @@ import (
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -17,21 +16,6 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
-
-// CustomizeRequestSize returns about how long the body of a customize request is.
-func CustomizeRequestSize(snapshot *pipeline.Snapshot) int {
-	return 64 + len(snapshot.Controller) + snapshot.Parent.Size()
-}
-
-// AppendCustomizeRequest appends the body of a customize request. It is the same in all versions.
-func AppendCustomizeRequest(to []byte, snapshot *pipeline.Snapshot) []byte {
-	body := slices.Grow(to, CustomizeRequestSize(snapshot))
-	body = append(body, `{"controller":`...)
-	body = append(body, snapshot.Controller...)
-	body = append(body, `,"parent":`...)
-	body = snapshot.Parent.AppendJSON(body)
-	return append(body, '}')
-}
 
 // RelatedRules reads the answer to a customize request.
 func (d *Decoder) RelatedRules(answer []byte) (rules []pipeline.RelatedRule, err error) {
@@ -65,7 +49,7 @@ func (d *Decoder) rules(value []byte) ([]pipeline.RelatedRule, error) {
 		if err != nil {
 			return fmt.Errorf("%s: %w", path, explainType(err))
 		}
-		d.addInRule(path, found)
+		d.strictErrors.addInRule(path, found)
 		rule, err := written.resolve()
 		if err != nil {
 			return fmt.Errorf("%s: %w", path, err)

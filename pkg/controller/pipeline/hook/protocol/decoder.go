@@ -7,21 +7,17 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/redact"
 )
 
-// ErrUnreadable begins every error about the content of an answer. An answer that cannot be read
-// changes nothing in the host.
+// ErrUnreadable is wrapped by every error about the content of an answer. An answer that cannot be read changes
+// nothing in the host.
 var ErrUnreadable = errors.New("the hook's answer cannot be read")
 
 // Decoder reads one answer.
@@ -40,16 +36,18 @@ type Decoder struct {
 // StrictErrors returns the first of the strict errors that the decoder has found, and how many more there are.
 func (d *Decoder) StrictErrors() []error { return d.strictErrors.all() }
 
-// fields are the fields that an answer can have. Each has a function that reads its value, and whose
-// errors name the field.
+// fields are the fields that an answer can have, with functions that read their values. The errors of these functions
+// name the field.
 type fields map[string]func(value []byte) error
 
-// meantBy returns the field that was probably meant by one that the answer cannot have; empty if none
-// is alike. The field for children has another name in the other kind of controllers, which may have
-// been taken for its name here.
+// meantBy returns the field that an unknown one probably stands for; empty if none is similar. The author may also have
+// used the name that the field of children has in the other kind of controller.
 func (f fields) meantBy(unknown string) string {
 	known := slices.Sorted(maps.Keys(f))
-	for here, elsewhere := range map[string]string{composite.children: decorator.children, decorator.children: composite.children} {
+	for here, elsewhere := range map[string]string{
+		composite.children: decorator.children,
+		decorator.children: composite.children,
+	} {
 		if _, there := f[here]; !there {
 			continue
 		}
@@ -71,8 +69,8 @@ func (f fields) anyIn(set sets.Set[string]) bool {
 	return false
 }
 
-// in returns which of the fields a value has that is an object.
-func (f fields) in(value []byte) []string {
+// within returns which of the fields a value has. It returns none if the value is not an object.
+func (f fields) within(value []byte) []string {
 	if value[0] != '{' {
 		return nil
 	}
@@ -87,8 +85,8 @@ func (f fields) in(value []byte) []string {
 	return found
 }
 
-// read reads the JSON object of an answer. A null counts as an empty object. The last one of
-// duplicate fields wins. Errors are ErrUnreadable.
+// read reads the JSON object of an answer. A null counts as an empty object. The last one of duplicate fields wins.
+// Errors wrap ErrUnreadable.
 func (d *Decoder) read(answer []byte, fields fields) error {
 	if err := d.readObject(answer, fields); err != nil {
 		return fmt.Errorf("%w: %s", ErrUnreadable, d.Redactor.Values(err.Error()))
@@ -121,7 +119,7 @@ func (d *Decoder) readObject(answer []byte, fields fields) error {
 			return nil
 		default:
 			seen.Insert(name)
-			d.addUnknownField(name, fields.meantBy(name), fields.in(value))
+			d.strictErrors.addUnknownField(name, fields.meantBy(name), fields.within(value))
 			return nil
 		}
 		invalid = read(value)
@@ -148,53 +146,13 @@ func (d *Decoder) readObject(answer []byte, fields fields) error {
 // IsNull reports whether an answer is the JSON null.
 func IsNull(answer []byte) bool { return string(bytes.TrimSpace(answer)) == "null" }
 
-// redacted returns the error of a parser without what it quotes, if that may be a part of a Secret.
-func (d *Decoder) redacted(err error) error {
-	if err == nil || errors.Is(err, io.ErrUnexpectedEOF) || !d.Redactor.MayShowSecrets() {
-		return err
+// UnknownFields returns those of the strict errors that are about unknown fields.
+func (d *Decoder) UnknownFields() []*UnknownField {
+	var unknown []*UnknownField
+	for _, err := range d.strictErrors.errors {
+		if field, ok := errors.AsType[*UnknownField](err); ok {
+			unknown = append(unknown, field)
+		}
 	}
-	if _, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
-		return err
-	}
-	if invalid, ok := errors.AsType[*object.FieldError](err); ok {
-		return errors.New(invalid.Problem())
-	}
-	return errors.New(redact.NotShown)
-}
-
-// quote returns a JSON value as errors show it.
-func (d *Decoder) quote(value []byte) string { return excerpt(d.readable(value)) }
-
-// readable returns a part of an answer as it may be shown. Of a long one, only the beginning is read, unless a secret
-// could be cut there.
-func (d *Decoder) readable(part []byte) string {
-	switch {
-	case len(part) <= maxReadBytes:
-		return d.Redactor.Body(part)
-	case d.Redactor.MayShowSecrets():
-		return redact.NotShown
-	default:
-		return d.Redactor.Beginning(part[:maxReadBytes])
-	}
-}
-
-// quoteAll returns an answer, which may not be JSON, as errors show it.
-func (d *Decoder) quoteAll(answer []byte) string { return strconv.Quote(d.Show(answer)) }
-
-// Show returns an answer of any form as errors show it. The exception of a traceback comes first,
-// because it tells what happened, and then the last calls, because they tell where.
-func (d *Decoder) Show(answer []byte) string {
-	text := d.readable(answer)
-	before, exception := cutException(text)
-	shown := beginning(before, maxShownBytes)
-	if exception != "" {
-		shown = lastCalls(before)
-	}
-	if d.Whole && len(text) <= maxWholeBytes {
-		shown = strings.TrimSpace(text)
-	}
-	if exception == "" {
-		return shown
-	}
-	return beginning(exception, maxExceptionBytes) + "; " + shown
+	return unknown
 }

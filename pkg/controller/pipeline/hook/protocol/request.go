@@ -14,9 +14,9 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// AppendRequest appends the body of a sync or finalize request. It copies the bytes of the objects
-// and decodes none. The body has the fields of Metacontroller's requests and no others, because hooks
-// may refuse fields that they do not know.
+// AppendRequest appends the body of a sync or finalize request. It copies the bytes of the objects without decoding
+// them. The body has only the fields of Metacontroller's requests, because hooks may refuse fields that they do not
+// know.
 func (f Format) AppendRequest(to []byte, version v1alpha1.HookVersion, snapshot *pipeline.Snapshot) []byte {
 	w := requestWriter{
 		body:   slices.Grow(to, RequestSize(snapshot)),
@@ -44,8 +44,8 @@ func (f Format) AppendRequest(to []byte, version v1alpha1.HookVersion, snapshot 
 	return append(w.body, '}')
 }
 
-// RequestSize returns the maximal size of a request in bytes. Only names with characters that JSON
-// escapes can make it larger.
+// RequestSize returns the maximum size of a request in bytes. Only names with characters that JSON escapes can exceed
+// it.
 func RequestSize(snapshot *pipeline.Snapshot) int {
 	size := 128 + len(snapshot.Controller) + snapshot.Parent.Size()
 	for _, group := range snapshot.Children {
@@ -63,6 +63,21 @@ func groupSize(of object.Type, objects []*object.Object) int {
 		size += 8 + len(o.Namespace) + len(o.Name) + o.Size()
 	}
 	return size
+}
+
+// CustomizeRequestSize returns the approximate size of a customize request in bytes.
+func CustomizeRequestSize(snapshot *pipeline.Snapshot) int {
+	return 64 + len(snapshot.Controller) + snapshot.Parent.Size()
+}
+
+// AppendCustomizeRequest appends the body of a customize request. It is the same in all versions.
+func AppendCustomizeRequest(to []byte, snapshot *pipeline.Snapshot) []byte {
+	body := slices.Grow(to, CustomizeRequestSize(snapshot))
+	body = append(body, `{"controller":`...)
+	body = append(body, snapshot.Controller...)
+	body = append(body, `,"parent":`...)
+	body = snapshot.Parent.AppendJSON(body)
+	return append(body, '}')
 }
 
 // requestWriter appends to the body of a request.
@@ -121,4 +136,67 @@ func (w *requestWriter) key(form keyForm, o *object.Object) {
 	if form == namespaceAndName {
 		w.body = append(w.body[:start], w.body[start+1:]...) // without the quote that opens the name
 	}
+}
+
+// Format is how the requests and answers of sync and finalize hooks differ between the kinds of controllers.
+type Format struct {
+	// parent and children are the names of these fields.
+	parent, children string
+	// metadata allows answers to change the labels and annotations of the parent.
+	metadata bool
+}
+
+var (
+	composite = Format{parent: "parent", children: "children"}
+	decorator = Format{parent: "object", children: "attachments", metadata: true}
+)
+
+// Composite is the format of a CompositeController.
+func Composite() Format { return composite }
+
+// Decorator is the format of a DecoratorController.
+func Decorator() Format { return decorator }
+
+// ChildrenField returns the name of the field of an answer that lists the children.
+func (f Format) ChildrenField() string { return f.children }
+
+// keyForm is what the key of an object in a request consists of.
+type keyForm int
+
+const (
+	// noKey leaves the object out of the request.
+	noKey keyForm = iota
+	nameOnly
+	namespaceAndName
+)
+
+// keyFunc returns the form of the key of an object in a request about a parent.
+type keyFunc func(parent, o *object.Object) keyForm
+
+func keysOf(version v1alpha1.HookVersion) keyFunc {
+	if version == v1alpha1.HookVersionV2 {
+		return absoluteKeys
+	}
+	return relativeKeys
+}
+
+// relativeKeys are the keys of version v1. A request about a namespaced parent shows only objects
+// in its namespace.
+func relativeKeys(parent, o *object.Object) keyForm {
+	switch parent.Namespace {
+	case "":
+		return absoluteKeys(parent, o)
+	case o.Namespace:
+		return nameOnly
+	default:
+		return noKey
+	}
+}
+
+// absoluteKeys are the keys of version v2.
+func absoluteKeys(_, o *object.Object) keyForm {
+	if o.Namespace == "" {
+		return nameOnly
+	}
+	return namespaceAndName
 }

@@ -5,6 +5,9 @@ package protocol
 
 import (
 	"errors"
+	"fmt"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +16,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/redact"
 )
 
 type responseTest struct {
@@ -144,4 +148,169 @@ func TestDecodeResponseRefuses(t *testing.T) {
 			t.Errorf("the error has %d characters", len(err.Error()))
 		}
 	})
+}
+
+func TestEventsOfAnAnswerAreRead(t *testing.T) {
+	tests := map[string]struct {
+		answer string
+		want   []pipeline.HookEvent
+		err    string
+	}{
+		"none":        {answer: `[]`},
+		"null":        {answer: `null`},
+		"a plain one": {answer: `[{"reason":"Ready","message":"all is well"}]`, want: []pipeline.HookEvent{{Reason: "Ready", Message: "all is well"}}},
+		"a warning": {answer: `[{"type":"Warning","reason":"BackupFailed","message":"the disk is full"}]`,
+			want: []pipeline.HookEvent{{Warning: true, Reason: "BackupFailed", Message: "the disk is full"}}},
+		"one about a child": {answer: `[{"type":"Normal","reason":"Moved","message":"m","child":{"apiVersion":"apps/v1","kind":"Deployment","name":"a"}}]`,
+			want: []pipeline.HookEvent{{Reason: "Moved", Message: "m", Child: &pipeline.HookEventChild{Group: "apps", Kind: "Deployment", Name: "a"}}}},
+		"no list":              {answer: `{"reason":"A"}`, err: "events must be a list of objects"},
+		"a text in the list":   {answer: `["Ready"]`, err: "events must be a list of objects"},
+		"an unknown type":      {answer: `[{"type":"Error","reason":"A","message":"m"}]`, err: `events[0].type must be Normal or Warning, not "Error"`},
+		"no reason":            {answer: `[{"message":"m"}]`, err: "events[0].reason must be a word in CamelCase"},
+		"a sentence as reason": {answer: `[{"reason":"A","message":"m"},{"reason":"it is full","message":"m"}]`, want: []pipeline.HookEvent{{Reason: "A", Message: "m"}}, err: `events[1].reason must be a word in CamelCase, such as BackupFailed, not "it is full"`},
+		"no message":           {answer: `[{"reason":"A"}]`, err: "events[0].message must not be empty"},
+		"a child without name": {answer: `[{"reason":"A","message":"m","child":{"apiVersion":"v1","kind":"Pod"}}]`, err: "events[0].child must have the apiVersion, kind and name"},
+		"too many":             {want: slices.Repeat([]pipeline.HookEvent{{Reason: "A", Message: "m"}}, 10), answer: "[" + strings.Repeat(`{"reason":"A","message":"m"},`, 10) + `{"reason":"A","message":"m"}]`, err: "events has 11 entries; there may be 10"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			for _, format := range []Format{Composite(), Decorator()} {
+				decoder := &Decoder{}
+				got, err := decoder.Response(format, []byte(`{"events":`+test.answer+`}`))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if strict := errors.Join(decoder.StrictErrors()...); (strict != nil) != (test.err != "") || strict != nil && !strings.Contains(strict.Error(), test.err) {
+					t.Errorf("the strict error is %v, want %q", strict, test.err)
+				}
+				if diff := cmp.Diff(test.want, got.Events); diff != "" {
+					t.Errorf("read (-want +got):\n%s", diff)
+				}
+			}
+		})
+	}
+}
+
+// repeated returns a text of about a megabyte, which has the numbers of its parts at %d.
+func repeated(format string) string {
+	text := &strings.Builder{}
+	for i := 0; text.Len() < 1<<20; i++ {
+		if i > 0 {
+			text.WriteString(",")
+		}
+		if strings.Contains(format, "%d") {
+			fmt.Fprintf(text, format, i)
+		} else {
+			text.WriteString(format)
+		}
+	}
+	return text.String()
+}
+
+// What an answer costs beside its own bytes is bounded, whatever is wrong with it.
+func TestAnAnswerCostsNoMoreThanWhatIsShownOfIt(t *testing.T) {
+	lines := &strings.Builder{}
+	for i := range 60_000 {
+		fmt.Fprintf(lines, `%x\n`, uint64(i)*2654435761%4294967291)
+	}
+	secrets := `{"kind":"Secret","stringData":{"a":"` + lines.String() + `"}}`
+	read := func(d *Decoder, answer []byte) error {
+		_, err := d.Response(Composite(), answer)
+		return err
+	}
+	rules := func(d *Decoder, answer []byte) error {
+		_, err := d.RelatedRules(answer)
+		return err
+	}
+	show := func(d *Decoder, answer []byte) error {
+		_ = d.Show(answer)
+		return nil
+	}
+	decorator := func(d *Decoder, answer []byte) error {
+		_, err := d.Response(Decorator(), answer)
+		return err
+	}
+	const events = `{"events":[{"reason":"A","message":"one"},{"reason":"B","message":"two"}]}`
+	for name, test := range map[string]struct {
+		request, answer string
+		read            func(d *Decoder, answer []byte) error
+		most            uint64
+		want            string
+	}{
+		"unknown fields":        {answer: `{` + repeated(`"childrem%d":{}`) + `}`, read: read, most: 4 << 20},
+		"a field again":         {answer: `{` + repeated(`"finalized":true`) + `}`, read: read, most: 20 << 20},
+		"events":                {answer: `{"events":[` + repeated(`{}`) + `]}`, read: read, most: 4 << 20},
+		"duplicates in status":  {answer: `{"status":{` + repeated(`"a":1`) + `}}`, read: read, most: 2 << 20},
+		"a text about Secrets":  {answer: repeated(`Secret "key": "value", 'a': b`), read: show, most: 1 << 20},
+		"events, many Secrets":  {request: secrets, answer: events, read: read, most: 16 << 20},
+		"unknown, many Secrets": {request: secrets, answer: `{` + repeated(`"x%d":{}`) + `}`, read: read, most: 20 << 20},
+		"unknown fields of rules": {
+			answer: `{"relatedResources":[{"apiVersion":"v1","resource":"pods",` + repeated(`"x%d":{}`) + `}]}`,
+			read:   rules, most: 16 << 20,
+		},
+		"rules": {
+			answer: `{"relatedResources":[` + repeated(`{"apiVersion":"v1","resource":"pods"}`) + `]}`,
+			read:   rules, most: 24 << 20, want: "more than 4096 rules",
+		},
+		"labels": {
+			answer: `{"labels":{` + repeated(`"%d":null`) + `}}`,
+			read:   decorator, most: 20 << 20, want: "there may be 1048576",
+		},
+		"children": {
+			answer: `{"children":[` + repeated(`{"kind":"A"}`) + `]}`,
+			read:   read, most: 24 << 20, want: "more than 20000 entries",
+		},
+		"a value of the wrong type": {
+			answer: `{"children":"` + repeated(`Secret`) + `"}`,
+			read:   read, most: 8 << 20, want: redact.NotShown,
+		},
+		"what is not JSON": {
+			answer: `{"children":[` + repeated(`'%d'`),
+			read:   read, most: 4 << 20, want: "single quotes",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := &Decoder{FindDuplicates: true, Redactor: redact.Redactor{
+				Request: []byte(test.request), Answer: []byte(test.answer), Credentials: []string{"t0ken"},
+			}}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			began := time.Now()
+			err := test.read(d, d.Redactor.Answer)
+			t.Logf("it took %s", time.Since(began))
+			runtime.ReadMemStats(&after)
+			if allocated := after.TotalAlloc - before.TotalAlloc; allocated > test.most {
+				t.Errorf("it has allocated %d bytes for an answer of %d, want %d at most", allocated, len(test.answer), test.most)
+			}
+			if (err != nil) != (test.want != "") || err != nil && !strings.Contains(err.Error(), test.want) {
+				t.Errorf("the error is %.300v, want %q", err, test.want)
+			}
+			if kept := len(d.StrictErrors()); kept > maxStrictErrors+1 {
+				t.Errorf("%d strict errors are kept", kept)
+			}
+		})
+	}
+}
+
+func TestOfManyStrictErrorsTheOthersAreCounted(t *testing.T) {
+	d := &Decoder{}
+	if _, err := d.Response(Composite(), []byte(`{`+repeated(`"x%d":1`)+`}`)); err != nil {
+		t.Fatal(err)
+	}
+	found := d.StrictErrors()
+	if last := found[len(found)-1].Error(); !strings.HasPrefix(last, "and ") || !strings.HasSuffix(last, " more") {
+		t.Errorf("the last one is %q", last)
+	}
+}
+
+func TestALongListOfEventsIsReadInPart(t *testing.T) {
+	d := &Decoder{}
+	response, err := d.Response(Composite(), []byte(`{"events":[`+repeated(`{"reason":"A%d","message":"m"}`)+`]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := pipeline.HookEvent{Reason: "A9", Message: "m"}
+	if got := response.Events; len(got) != maxEvents || got[maxEvents-1] != last {
+		t.Errorf("read are %v", got)
+	}
 }

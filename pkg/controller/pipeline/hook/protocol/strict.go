@@ -15,6 +15,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/redact"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/nearest"
 )
 
 // UnmarshalMode returns the mode in which the answers of a hook are read.
@@ -29,7 +30,7 @@ func UnmarshalMode(hook *v1alpha1.Hook) v1alpha1.ResponseUnmarshallMode {
 	}
 }
 
-// strictErrors are unknown and duplicate fields of an answer, and events that cannot be told. The strict mode refuses them, the
+// strictErrors are unknown and duplicate fields of an answer, and invalid events. The strict mode refuses them, the
 // loose mode ignores them.
 type strictErrors struct {
 	errors []error
@@ -37,7 +38,7 @@ type strictErrors struct {
 	more int
 }
 
-// maxStrictErrors is how many strict errors of an answer are kept. Users see a few of them.
+// maxStrictErrors limits how many strict errors of an answer are kept. Users see a few of them.
 const maxStrictErrors = 20
 
 func (e *strictErrors) isFull() bool { return len(e.errors) >= maxStrictErrors }
@@ -60,10 +61,10 @@ func (e *strictErrors) all() []error {
 
 func (e *strictErrors) duplicateField(field string) { e.add(fmt.Errorf("duplicate field %q", field)) }
 
-// maxSearchedBytes is how long a value may be whose duplicate fields are named: for that, all of it is decoded.
+// maxSearchedBytes limits the size of a value whose duplicate fields are named, because that needs all of it decoded.
 const maxSearchedBytes = 1 << 20
 
-// findDuplicates adds the fields that are twice in one object, at any depth of the value at a path.
+// findDuplicates adds the duplicate fields of objects at any depth of the value at a path.
 func (e *strictErrors) findDuplicates(path string, value []byte) {
 	decoder := jsontext.NewDecoder(bytes.NewReader(value), jsontext.AllowInvalidUTF8(true))
 	if err := decoder.SkipValue(); !errors.Is(err, jsontext.ErrDuplicateName) {
@@ -79,7 +80,7 @@ func (e *strictErrors) findDuplicates(path string, value []byte) {
 	}
 }
 
-// addIn adds the errors that were found in the value at a path.
+// addIn adds errors that were found in the value at a path.
 func (e *strictErrors) addIn(path string, found []error) {
 	for _, err := range found {
 		if field, ok := errors.AsType[json.FieldError](err); ok {
@@ -89,26 +90,27 @@ func (e *strictErrors) addIn(path string, found []error) {
 	}
 }
 
-// addInRule adds the errors that were found in the rule of a customize hook at a path.
-func (d *Decoder) addInRule(path string, found []error) {
+// addInRule adds errors that were found in the rule at a path of a customize hook's answer.
+func (e *strictErrors) addInRule(path string, found []error) {
 	for _, err := range found {
 		field, ok := errors.AsType[json.FieldError](err)
 		if !ok || !strings.HasPrefix(err.Error(), "unknown field") {
-			d.strictErrors.addIn(path, []error{err})
+			e.addIn(path, []error{err})
 			continue
 		}
 		within := field.FieldPath()
 		name := within[strings.LastIndex(within, ".")+1:]
-		d.addUnknownField(path+"."+within, meantBy(name, fieldsBeside(within)), nil)
+		e.addUnknownField(path+"."+within, meantBy(name, fieldsBeside(within)), nil)
 	}
 }
 
-// addUnknownField adds a field that the protocol does not have. Its name may be secret: redactPaths must follow.
-func (d *Decoder) addUnknownField(path, meant string, wraps []string) {
-	d.strictErrors.add(&UnknownField{Path: path, Meant: meant, Wraps: wraps})
+// addUnknownField adds a field that the protocol does not have. Its name may be secret, so the caller calls
+// redactPaths.
+func (e *strictErrors) addUnknownField(path, meant string, wraps []string) {
+	e.add(&UnknownField{Path: path, Meant: meant, Wraps: wraps})
 }
 
-// redactPaths makes the paths of unknown fields such that they may be shown.
+// redactPaths redacts the paths of unknown fields.
 func redactPaths(redactor *redact.Redactor, unknown []*UnknownField) {
 	paths := make([]string, len(unknown))
 	for i, field := range unknown {
@@ -119,13 +121,76 @@ func redactPaths(redactor *redact.Redactor, unknown []*UnknownField) {
 	}
 }
 
-// UnknownFields returns those of the strict errors that are about unknown fields.
-func (d *Decoder) UnknownFields() []*UnknownField {
-	var unknown []*UnknownField
-	for _, err := range d.strictErrors.errors {
-		if field, ok := errors.AsType[*UnknownField](err); ok {
-			unknown = append(unknown, field)
-		}
+// UnknownField is a field of an answer that the protocol does not have. It is not read.
+type UnknownField struct {
+	// Path is where the field is, such as "relatedResources[0].name". A long path is cut.
+	Path string
+	// Meant is the name of the field that was probably meant; empty if none is similar.
+	Meant string
+	// MeantIsAbsent is true if the answer does not have the field that was probably meant.
+	MeantIsAbsent bool
+	// Wraps are the fields of the protocol that are inside this one, if the answer has none at its top, where they belong.
+	Wraps []string
+}
+
+func (u *UnknownField) Error() string {
+	return fmt.Sprintf("unknown field %q (%s)", u.Path, u.Advice())
+}
+
+// Advice says what to do about the field.
+func (u *UnknownField) Advice() string {
+	switch {
+	case len(u.Wraps) > 0:
+		return strings.Join(u.Wraps, " and ") + " must be at the top of the answer, not inside of this field"
+	case u.Meant != "":
+		return fmt.Sprintf("did you mean %q?", u.Meant)
+	default:
+		return "leave it out"
 	}
-	return unknown
+}
+
+// meantBy returns the known field that an unknown one probably stands for; empty if none is similar.
+func meantBy(unknown string, known []string) string {
+	const (
+		longestName = 40 // a longer one is not a misspelt name of the protocol
+		telling     = 5  // that many letters tell which field is meant
+	)
+	if len(unknown) > longestName {
+		return ""
+	}
+	if found := nearest.To(unknown, known); found != "" {
+		return found
+	}
+	unknown = strings.ToLower(unknown)
+	if len(unknown) < telling {
+		return ""
+	}
+	i := slices.IndexFunc(known, func(name string) bool {
+		name = strings.ToLower(name)
+		return strings.Contains(name, unknown) || strings.HasPrefix(name, unknown[:telling])
+	})
+	if i < 0 {
+		return ""
+	}
+	return known[i]
+}
+
+// The fields of a rule of a customize hook's answer, of a selector in it, and of an expression in
+// that.
+var (
+	ruleFields       = []string{"apiVersion", "resource", "labelSelector", "namespaceSelector", "namespace", "names"}
+	selectorFields   = []string{"matchLabels", "matchExpressions"}
+	expressionFields = []string{"key", "operator", "values"}
+)
+
+// fieldsBeside returns the fields that the protocol has where the field at a path in a rule is.
+func fieldsBeside(path string) []string {
+	switch {
+	case strings.Contains(path, "matchExpressions["):
+		return expressionFields
+	case strings.Contains(path, "."):
+		return selectorFields
+	default:
+		return ruleFields
+	}
 }

@@ -4,393 +4,110 @@
 package transport
 
 import (
-	"crypto/tls"
-	"crypto/x509"
-	"encoding/base64"
+	"context"
 	"errors"
-	"net"
-	"slices"
-	"strings"
+	"net/url"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/test/harness/pki"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
-func authority(t testing.TB, name string) *pki.Authority {
-	t.Helper()
-	made, err := pki.NewAuthority(name)
-	if err != nil {
-		t.Fatal(err)
+func TestWhichSettingsAHookIsCalledWith(t *testing.T) {
+	own := &v1alpha1.CABundle{Inline: ptr.To("own")}
+	nothing := &v1alpha1.CABundle{}
+	shared := &v1alpha1.CABundle{Inline: ptr.To("of the endpoint")}
+	token := &v1alpha1.Authorization{SecretRef: v1alpha1.SecretKeyRef{Name: "token"}}
+	password := &v1alpha1.BasicAuth{SecretRef: v1alpha1.SecretRef{Name: "password"}}
+	certificate := &v1alpha1.ClientTLS{SecretRef: v1alpha1.SecretRef{Name: "certificate"}}
+	address := ptr.To("https://hooks.example/sync")
+	endpoints := []v1alpha1.EndpointConfig{
+		{Host: "other.example", CABundle: own},
+		{Host: "hooks.example:443", CABundle: shared, ClientTLS: certificate, Authorization: token, BasicAuth: password},
+		{Host: "hooks.example", CABundle: own},
 	}
-	return made
-}
-
-// clientPair is a client certificate and its key.
-func clientPair(t testing.TB, ca *pki.Authority, user string) pki.KeyPair {
-	t.Helper()
-	made, err := ca.Client(user)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return made
-}
-
-// servingCertificate is a certificate for loopback.
-func servingCertificate(t testing.TB, ca *pki.Authority) tls.Certificate {
-	t.Helper()
-	made, err := ca.Serving(net.IPv4(127, 0, 0, 1), "hooks.example")
-	if err != nil {
-		t.Fatal(err)
-	}
-	pair, err := tls.X509KeyPair(made.Cert, made.Key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pair
-}
-
-// Settings as they stand in specs.
-func caInSecret(key string) *v1alpha1.CABundle {
-	return &v1alpha1.CABundle{SecretRef: &v1alpha1.ResourceKeyRef{Namespace: "tools", Name: "a", Key: key}}
-}
-
-func caInConfigMap(key string) *v1alpha1.CABundle {
-	return &v1alpha1.CABundle{ConfigMapRef: &v1alpha1.ResourceKeyRef{Namespace: "tools", Name: "a", Key: key}}
-}
-
-func certificateInSecret(certKey, keyKey string) *v1alpha1.ClientTLS {
-	return &v1alpha1.ClientTLS{SecretRef: v1alpha1.SecretRef{Namespace: "tools", Name: "a"}, CertKey: certKey, PrivateKeyKey: keyKey}
-}
-
-func tokenInSecret(scheme, key string) *v1alpha1.Authorization {
-	return &v1alpha1.Authorization{Type: scheme, SecretRef: v1alpha1.SecretKeyRef{Namespace: "tools", Name: "a", Key: key}}
-}
-
-func passwordInSecret(userKey, passwordKey string) *v1alpha1.BasicAuth {
-	return &v1alpha1.BasicAuth{SecretRef: v1alpha1.SecretRef{Namespace: "tools", Name: "a"}, UsernameKey: userKey, PasswordKey: passwordKey}
-}
-
-// opened returns a hook's transport after its settings have been read, and the error of reading them.
-func opened(t *testing.T, hosts *cluster, settings settings) (*Transport, error) {
-	t.Helper()
-	settings.path = "spec.hooks.sync.webhook"
-	made := newTransport(settings, Options{MaxIdleConnections: 2, Sources: hosts})
-	t.Cleanup(made.Close)
-	return made, made.Open(t.Context(), func(err error) { t.Errorf("told %v", err) })
-}
-
-func TestWhatSettingsComeTo(t *testing.T) {
-	ca := authority(t, "ca")
-	pair := clientPair(t, ca, "server")
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(ca.Cert)
-	certificate, err := tls.X509KeyPair(pair.Cert, pair.Key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	basic := func(text string) string { return "Basic " + base64.StdEncoding.EncodeToString([]byte(text)) }
-	inSecret := func(data map[string]string) func(*cluster) {
-		return func(c *cluster) { c.put(secret("tools", "a"), data) }
-	}
-	inConfigMap := func(data map[string]string) func(*cluster) {
-		return func(c *cluster) { c.put(configMap("tools", "a"), data) }
-	}
+	const ofHook = "spec.hooks.sync.webhook"
+	ofEndpoint := settings{path: "spec.endpointConfigs[1]", Connection: v1alpha1.Connection{CABundle: shared, ClientTLS: certificate, Authorization: token, BasicAuth: password}}
 	tests := map[string]struct {
-		settings settings
-		there    func(*cluster)
-		want     credentials
+		webhook   v1alpha1.Webhook
+		endpoints []v1alpha1.EndpointConfig
+		want      settings
 	}{
-		"nothing": {},
-		"authorities in the spec": {
-			settings: settings{caBundle: &v1alpha1.CABundle{Inline: ptr.To(string(ca.Cert))}}, want: credentials{roots: pool},
+		"none":                            {v1alpha1.Webhook{URL: address}, nil, settings{path: ofHook}},
+		"no endpoint of that host":        {v1alpha1.Webhook{URL: address}, endpoints[:1], settings{path: ofHook}},
+		"the first endpoint of that host": {v1alpha1.Webhook{URL: address}, endpoints, ofEndpoint},
+		"the first endpoint of that host, even if it sets nothing": {
+			v1alpha1.Webhook{URL: address}, append([]v1alpha1.EndpointConfig{{Host: "hooks.example"}}, endpoints...), settings{path: "spec.endpointConfigs[0]"},
 		},
-		"no authorities in the spec are those of the system": {
-			settings: settings{caBundle: &v1alpha1.CABundle{Inline: ptr.To("")}}, want: credentials{},
+		"the endpoint of a service": {
+			v1alpha1.Webhook{Service: &v1alpha1.ServiceReference{Name: "hooks", Namespace: "tools"}, Path: ptr.To("/sync")},
+			[]v1alpha1.EndpointConfig{{Host: "hooks.tools", CABundle: shared}}, settings{path: "spec.endpointConfigs[0]", Connection: v1alpha1.Connection{CABundle: shared}},
 		},
-		"authorities in a Secret": {
-			settings{caBundle: caInSecret("")}, inSecret(map[string]string{"ca.crt": string(ca.Cert)}), credentials{roots: pool},
+		"a CA of its own and nothing of the endpoint": {
+			v1alpha1.Webhook{URL: address, CABundle: own}, endpoints, settings{path: ofHook, Connection: v1alpha1.Connection{CABundle: own}},
 		},
-		"authorities under a key of a Secret": {
-			settings{caBundle: caInSecret("my.pem")}, inSecret(map[string]string{"ca.crt": "no", "my.pem": string(ca.Cert)}), credentials{roots: pool},
+		"a certificate of its own and nothing of the endpoint": {
+			v1alpha1.Webhook{URL: address, ClientTLS: certificate}, endpoints, settings{path: ofHook, Connection: v1alpha1.Connection{ClientTLS: certificate}},
 		},
-		"authorities in a ConfigMap": {
-			settings{caBundle: caInConfigMap("")}, inConfigMap(map[string]string{"ca.crt": string(ca.Cert)}), credentials{roots: pool},
+		"a token of its own and nothing of the endpoint": {
+			v1alpha1.Webhook{URL: address, Authorization: token}, endpoints, settings{path: ofHook, Connection: v1alpha1.Connection{Authorization: token}},
 		},
-		"authorities under a key of a ConfigMap": {
-			settings{caBundle: caInConfigMap("my.pem")}, inConfigMap(map[string]string{"my.pem": string(ca.Cert)}), credentials{roots: pool},
+		"a password of its own and nothing of the endpoint": {
+			v1alpha1.Webhook{URL: address, BasicAuth: password}, endpoints, settings{path: ofHook, Connection: v1alpha1.Connection{BasicAuth: password}},
 		},
-		"authorities in the binary data of a ConfigMap": {
-			settings{caBundle: caInConfigMap("")},
-			func(c *cluster) {
-				c.putRaw(configMap("tools", "a"), map[string]any{"binaryData": map[string][]byte{"ca.crt": ca.Cert}})
-			},
-			credentials{roots: pool},
-		},
-		"text around authorities": {
-			settings{caBundle: caInConfigMap("")}, inConfigMap(map[string]string{"ca.crt": "# ours\n" + string(ca.Cert) + "# end\n"}), credentials{roots: pool},
-		},
-		"a client certificate": {
-			settings{clientTLS: certificateInSecret("", "")}, inSecret(map[string]string{"tls.crt": string(pair.Cert), "tls.key": string(pair.Key)}),
-			credentials{certificates: []tls.Certificate{certificate}},
-		},
-		"a client certificate under other keys": {
-			settings{clientTLS: certificateInSecret("c", "k")}, inSecret(map[string]string{"c": string(pair.Cert), "k": string(pair.Key)}),
-			credentials{certificates: []tls.Certificate{certificate}},
-		},
-		"a token": {
-			settings{authorization: tokenInSecret("Bearer", "token")}, inSecret(map[string]string{"token": "s3cret"}), credentials{authorization: "Bearer s3cret"},
-		},
-		"a token without a type": {
-			settings{authorization: tokenInSecret("", "token")}, inSecret(map[string]string{"token": "s3cret"}), credentials{authorization: "Bearer s3cret"},
-		},
-		"a token of a blank type": {
-			settings{authorization: tokenInSecret(" \t", "token")}, inSecret(map[string]string{"token": "s3cret"}), credentials{authorization: "Bearer s3cret"},
-		},
-		"a token of another type": {
-			settings{authorization: tokenInSecret(" Token ", "token")}, inSecret(map[string]string{"token": "s3cret"}), credentials{authorization: "Token s3cret"},
-		},
-		"a token with white space around it": {
-			settings{authorization: tokenInSecret("", "token")}, inSecret(map[string]string{"token": "\n s3cret and more\r\n"}), credentials{authorization: "Bearer s3cret and more"},
-		},
-		"a password": {
-			settings{basicAuth: passwordInSecret("", "")}, inSecret(map[string]string{"username": "me", "password": "s3cret"}), credentials{authorization: basic("me:s3cret")},
-		},
-		"a password under other keys": {
-			settings{basicAuth: passwordInSecret("u", "p")}, inSecret(map[string]string{"u": "me", "p": "s3cret"}), credentials{authorization: basic("me:s3cret")},
-		},
-		"a password with white space around it": {
-			settings{basicAuth: passwordInSecret("", "")}, inSecret(map[string]string{"username": " me\n", "password": "\ts3cret\n"}), credentials{authorization: basic("me:s3cret")},
-		},
-		"a password with a colon": {
-			settings{basicAuth: passwordInSecret("", "")}, inSecret(map[string]string{"username": "me", "password": "s3:cret"}), credentials{authorization: basic("me:s3:cret")},
-		},
-		"an empty password": {
-			settings{basicAuth: passwordInSecret("", "")}, inSecret(map[string]string{"username": "me", "password": ""}), credentials{authorization: basic("me:")},
-		},
-		"an empty token": {
-			settings{authorization: tokenInSecret("", "token")}, inSecret(map[string]string{"token": ""}), credentials{authorization: "Bearer "},
-		},
-		"a blank token": {
-			settings{authorization: tokenInSecret("", "token")}, inSecret(map[string]string{"token": " \n"}), credentials{authorization: "Bearer "},
-		},
-		"no user name and no password": {
-			settings{basicAuth: passwordInSecret("", "")}, inSecret(map[string]string{"username": "", "password": "\n"}), credentials{authorization: basic(":")},
-		},
-		"all from one Secret": {
-			settings{caBundle: caInSecret(""), clientTLS: certificateInSecret("", ""), authorization: tokenInSecret("", "token")},
-			inSecret(map[string]string{"ca.crt": string(ca.Cert), "tls.crt": string(pair.Cert), "tls.key": string(pair.Key), "token": "s3cret"}),
-			credentials{roots: pool, certificates: []tls.Certificate{certificate}, authorization: "Bearer s3cret"},
+		"an empty CA of its own and nothing of the endpoint": {
+			v1alpha1.Webhook{URL: address, CABundle: nothing}, endpoints, settings{path: ofHook, Connection: v1alpha1.Connection{CABundle: nothing}},
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			hosts := newCluster(t)
-			if test.there != nil {
-				test.there(hosts)
-			}
-			got, err := opened(t, hosts, test.settings)
+			target, err := url.Parse(ptr.Deref(test.webhook.URL, "http://hooks.tools:80/sync"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !got.shared.sameTLS(&test.want) {
-				t.Error("the TLS material is another one")
-			}
-			if got.credentials.authorization != test.want.authorization {
-				t.Errorf("the header is %q, want %q", got.credentials.authorization, test.want.authorization)
-			}
-			if slices.Contains(got.credentials.secrets, "") {
-				t.Error("nothing would be hidden everywhere")
-			}
-			if hosts.opened > 1 {
-				t.Errorf("one object is followed %d times", hosts.opened)
+			got := settingsOf("sync", &test.webhook, target, test.endpoints)
+			if got != test.want {
+				t.Errorf("settings are %+v, want %+v", got, test.want)
 			}
 		})
 	}
 }
 
-func TestSettingsThatAreRefused(t *testing.T) {
-	ca := authority(t, "ca")
-	pair, other := clientPair(t, ca, "server"), clientPair(t, ca, "other")
-	const word = "s3cret"
-	const spec = "spec.hooks.sync.webhook."
-	tests := map[string]struct {
-		settings settings
-		secret   map[string]string
-		// config is the ConfigMap.
-		config map[string]string
-		want   string
-		// mendable is true if a change of a source can help.
-		mendable bool
-	}{
-		"a token and a password": {
-			settings: settings{authorization: tokenInSecret("", "token"), basicAuth: passwordInSecret("", "")},
-			want:     "spec.hooks.sync.webhook: authorization and basicAuth are mutually exclusive: set one of them",
-		},
-		"no source of authorities": {
-			settings: settings{caBundle: &v1alpha1.CABundle{}}, want: spec + "caBundle: none of inline, secretRef and configMapRef is set",
-		},
-		"two sources of authorities": {
-			settings: settings{caBundle: &v1alpha1.CABundle{Inline: ptr.To(""), SecretRef: caInSecret("").SecretRef}},
-			want:     spec + "caBundle: only one of inline, secretRef and configMapRef can be set, not inline and secretRef",
-		},
-		"three sources of authorities": {
-			settings: settings{caBundle: &v1alpha1.CABundle{
-				Inline: ptr.To(string(ca.Cert)), SecretRef: caInSecret("").SecretRef, ConfigMapRef: caInConfigMap("").ConfigMapRef,
-			}},
-			want: spec + "caBundle: only one of inline, secretRef and configMapRef can be set, not inline and secretRef and configMapRef",
-		},
-		"authorities in the spec that are none": {
-			settings: settings{caBundle: &v1alpha1.CABundle{Inline: ptr.To(word)}}, want: spec + "caBundle.inline: no PEM certificate is in it",
-		},
-		"a key instead of authorities in the spec": {
-			settings: settings{caBundle: &v1alpha1.CABundle{Inline: ptr.To(string(ca.Key))}}, want: spec + "caBundle.inline: no PEM certificate is in it",
-		},
-		"a Secret of authorities without a name": {
-			settings: settings{caBundle: &v1alpha1.CABundle{SecretRef: &v1alpha1.ResourceKeyRef{Namespace: "tools"}}},
-			want:     spec + "caBundle.secretRef.name is the name of the Secret and must not be empty",
-		},
-		"a ConfigMap of authorities without a namespace": {
-			settings: settings{caBundle: &v1alpha1.CABundle{ConfigMapRef: &v1alpha1.ResourceKeyRef{Name: "a"}}},
-			want:     spec + "caBundle.configMapRef.namespace is the namespace of the ConfigMap and must not be empty",
-		},
-		"no Secret of authorities": {
-			settings: settings{caBundle: caInSecret("")}, mendable: true,
-			want: spec + "caBundle.secretRef: Secret tools/a: it does not exist",
-		},
-		"a Secret of authorities without the key": {
-			settings: settings{caBundle: caInSecret("")}, secret: map[string]string{"ca": word}, mendable: true,
-			want: spec + `caBundle.secretRef: Secret tools/a: it has no key "ca.crt"; it has the keys: "ca"`,
-		},
-		"a Secret with nothing under the key of authorities": {
-			settings: settings{caBundle: caInSecret("my.pem")}, secret: map[string]string{"my.pem": ""}, mendable: true,
-			want: spec + `caBundle.secretRef: Secret tools/a: key "my.pem" is empty`,
-		},
-		"a Secret with no certificate under the key of authorities": {
-			settings: settings{caBundle: caInSecret("")}, secret: map[string]string{"ca.crt": word}, mendable: true,
-			want: spec + `caBundle.secretRef: Secret tools/a: key "ca.crt": no PEM certificate is in it`,
-		},
-		"no ConfigMap of authorities": {
-			settings: settings{caBundle: caInConfigMap("")}, mendable: true,
-			want: spec + "caBundle.configMapRef: ConfigMap tools/a: it does not exist",
-		},
-		"a ConfigMap of authorities without the key": {
-			settings: settings{caBundle: caInConfigMap("")}, config: map[string]string{}, mendable: true,
-			want: spec + `caBundle.configMapRef: ConfigMap tools/a: it has no key "ca.crt"`,
-		},
-		"a ConfigMap with nothing under the key of authorities": {
-			settings: settings{caBundle: caInConfigMap("")}, config: map[string]string{"ca.crt": ""}, mendable: true,
-			want: spec + `caBundle.configMapRef: ConfigMap tools/a: key "ca.crt" is empty`,
-		},
-		"a ConfigMap with no certificate under the key of authorities": {
-			settings: settings{caBundle: caInConfigMap("")}, config: map[string]string{"ca.crt": word}, mendable: true,
-			want: spec + `caBundle.configMapRef: ConfigMap tools/a: key "ca.crt": no PEM certificate is in it`,
-		},
-		"no Secret of a client certificate": {
-			settings: settings{clientTLS: certificateInSecret("", "")}, mendable: true,
-			want: spec + "clientTLS.secretRef: Secret tools/a: it does not exist",
-		},
-		"a Secret without the client certificate": {
-			settings: settings{clientTLS: certificateInSecret("", "")}, secret: map[string]string{"tls.key": string(pair.Key)}, mendable: true,
-			want: spec + `clientTLS.secretRef: Secret tools/a: it has no key "tls.crt"; it has the keys: "tls.key"`,
-		},
-		"a Secret without the key of the client certificate": {
-			settings: settings{clientTLS: certificateInSecret("", "k")}, secret: map[string]string{"tls.crt": string(pair.Cert)}, mendable: true,
-			want: spec + `clientTLS.secretRef: Secret tools/a: it has no key "k"; it has the keys: "tls.crt"`,
-		},
-		"a client certificate that is none": {
-			settings: settings{clientTLS: certificateInSecret("", "")}, secret: map[string]string{"tls.crt": word, "tls.key": word}, mendable: true,
-			want: spec + `clientTLS.secretRef: Secret tools/a: keys "tls.crt" and "tls.key": tls: failed to find any PEM data in certificate input`,
-		},
-		"a client certificate with the key of another": {
-			settings: settings{clientTLS: certificateInSecret("", "")}, secret: map[string]string{"tls.crt": string(pair.Cert), "tls.key": string(other.Key)}, mendable: true,
-			want: spec + `clientTLS.secretRef: Secret tools/a: keys "tls.crt" and "tls.key": tls: private key does not match public key`,
-		},
-		"a token of type basic":               {settings: settings{authorization: tokenInSecret("basic", "token")}, want: spec + `authorization.type: "basic" is not supported here; use basicAuth`},
-		"a token of type basic in capitals":   {settings: settings{authorization: tokenInSecret("BASIC", "token")}, want: spec + `authorization.type: "BASIC" is not supported here; use basicAuth`},
-		"a token of type basic between blank": {settings: settings{authorization: tokenInSecret(" Basic ", "token")}, want: spec + `authorization.type: "Basic" is not supported here; use basicAuth`},
-		"a token without a key":               {settings: settings{authorization: tokenInSecret("", "")}, want: spec + "authorization.secretRef.key is the key of the credential in the Secret and must not be empty"},
-		"no Secret of a token": {
-			settings: settings{authorization: tokenInSecret("", "token")}, mendable: true,
-			want: spec + "authorization.secretRef: Secret tools/a: it does not exist",
-		},
-		"a Secret without the token": {
-			settings: settings{authorization: tokenInSecret("", "token")}, secret: map[string]string{"other": word}, mendable: true,
-			want: spec + `authorization.secretRef: Secret tools/a: it has no key "token"; it has the keys: "other"`,
-		},
-		"a Secret without anything": {
-			settings: settings{authorization: tokenInSecret("", "token")}, secret: map[string]string{}, mendable: true,
-			want: spec + `authorization.secretRef: Secret tools/a: it has no key "token"`,
-		},
-		"a token of two lines": {
-			settings: settings{authorization: tokenInSecret("", "token")}, secret: map[string]string{"token": word + "\nX-Other: " + word}, mendable: true,
-			want: spec + `authorization.secretRef: Secret tools/a: key "token": there is a line break or another control character in it`,
-		},
-		"no Secret of a password": {
-			settings: settings{basicAuth: passwordInSecret("", "")}, mendable: true,
-			want: spec + "basicAuth.secretRef: Secret tools/a: it does not exist",
-		},
-		"a Secret without the user name": {
-			settings: settings{basicAuth: passwordInSecret("", "")}, secret: map[string]string{"password": word}, mendable: true,
-			want: spec + `basicAuth.secretRef: Secret tools/a: it has no key "username"; it has the keys: "password"`,
-		},
-		"a Secret without the password": {
-			settings: settings{basicAuth: passwordInSecret("", "p")}, secret: map[string]string{"username": word, "password": word}, mendable: true,
-			want: spec + `basicAuth.secretRef: Secret tools/a: it has no key "p"; it has the keys: "password", "username"`,
-		},
-		"a user name with a colon": {
-			settings: settings{basicAuth: passwordInSecret("", "")}, secret: map[string]string{"username": word + ":me", "password": word}, mendable: true,
-			want: spec + `basicAuth.secretRef: Secret tools/a: key "username": a user name cannot contain a colon`,
-		},
-	}
-	for name, test := range tests {
+// recorder notes which Secrets and ConfigMaps are read.
+type recorder struct{ read []Source }
+
+func (r *recorder) Follow(_ context.Context, of object.Type, name types.NamespacedName, changed func(*object.Object)) (stop func(), err error) {
+	r.read = append(r.read, Source{of, name})
+	changed(nil)
+	return func() {}, nil
+}
+
+// What References names is what a transport reads.
+func TestReferencesAreWhatIsRead(t *testing.T) {
+	key := &v1alpha1.ResourceKeyRef{Namespace: "keys", Name: "one"}
+	for name, of := range map[string]settings{
+		"authorities in a Secret":    {Connection: v1alpha1.Connection{CABundle: &v1alpha1.CABundle{SecretRef: key}}},
+		"authorities in a ConfigMap": {Connection: v1alpha1.Connection{CABundle: &v1alpha1.CABundle{ConfigMapRef: key}}},
+		"a client certificate":       {Connection: v1alpha1.Connection{ClientTLS: &v1alpha1.ClientTLS{SecretRef: v1alpha1.SecretRef{Namespace: "keys", Name: "one"}}}},
+		"a token":                    {Connection: v1alpha1.Connection{Authorization: &v1alpha1.Authorization{SecretRef: v1alpha1.SecretKeyRef{Namespace: "keys", Name: "one", Key: "token"}}}},
+		"a password":                 {Connection: v1alpha1.Connection{BasicAuth: &v1alpha1.BasicAuth{SecretRef: v1alpha1.SecretRef{Namespace: "keys", Name: "one"}}}},
+	} {
 		t.Run(name, func(t *testing.T) {
-			hosts := newCluster(t)
-			version := ""
-			if test.secret != nil {
-				hosts.put(secret("tools", "a"), test.secret)
-				version = "1"
+			of.path = "spec.hooks.sync.webhook"
+			sources := &recorder{}
+			transport := newTransport(of, Options{Sources: sources})
+			defer transport.Close()
+			unusable, ok := errors.AsType[*SourceError](transport.Open(t.Context(), func(error) {}))
+			references := of.references()
+			if !ok || len(references) != 1 || len(sources.read) != 1 {
+				t.Fatalf("named are %v, read is %v", references, sources.read)
 			}
-			if test.config != nil {
-				hosts.put(configMap("tools", "a"), test.config)
-				version = "1"
-			}
-			made, err := opened(t, hosts, test.settings)
-			if err == nil {
-				t.Fatal("it is accepted")
-			}
-			if err.Error() != test.want {
-				t.Errorf("error is\n%s\nwant\n%s", err, test.want)
-			}
-			if strings.Contains(err.Error(), word) {
-				t.Error("the error tells what is secret")
-			}
-			unusable, mendable := errors.AsType[*SourceError](err)
-			switch {
-			case mendable != test.mendable:
-				t.Errorf("a change of a source can mend it: %v, want %v", mendable, test.mendable)
-			case mendable && unusable.ResourceVersion != version:
-				t.Errorf("it is about version %q of the source, want %q", unusable.ResourceVersion, version)
-			}
-			made.Close()
-			if followed := hosts.followed(); followed > 0 {
-				t.Errorf("%d objects are still followed", followed)
+			if references[0].Source != sources.read[0] || references[0].Field != unusable.Field {
+				t.Errorf("named is %+v, read is %+v for %s", references[0], sources.read[0], unusable.Field)
 			}
 		})
-	}
-}
-
-func TestAHostThatRefusesToTellASecret(t *testing.T) {
-	hosts := newCluster(t)
-	hosts.refusal = errors.New(`secrets "a" is forbidden`)
-	_, err := opened(t, hosts, settings{authorization: tokenInSecret("", "token")})
-	const want = `spec.hooks.sync.webhook.authorization.secretRef: Secret tools/a: it cannot be read: secrets "a" is forbidden`
-	if err == nil || err.Error() != want {
-		t.Errorf("error is %v, want %s", err, want)
-	}
-	if _, ok := errors.AsType[*SourceError](err); !ok {
-		t.Error("it is not seen that it may be over")
 	}
 }

@@ -21,10 +21,11 @@ import (
 
 // Sources gives access to the Secrets and ConfigMaps of the host.
 type Sources interface {
-	// Follow calls changed with the object of that name, or with nil if there is none: once before
-	// it returns, and again after each change, one call at a time, until stop has returned. The
-	// error says why the object cannot be read.
-	Follow(ctx context.Context, of object.Type, name types.NamespacedName, changed func(*object.Object)) (stop func(), err error)
+	// Follow calls changed with the object of that name, or with nil if there is none: once before it returns, and again
+	// after each change, one call at a time, until stop has returned. The error says why the object cannot be read.
+	Follow(
+		ctx context.Context, of object.Type, name types.NamespacedName, changed func(*object.Object),
+	) (stop func(), err error)
 }
 
 // Source is one Secret or ConfigMap.
@@ -34,21 +35,23 @@ type Source struct {
 }
 
 func secret(namespace, name string) Source {
-	return Source{
-		Type: object.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, Kind: "Secret", Namespaced: true},
-		Name: types.NamespacedName{Namespace: namespace, Name: name},
-	}
+	return coreSource("secrets", "Secret", namespace, name)
 }
 
 func configMap(namespace, name string) Source {
+	return coreSource("configmaps", "ConfigMap", namespace, name)
+}
+
+func coreSource(resource, kind, namespace, name string) Source {
+	core := schema.GroupVersionResource{Version: "v1", Resource: resource}
 	return Source{
-		Type: object.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Kind: "ConfigMap", Namespaced: true},
+		Type: object.Type{GroupVersionResource: core, Kind: kind, Namespaced: true},
 		Name: types.NamespacedName{Namespace: namespace, Name: name},
 	}
 }
 
-// SourceError is the error that a hook cannot be called because a Secret or ConfigMap is missing or
-// unusable. A change of that object may help. The error never shows the content of the object.
+// SourceError says that a hook cannot be called because a Secret or ConfigMap is missing or unusable. A change of that
+// object may help. The error never shows the content of the object.
 type SourceError struct {
 	Source
 	// ResourceVersion is the resource version of the object; empty if it does not exist.
@@ -124,7 +127,7 @@ func (r *reference) value(key string) (value []byte, err error) {
 	return value, nil
 }
 
-// maxKeys is how many keys a message names.
+// maxKeys limits how many keys a message names.
 const maxKeys = 5
 
 // keys says which keys the source has instead; empty if it has none.

@@ -5,6 +5,7 @@ package transport
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net/http"
@@ -18,12 +19,11 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 )
 
-// Options are what all transports of a process have in common.
+// Options are common to all transports of a process.
 type Options struct {
 	// MaxIdleConnections is how many connections a transport keeps open between calls.
 	MaxIdleConnections int
-	// Denied are the networks that no connection leads to, whatever a name is resolved to or a
-	// redirect points at.
+	// Denied are the networks that no connection leads to, whatever a name resolves to or a redirect points at.
 	Denied hookaddress.Denied
 	// Sources is where Secrets and ConfigMaps are read from.
 	Sources Sources
@@ -38,7 +38,7 @@ type Transport struct {
 	options  Options
 	// dialed is the host that connections to host, that of the hook, are made to.
 	host, dialed string
-	// stops end the following of the sources.
+	// stops stop following the sources.
 	stops []func()
 
 	mu      sync.Mutex
@@ -47,8 +47,8 @@ type Transport struct {
 	// Both are nil until the settings have been read.
 	credentials *credentials
 	shared      *sharedTransport
-	// report is called when the sources become unusable or usable again. reported is the message of
-	// the error that it was called with last.
+	// report is called when the sources become unusable or usable again. reported is the message of the error that it was
+	// last called with.
 	report   func(error)
 	reported string
 }
@@ -56,13 +56,15 @@ type Transport struct {
 // New returns the transport for the hook of that name, which calls target. The transport must be
 // closed, and if the webhook or its endpoint config has settings, it must be opened before it is
 // used.
-func New(hook string, webhook *v1alpha1.Webhook, target *url.URL, endpoints []v1alpha1.EndpointConfig, options Options) *Transport {
+func New(
+	hook string, webhook *v1alpha1.Webhook, target *url.URL, endpoints []v1alpha1.EndpointConfig, options Options,
+) *Transport {
 	t := newTransport(settingsOf(hook, webhook, target, endpoints), options)
 	t.dialAs(target.Hostname(), webhook.Address().DialedHost())
 	return t
 }
 
-// dialAs makes the connections to a host by another name of it.
+// dialAs makes connections to a host dial another name of it.
 func (t *Transport) dialAs(host, dialed string) {
 	t.host, t.dialed = host, dialed
 	if t.shared != nil {
@@ -119,9 +121,9 @@ func (t *Transport) CloseIdle() {
 	}
 }
 
-// Authorize puts the credential into a request. net/http removes it when a redirect leads to
-// another host, and Redirects when one leads from https to http. Authorize returns the parts of the
-// credential that no text may show; none of them is empty.
+// Authorize puts the credential into a request. net/http removes it when a redirect leads to another host, and
+// Redirects removes it when one leads from https to http. Authorize returns the parts of the credential that no text
+// may show; none of them is empty.
 func (t *Transport) Authorize(request *http.Request) (secrets []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -188,7 +190,8 @@ func (t *Transport) follow(ctx context.Context, source Source) (*object.Object, 
 	if found, err := t.known(source); err == nil {
 		return found, nil
 	}
-	stop, err := t.options.Sources.Follow(ctx, source.Type, source.Name, func(now *object.Object) { t.changed(source, now) })
+	changed := func(now *object.Object) { t.changed(source, now) }
+	stop, err := t.options.Sources.Follow(ctx, source.Type, source.Name, changed)
 	if err != nil {
 		return nil, err
 	}
@@ -229,8 +232,8 @@ func (t *Transport) changed(source Source, now *object.Object) {
 	}
 }
 
-// renew makes calls use the current content of the sources. A credential that becomes empty later
-// counts as unusable: it is more likely a mistake in a rotation than a wish.
+// renew makes calls use the current content of the sources. A credential that becomes empty later counts as unusable:
+// it is more likely a mistake in a rotation than intended.
 func (t *Transport) renew() error {
 	next, err := t.settings.resolve(t.last)
 	if err != nil {
@@ -256,4 +259,35 @@ func (t *Transport) use(next *credentials) {
 		old.retired = true
 		old.transport.CloseIdleConnections()
 	}
+}
+
+// sharedTransport has the connections with the same TLS settings. All calls share it until the TLS
+// settings change. Then it is retired: its connections are closed when the last of its calls has
+// ended.
+type sharedTransport struct {
+	*credentials
+	transport *denyingTransport
+	// calls is the number of calls in flight.
+	calls   int
+	retired bool
+}
+
+// maxHeaderBytes limits the headers of an answer.
+const maxHeaderBytes = 64 << 10
+
+// newSharedTransport returns a transport with Go's default settings, except for those that the credentials and the
+// options set.
+func newSharedTransport(credentials *credentials, options Options) *sharedTransport {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	// A request with several children, or its answer, fits into one buffer. Go's default is 4 KiB.
+	transport.WriteBufferSize, transport.ReadBufferSize = 32<<10, 16<<10
+	transport.MaxIdleConns = options.MaxIdleConnections
+	transport.MaxIdleConnsPerHost = options.MaxIdleConnections
+	transport.MaxResponseHeaderBytes = maxHeaderBytes
+	transport.TLSClientConfig = &tls.Config{
+		MinVersion:   tls.VersionTLS12,
+		RootCAs:      credentials.roots,
+		Certificates: credentials.certificates,
+	}
+	return &sharedTransport{credentials: credentials, transport: newDenyingTransport(transport, options.Denied)}
 }

@@ -30,7 +30,8 @@ func Decorator() Kind {
 
 // Request returns the schema of the requests to sync and finalize hooks.
 func Request(kind Kind, version v1alpha1.HookVersion) *Schema {
-	keys := `The keys are "name" for objects in the namespace of a namespaced parent, "namespace/name" below a cluster-scoped parent.`
+	keys := `The keys are "name" for objects in the namespace of a namespaced parent, ` +
+		`"namespace/name" below a cluster-scoped parent.`
 	if version == v1alpha1.HookVersionV2 {
 		keys = `The keys are "namespace/name", and "name" for cluster-scoped objects.`
 	}
@@ -38,8 +39,9 @@ func Request(kind Kind, version v1alpha1.HookVersion) *Schema {
 		"controller":  reference("object", "The controller as it is stored."),
 		kind.parent:   reference("object", "The object that is synced."),
 		kind.children: reference("groups", "The "+kind.children+" that exist, with a group for each type of the spec. "+keys),
-		"related":     reference("groups", "The objects that the customize hook asked for, with a group for each type. "+keys),
-		"finalizing":  {Type: "boolean", Description: "Whether this is a call of the finalize hook."},
+		"related": reference("groups",
+			"The objects that the customize hook asked for, with a group for each type. "+keys),
+		"finalizing": {Type: "boolean", Description: "Whether this is a call of the finalize hook."},
 	}, "controller", kind.parent, kind.children, "related", "finalizing")
 	s.Title = fmt.Sprintf("Request to the sync or finalize hook of a %scontroller, version %s", kind.Name, version)
 	return document(s, map[string]*Schema{"object": observed(), "groups": groups()})
@@ -58,17 +60,32 @@ func CustomizeRequest() *Schema {
 // Answer returns the schema of the answers of sync and finalize hooks.
 func Answer(kind Kind, version v1alpha1.HookVersion) *Schema {
 	properties := map[string]*Schema{
-		"status":             {Type: orNull("object"), Description: "The new status of the parent."},
-		kind.children:        {Type: orNull("array"), Items: reference("child", ""), Description: "All objects that should exist. What exists and is not here is deleted."},
+		"status": {Type: orNull("object"), Description: "The new status of the parent."},
+		kind.children: {
+			Type: orNull("array"), Items: reference("child", ""),
+			Description: "All objects that should exist. What exists and is not here is deleted.",
+		},
 		"resyncAfterSeconds": {Type: orNull("number"), Description: "Call again once after so many seconds."},
-		"events":             {Type: orNull("array"), MaxItems: 10, Items: reference("event", ""), Description: "What is to be told about the parent or a child."},
-		"finalized":          {Type: orNull("boolean"), Description: "Nothing is left to do. It counts in answers of finalize hooks."},
+		"events": {
+			Type: orNull("array"), MaxItems: 10, Items: reference("event", ""),
+			Description: "What is to be told about the parent or a child.",
+		},
+		"finalized": {
+			Type:        orNull("boolean"),
+			Description: "Nothing is left to do. It counts in answers of finalize hooks.",
+		},
 	}
 	if kind.changesMetadata {
 		changes := &Schema{Type: orNull("string")}
 		maps.Copy(properties, map[string]*Schema{
-			"labels":      {Type: orNull("object"), AdditionalProperties: changes, Description: "Labels of the target to set, or to remove with null."},
-			"annotations": {Type: orNull("object"), AdditionalProperties: changes, Description: "Annotations of the target to set, or to remove with null."},
+			"labels": {
+				Type: orNull("object"), AdditionalProperties: changes,
+				Description: "Labels of the target to set, or to remove with null.",
+			},
+			"annotations": {
+				Type: orNull("object"), AdditionalProperties: changes,
+				Description: "Annotations of the target to set, or to remove with null.",
+			},
 		})
 	}
 	s := object("", properties)
@@ -79,7 +96,10 @@ func Answer(kind Kind, version v1alpha1.HookVersion) *Schema {
 // CustomizeAnswer returns the schema of the answers of customize hooks.
 func CustomizeAnswer(version v1alpha1.HookVersion) *Schema {
 	s := object("", map[string]*Schema{
-		"relatedResources": {Type: orNull("array"), Items: reference("rule", ""), Description: "Rules that select objects. The next request shows what they select."},
+		"relatedResources": {
+			Type: orNull("array"), Items: reference("rule", ""),
+			Description: "Rules that select objects. The next request shows what they select.",
+		},
 	})
 	s.Title = fmt.Sprintf("Answer of a customize hook, version %s", version)
 	return document(readAs(version, s), map[string]*Schema{"rule": readAs(version, rule()), "selector": selector()})
@@ -96,4 +116,114 @@ func readAs(version v1alpha1.HookVersion, s *Schema) *Schema {
 func document(s *Schema, definitions map[string]*Schema) *Schema {
 	s.Dialect, s.Definitions = dialect, definitions
 	return s
+}
+
+// observed is an object of a cluster, in a request.
+func observed() *Schema {
+	return &Schema{
+		Type:        "object",
+		Description: "An object of the cluster, without metadata.managedFields.",
+		Properties: map[string]*Schema{
+			"apiVersion": text(""),
+			"kind":       text(""),
+			"metadata": {
+				Type:       "object",
+				Properties: map[string]*Schema{"name": text(""), "namespace": text("")},
+				Required:   []string{"name"},
+			},
+		},
+		Required: []string{"apiVersion", "kind", "metadata"},
+	}
+}
+
+// groups are objects by type, and then by key.
+func groups() *Schema {
+	return &Schema{
+		Type:          "object",
+		Description:   `Objects by type, such as "Pod.v1" and "Deployment.apps/v1", and then by key.`,
+		PropertyNames: &Schema{Pattern: `^[A-Za-z0-9]+\.([a-z0-9.-]+/)?[a-z0-9]+$`},
+		AdditionalProperties: &Schema{
+			Type:                 "object",
+			PropertyNames:        &Schema{Pattern: `^[^/]+(/[^/]+)?$`},
+			AdditionalProperties: reference("object", ""),
+		},
+	}
+}
+
+// desired is a child in an answer.
+func desired() *Schema {
+	return &Schema{
+		Type:        "object",
+		Description: "An object that should exist, with the fields that matter to the hook.",
+		Properties: map[string]*Schema{
+			"apiVersion": {Type: "string", MinLength: 1},
+			"kind":       {Type: "string", MinLength: 1},
+			"metadata": {
+				Type:       "object",
+				Properties: map[string]*Schema{"name": {Type: "string", MinLength: 1}, "namespace": text("")},
+				Required:   []string{"name"},
+			},
+		},
+		Required: []string{"apiVersion", "kind", "metadata"},
+	}
+}
+
+func event() *Schema {
+	name := func() *Schema { return &Schema{Type: "string", MinLength: 1} }
+	return &Schema{
+		Type: "object",
+		Properties: map[string]*Schema{
+			"type":    {Type: "string", Enum: []string{"", "Normal", "Warning"}, Description: "Normal if it is absent."},
+			"reason":  {Type: "string", Pattern: `^[A-Z][A-Za-z0-9]{0,127}$`, Description: "A word in CamelCase."},
+			"message": name(),
+			"child": {
+				Type:        orNull("object"),
+				Description: "The child that the event is about.",
+				Properties:  map[string]*Schema{"apiVersion": name(), "kind": name(), "namespace": text(""), "name": name()},
+				Required:    []string{"apiVersion", "kind", "name"},
+			},
+		},
+		Required: []string{"reason", "message"},
+	}
+}
+
+// rule is a rule for related objects.
+func rule() *Schema {
+	s := object("", map[string]*Schema{
+		"apiVersion":        {Type: "string", MinLength: 1, Description: `Such as "v1" and "apps/v1".`},
+		"resource":          {Type: "string", MinLength: 1, Description: `The plural, such as "configmaps".`},
+		"namespace":         text("Only objects in this namespace."),
+		"names":             {Type: orNull("array"), Items: text(""), Description: "Only objects with these names."},
+		"labelSelector":     reference("selector", "Only objects with these labels."),
+		"namespaceSelector": reference("selector", "Only objects in namespaces with these labels."),
+	}, "apiVersion", "resource")
+	with := func(field string, value *Schema) *Schema {
+		return &Schema{Properties: map[string]*Schema{field: value}, Required: []string{field}}
+	}
+	some, any := &Schema{Type: "array", MinItems: 1}, &Schema{Type: "object"}
+	never := func(one, other *Schema) *Schema { return &Schema{Not: &Schema{AllOf: []*Schema{one, other}}} }
+	s.AllOf = []*Schema{
+		never(with("names", some), with("labelSelector", any)),
+		never(with("names", some), with("namespaceSelector", any)),
+		never(with("namespace", &Schema{Type: "string", MinLength: 1}), with("namespaceSelector", any)),
+	}
+	return s
+}
+
+// selector is a label selector of Kubernetes.
+func selector() *Schema {
+	return &Schema{
+		Type: orNull("object"),
+		Properties: map[string]*Schema{
+			"matchLabels": {Type: orNull("object"), AdditionalProperties: text("")},
+			"matchExpressions": {
+				Type: orNull("array"),
+				Items: object("", map[string]*Schema{
+					"key":      text(""),
+					"operator": {Type: "string", Enum: []string{"In", "NotIn", "Exists", "DoesNotExist"}},
+					"values":   {Type: orNull("array"), Items: text("")},
+				}, "key", "operator"),
+			},
+		},
+	}
 }

@@ -1,0 +1,144 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package discovery
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	apidiscovery "k8s.io/api/apidiscovery/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/klog/v2"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/nearest"
+)
+
+// UnknownTypeError is the error for a resource that the host does not serve at the moment.
+type UnknownTypeError struct {
+	APIVersion, Resource string
+}
+
+func (e *UnknownTypeError) Error() string { return e.withMeant("") }
+
+// withMeant returns the text of the error if that resource was probably meant; empty if none was.
+func (e *UnknownTypeError) withMeant(meant string) string {
+	text := fmt.Sprintf("can't find resource %q in apiVersion %q: the cluster does not serve it; ",
+		e.Resource, e.APIVersion)
+	switch {
+	case meant != "":
+		return text + "did you mean " + meant + "? (resource is the plural, in lower case)"
+	case e.isOfKubernetes():
+		return text + "check the spelling (resource is the plural, in lower case)"
+	default:
+		return text + "check the spelling (resource is the plural, in lower case), or create its CustomResourceDefinition"
+	}
+}
+
+// isOfKubernetes reports whether the API group of the type is built into Kubernetes. No
+// CustomResourceDefinition adds types to such a group. The name alone does not tell: the group
+// gateway.networking.k8s.io has nothing but CustomResourceDefinitions.
+func (e *UnknownTypeError) isOfKubernetes() bool {
+	version, err := schema.ParseGroupVersion(e.APIVersion)
+	return err == nil && scheme.Scheme.IsGroupRegistered(version.Group)
+}
+
+// Error is the error if the types of the host could not be read.
+type Error struct {
+	APIVersion string
+	Err        error
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("the cluster did not tell what apiVersion %q has: %v", e.APIVersion, e.Err)
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// catalogMaxAge is how long the list of all types is reused to find similar names, so that retries of many controllers
+// read it once.
+const catalogMaxAge = time.Minute
+
+// catalogTimeout bounds the wait for the list of all types.
+const catalogTimeout = 5 * time.Second
+
+// catalog has the types of all API groups. It is read only when a type is missing.
+type catalog struct {
+	mu     sync.Mutex
+	types  []*metav1.APIResourceList
+	readAt time.Time
+}
+
+// WithSuggestion returns the error of Resolve. If the host does not serve the type, the error suggests one with a
+// similar name.
+func (d *Discovery) WithSuggestion(ctx context.Context, err error) error {
+	if unknown, ok := errors.AsType[*UnknownTypeError](err); ok {
+		if meant := d.meant(ctx, unknown); meant != "" {
+			return &suggestionError{err: err, text: strings.Replace(err.Error(), unknown.Error(), unknown.withMeant(meant), 1)}
+		}
+	}
+	return err
+}
+
+// suggestionError is an error about an unknown type that suggests another one.
+type suggestionError struct {
+	err  error
+	text string
+}
+
+func (e *suggestionError) Error() string { return e.text }
+
+func (e *suggestionError) Unwrap() error { return e.err }
+
+// meant returns which resource was probably meant by one that the host does not serve, such as `"deployments" in
+// apps/v1`. It returns "" if the host serves none with a similar name.
+func (d *Discovery) meant(ctx context.Context, unknown *UnknownTypeError) string {
+	version, err := schema.ParseGroupVersion(unknown.APIVersion)
+	if err != nil {
+		return ""
+	}
+	return nearest.Resource(version.WithResource(unknown.Resource), d.allTypes(ctx))
+}
+
+// allTypes returns the types of all groups. If the host does not send them, it returns those of the last answer.
+func (d *Discovery) allTypes(ctx context.Context) []*metav1.APIResourceList {
+	c := &d.catalog
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.readAt.IsZero() && time.Since(c.readAt) < catalogMaxAge {
+		return c.types
+	}
+	c.readAt = time.Now()
+	ctx, cancel := context.WithTimeout(ctx, catalogTimeout)
+	defer cancel()
+	var types []*metav1.APIResourceList
+	for _, path := range []string{"/api", "/apis"} {
+		body, err := d.client.GetAs(ctx, path, discovery.AcceptV2)
+		var groups apidiscovery.APIGroupDiscoveryList
+		if err == nil {
+			err = json.Unmarshal(body, &groups)
+		}
+		if err != nil {
+			klog.FromContext(ctx).V(2).Info("Failed to list all types of the cluster", "err", err)
+			return c.types
+		}
+		ordered, byVersion, _ := discovery.SplitGroupsAndResources(groups)
+		for _, group := range ordered.Groups {
+			for _, version := range group.Versions {
+				if list := byVersion[schema.GroupVersion{Group: group.Name, Version: version.Version}]; list != nil {
+					types = append(types, list)
+				}
+			}
+		}
+	}
+	c.types = types
+	return types
+}
