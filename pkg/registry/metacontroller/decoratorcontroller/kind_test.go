@@ -34,7 +34,7 @@ func TestMainResource(t *testing.T) {
 		"a create that is odd leads to a warning": {
 			Sent:         header + `metadata: {name: a}, spec: {resources: [], hooks: {sync: {version: v1, webhook: {url: "http://a"}}}}}`,
 			Want:         header + `metadata: {name: a, generation: 1}, spec: {resources: [], hooks: {sync: {version: v1, webhook: {url: "http://a"}}}}}`,
-			WantWarnings: []string{"spec.resources: is empty, so that nothing is decorated"},
+			WantWarnings: []string{"spec.resources: is empty, so nothing is decorated"},
 		},
 		"a new spec raises the generation and keeps the status": {
 			Stored: stored,

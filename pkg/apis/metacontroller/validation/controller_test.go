@@ -41,7 +41,7 @@ func TestValidateCompositeController(t *testing.T) {
 			want: []string{
 				`spec.parentResource.apiVersion: Required value: is "group/version", such as "apps/v1", or "version" for the core group, such as "v1"`,
 				`spec.parentResource.resource: Required value: is the plural, lower-case name of the resource, such as "deployments"`,
-				`spec.hooks: Required value: a sync hook with a webhook is needed: it answers what is to be done for each parent`,
+				`spec.hooks: Required value: a sync hook with a webhook is required: it returns the desired state of each parent`,
 			},
 		},
 		"a parent type that cannot exist": {
@@ -102,26 +102,26 @@ func TestValidateCompositeController(t *testing.T) {
 		},
 		"no hook at all": {
 			patch: "spec: {hooks: {sync: null}}",
-			want:  []string{`spec.hooks.sync: Required value: a sync hook with a webhook is needed: it answers what is to be done for each parent`},
+			want:  []string{`spec.hooks.sync: Required value: a sync hook with a webhook is required: it returns the desired state of each parent`},
 		},
 		"a sync hook without a webhook": {
 			patch: "spec: {hooks: {sync: {version: v2, webhook: null}}}",
-			want:  []string{`spec.hooks.sync: Required value: a sync hook with a webhook is needed: it answers what is to be done for each parent`},
+			want:  []string{`spec.hooks.sync: Required value: a sync hook with a webhook is required: it returns the desired state of each parent`},
 		},
 		"a finalize hook without a webhook": {
 			patch: `spec: {hooks: {finalize: {version: v2}}}`,
-			want:  []string{`spec.hooks.finalize.webhook: Required value: says where the hook is: without it nothing could be asked when an object is deleted, so leave out the hook`},
+			want:  []string{`spec.hooks.finalize.webhook: Required value: a finalize hook needs a webhook: set it, or remove the hook`},
 		},
 		"the longest name that a finalizer can hold": {
 			patch: `{metadata: {name: a23456789b123456789c123456789d123456789e123}, spec: {hooks: {finalize: {webhook: {url: "http://hooks.example/finalize"}}}}}`,
 		},
 		"a longer name, and a finalize hook": {
 			patch: `{metadata: {name: a23456789b123456789c123456789d123456789e1234}, spec: {hooks: {finalize: {webhook: {url: "http://hooks.example/finalize"}}}}}`,
-			want:  []string{`spec.hooks.finalize: Forbidden: the finalizer of a controller with such a long name could not be stored: metadata.name may have 43 characters at most`},
+			want:  []string{`spec.hooks.finalize: Forbidden: the finalizer contains the name of the controller, so metadata.name may have at most 43 characters`},
 		},
 		"only a customize hook": {
 			patch: `spec: {hooks: {sync: null, customize: {webhook: {url: "http://hooks.example/customize"}}}}`,
-			want:  []string{`spec.hooks.sync: Required value: a sync hook with a webhook is needed: it answers what is to be done for each parent`},
+			want:  []string{`spec.hooks.sync: Required value: a sync hook with a webhook is required: it returns the desired state of each parent`},
 		},
 		"an unknown version of a hook that is never called": {
 			patch: `spec: {hooks: {sync: {webhook: {url: "http://hooks.example/sync"}}, postUpdateChild: {version: v3}}}`,
@@ -149,47 +149,112 @@ func TestValidateCompositeController(t *testing.T) {
 	}
 }
 
-func TestCompositeControllerWarnings(t *testing.T) {
+func TestValidateDecoratorController(t *testing.T) {
 	tests := map[string]struct {
 		patch string
-		want  string
+		want  []string
 	}{
-		"a minimal controller is nothing to warn of": {patch: "spec: {generateSelector: true}"},
-		"only a finalize hook": {
-			patch: `spec: {hooks: {sync: null, finalize: {webhook: {url: "http://hooks.example/finalize"}}}}`,
-			want:  "spec.hooks.sync: has no webhook, so that only deletion is handled",
+		"a minimal controller":                           {patch: "{}"},
+		"an empty list of targets: it only does nothing": {patch: "spec: {resources: []}"},
+		"no attachments":                                 {patch: "spec: {attachments: null}"},
+		"a rolling method: it acts as the plain one": {
+			patch: "spec: {attachments: [{apiVersion: v1, resource: services, updateStrategy: {method: RollingInPlace}}]}",
 		},
-		"a service beside a url": {
-			patch: `spec: {hooks: {sync: {webhook: {url: "http://hooks.example", service: {name: a, namespace: b}}}}}`,
-			want:  "spec.hooks.sync.webhook.service: has no effect beside url",
+		"an annotation value that no label can have": {
+			patch: "spec: {resources: [{apiVersion: v1, resource: pods, annotationSelector: {matchAnnotations: {a: 'any text, of any length'}, matchExpressions: [{key: b, operator: In, values: ['x y']}]}}]}",
 		},
-		"a service with https and no port": {
-			patch: `spec: {hooks: {sync: {webhook: {url: null, service: {name: a, namespace: b, protocol: https}, path: /sync}}}}`,
-			want:  "spec.hooks.sync.webhook.service.port: is 80, as if it is not given, and https is rarely served there",
+		"everything missing is said at once": {
+			patch: "spec: null",
+			want: []string{
+				"spec.resources: Required value: lists the types of the objects to decorate",
+				"spec.hooks: Required value: a sync hook with a webhook is required: it returns the desired state of each parent",
+			},
 		},
-		"a service with https and a port": {
-			patch: `spec: {hooks: {sync: {webhook: {url: null, service: {name: a, namespace: b, protocol: https, port: 443}, path: /sync}}}}`,
+		"no hook leads anywhere": {
+			patch: "spec: {hooks: {sync: null, finalize: {}}}",
+			want: []string{
+				"spec.hooks.sync: Required value: a sync hook with a webhook is required: it returns the desired state of each parent",
+				"spec.hooks.finalize.webhook: Required value: a finalize hook needs a webhook: set it, or remove the hook",
+			},
 		},
-		"a hook that is never called": {
-			patch: `spec: {hooks: {sync: {webhook: {url: "http://hooks.example"}}, postUpdateChild: {}}}`,
-			want:  "spec.hooks.postUpdateChild: is never called",
+		"items that name nothing": {
+			patch: "spec: {resources: [{apiVersion: v1}], attachments: [{resource: services}]}",
+			want: []string{
+				`spec.resources[0].resource: Required value: is the plural, lower-case name of the resource, such as "deployments"`,
+				`spec.attachments[0].apiVersion: Required value: is "group/version", such as "apps/v1", or "version" for the core group, such as "v1"`,
+			},
+		},
+		"an unknown update method": {
+			patch: "spec: {attachments: [{apiVersion: v1, resource: services, updateStrategy: {method: inplace}}]}",
+			want:  []string{`spec.attachments[0].updateStrategy.method: Unsupported value: "inplace": supported values: "OnDelete", "Recreate", "InPlace", "RollingRecreate", "RollingInPlace"`},
+		},
+		"selectors that cannot be evaluated": {
+			patch: "spec: {resources: [{apiVersion: v1, resource: pods, labelSelector: {matchExpressions: [{key: a, operator: In}]}, annotationSelector: {matchExpressions: [{key: b, operator: Exists, values: [c]}, {key: d, operator: Near}]}}]}",
+			want: []string{
+				"spec.resources[0].labelSelector.matchExpressions[0].values: Required value: must have at least one value for In and NotIn",
+				"spec.resources[0].annotationSelector.matchExpressions[0].values: Forbidden: must be empty for Exists and DoesNotExist",
+				`spec.resources[0].annotationSelector.matchExpressions[1].operator: Unsupported value: "Near": supported values: "In", "NotIn", "Exists", "DoesNotExist"`,
+			},
+		},
+		"endpoint settings without a host": {
+			patch: "spec: {endpointConfigs: [{}]}",
+			want:  []string{`spec.endpointConfigs[0].host: Required value: is the host of the webhooks, with or without a port, such as "my-hooks.my-namespace:8443"`},
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			controller := decode[*v1alpha1.CompositeController](t, patched(t, compositeController, test.patch))
-			wantErrors(t, ValidateCompositeController(controller))
-			wantWarnings(t, CompositeControllerWarnings(controller), test.want)
+			controller := decode[*v1alpha1.DecoratorController](t, patched(t, decoratorController, test.patch))
+			wantErrors(t, ValidateDecoratorController(controller), test.want...)
 		})
 	}
 }
 
-func wantWarnings(t *testing.T, got []string, want string) {
-	t.Helper()
-	switch {
-	case want == "" && len(got) == 0:
-	case len(got) == 1 && got[0] == want:
-	default:
-		t.Errorf("warnings = %q, want %q", got, want)
+func TestValidateControllerStatusUpdate(t *testing.T) {
+	const ready = `{type: Ready, status: "True", reason: Started, message: "", lastTransitionTime: "2025-01-01T00:00:00Z"}`
+	tests := map[string]struct {
+		status string
+		stored string
+		want   []string
+	}{
+		"an empty status": {status: "{}"},
+		"a full status": {
+			status: `{observedGeneration: 3, conditions: [` + ready + `], parents: {total: 3, synced: 2, failing: 1},
+				lastError: {message: failed, parent: ns/name, time: "2025-01-01T00:00:00Z"}}`,
+		},
+		"counts below zero": {
+			status: "{observedGeneration: -1, parents: {total: -1, synced: 0, failing: -2}}",
+			want: []string{
+				"status.observedGeneration: Invalid value: -1: must not be negative",
+				"status.parents.total: Invalid value: -1: must not be negative",
+				"status.parents.failing: Invalid value: -2: must not be negative",
+			},
+		},
+		"two conditions of one type": {
+			status: "{conditions: [" + ready + ", " + ready + "]}",
+			want:   []string{`status.conditions[1]: Duplicate value: "Ready"`},
+		},
+		"a condition of which only the type is said": {
+			status: "{conditions: [{type: Ready}]}",
+			want: []string{
+				"status.conditions[0].status: Required value",
+				"status.conditions[0].lastTransitionTime: Required value",
+				"status.conditions[0].reason: Required value",
+			},
+		},
+		"a condition that was wrong already": {
+			status: "{observedGeneration: 2, conditions: [" + ready + ", {type: Old}]}",
+			stored: "{observedGeneration: 1, conditions: [{type: Old}]}",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			status := func(text string) *v1alpha1.ControllerStatus {
+				if text == "" {
+					return &v1alpha1.ControllerStatus{}
+				}
+				return &decode[*v1alpha1.CompositeController](t, patched(t, compositeController, "status: "+text)).Status
+			}
+			wantErrors(t, ValidateControllerStatusUpdate(status(test.status), status(test.stored)), test.want...)
+		})
 	}
 }

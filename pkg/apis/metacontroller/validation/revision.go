@@ -15,7 +15,8 @@ import (
 
 // ValidateControllerRevision returns the errors of a new ControllerRevision.
 func ValidateControllerRevision(revision *v1alpha1.ControllerRevision) field.ErrorList {
-	errs := apimachineryvalidation.ValidateObjectMeta(&revision.ObjectMeta, true, apimachineryvalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
+	errs := apimachineryvalidation.ValidateObjectMeta(&revision.ObjectMeta, true,
+		apimachineryvalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
 	errs = append(errs, validateControllerRevisionContent(revision)...)
 	return append(errs, validateControllerRevisionSize(revision)...)
 }
@@ -53,7 +54,8 @@ func validateParentPatch(patch *runtime.RawExtension, path *field.Path) field.Er
 	case map[string]any:
 		return nil
 	case nil:
-		return field.ErrorList{field.Required(path, `is the part of the parent that this revision remembers, such as {"spec":{…}}`)}
+		return field.ErrorList{field.Required(path,
+			`is the part of the parent that this revision remembers, such as {"spec":{…}}`)}
 	default:
 		return field.ErrorList{field.Invalid(path, string(patch.Raw), `must be a JSON object, such as {"spec":{…}}`)}
 	}

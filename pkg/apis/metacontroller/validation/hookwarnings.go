@@ -17,10 +17,10 @@ import (
 
 func (w *warnings) hooks(sync, finalize, customize *v1alpha1.Hook, path *field.Path) {
 	if !hasWebhook(sync) {
-		w.add(path.Child("sync"), "has no webhook, so that only deletion is handled")
+		w.add(path.Child("sync"), "has no webhook, so only deletion is handled")
 	}
 	if customize != nil && !hasWebhook(customize) {
-		w.add(path.Child("customize"), "has no webhook, so that it is never called")
+		w.add(path.Child("customize"), "has no webhook, so it is never called")
 	}
 	w.hookVersions(sync, finalize, customize, path)
 	for _, hook := range namedHooks(sync, finalize, customize) {
@@ -36,7 +36,7 @@ func (w *warnings) webhook(webhook *v1alpha1.Webhook, path *field.Path) {
 	}
 	if timeout := webhook.Timeout; timeout != nil {
 		if length, err := timeout.Parse(); err == nil && length <= 0 {
-			w.add(path.Child("timeout"), "is not positive, so that 10s is used")
+			w.add(path.Child("timeout"), "is not positive, so 10s is used")
 		}
 	}
 	if webhook.Etag != nil {
@@ -58,7 +58,7 @@ func (w *warnings) etag(etag *v1alpha1.WebhookEtagConfig, path *field.Path) {
 	case (etag.Enabled == nil || !*etag.Enabled) && (timeout != nil || etag.CacheCleanupSeconds != nil):
 		w.add(path, "has no effect: enabled is not true")
 	case timeout != nil && *timeout < 0:
-		w.add(path.Child("cacheTimeoutSeconds"), "is negative, so that answers are kept without a time limit")
+		w.add(path.Child("cacheTimeoutSeconds"), "is negative, so answers are kept without a time limit")
 	}
 }
 
@@ -75,23 +75,23 @@ func (w *warnings) url(webhook *v1alpha1.Webhook, path *field.Path) {
 	}
 	switch path := path.Child("url"); {
 	case address.Hostname() == "":
-		w.add(path, "has no host, so that it is called at the machine that the server runs on")
+		w.add(path, "has no host, so it is called at the machine that the server runs on")
 	case address.Scheme == "http" && isOutside(address.Hostname()):
 		w.add(path, "is plain http to a host outside the cluster: others can read and change what is said; use https")
 	}
 	if address.User != nil {
-		w.add(path.Child("url"), "has a user name in it, with a password if any, for all to see who can read this object; use basicAuth")
+		w.add(path.Child("url"), "contains credentials that everyone who can read this object can see; use basicAuth")
 	}
 }
 
 func (w *warnings) service(webhook *v1alpha1.Webhook, path *field.Path) {
 	if webhook.URL != nil && webhook.Service != nil {
-		w.add(path.Child("url"), "is empty, so that service and path are used")
+		w.add(path.Child("url"), "is empty, so service and path are used")
 	}
 	switch {
 	case webhook.Path == nil:
 	case *webhook.Path == "":
-		w.add(path.Child("path"), `is empty, so that "/" is called`)
+		w.add(path.Child("path"), `is empty, so "/" is called`)
 	case !strings.HasPrefix(*webhook.Path, "/"):
 		w.add(path.Child("path"), `does not start with "/"`)
 	}
@@ -107,7 +107,7 @@ func isHTTPSOnPort80(service *v1alpha1.ServiceReference) bool {
 
 func (w *warnings) caBundle(bundle *v1alpha1.CABundle, path *field.Path) {
 	if bundle != nil && bundle.Inline != nil && *bundle.Inline == "" {
-		w.add(path.Child("inline"), "is empty, so that the authorities of the system are trusted")
+		w.add(path.Child("inline"), "is empty, so the authorities of the system are trusted")
 	}
 }
 
@@ -120,7 +120,7 @@ func (w *warnings) endpointConfigs(configs []v1alpha1.EndpointConfig, hooks []na
 			continue
 		}
 		if address := withOtherPort(configs[i].Host, hooks); address != "" {
-			w.add(path.Child("host"), "has no port, so that it is not that of %s", address)
+			w.add(path.Child("host"), "has no port, so it does not match %s", address)
 			continue
 		}
 		w.add(path, "is not used: no hook without connection settings of its own has this host, or an earlier item has it")
@@ -131,7 +131,8 @@ func (w *warnings) endpointConfigs(configs []v1alpha1.EndpointConfig, hooks []na
 // port. It returns "" if there is none.
 func withOtherPort(host string, hooks []namedHook) string {
 	for _, hook := range hooks {
-		if address := addressOf(hook.webhook); address != nil && !hookaddress.MatchesHost(host, address) && strings.EqualFold(host, address.Hostname()) {
+		if address := addressOf(hook.webhook); address != nil && !hookaddress.MatchesHost(host, address) &&
+			strings.EqualFold(host, address.Hostname()) {
 			return address.Host
 		}
 	}
@@ -155,4 +156,37 @@ func isOutside(host string) bool {
 	default:
 		return labels[2] != "svc"
 	}
+}
+
+// hookVersions warns of hooks of one controller that speak different versions of the protocol.
+func (w *warnings) hookVersions(sync, finalize, customize *v1alpha1.Hook, path *field.Path) {
+	if hasWebhook(finalize) && hasWebhook(sync) && versionOf(finalize) != versionOf(sync) {
+		w.add(path.Child("finalize", "version"), `is %q, and that of sync is %q: set both to the same; in v2, keys in requests `+
+			`are "namespace/name" where they are "name" in v1, and unknown fields in answers are errors`,
+			versionOf(finalize), versionOf(sync))
+	}
+	shown, name := sync, "sync"
+	if !hasWebhook(sync) {
+		shown, name = finalize, "finalize"
+	}
+	if !hasWebhook(customize) || !hasWebhook(shown) || versionOf(customize) == versionOf(shown) {
+		return
+	}
+	customizes := path.Child("customize", "version")
+	if versionOf(customize) == v1alpha1.HookVersionV2 {
+		w.add(customizes, `is "v2", and that of %s is "v1", which gets no objects outside a parent's namespace: set %s to `+
+			`v2; then keys in its requests are "namespace/name", and unknown fields in its answers are errors`,
+			name, path.Child(name, "version"))
+		return
+	}
+	w.add(customizes, `is "v1", and that of %s is "v2": customize cannot ask for objects outside a parent's namespace; to `+
+		`allow this, set it to v2; then unknown fields in its answers are errors`, name)
+}
+
+// versionOf returns the version of the protocol that a hook speaks.
+func versionOf(hook *v1alpha1.Hook) v1alpha1.HookVersion {
+	if hook.Version == nil || *hook.Version == "" {
+		return v1alpha1.HookVersionV1
+	}
+	return *hook.Version
 }

@@ -20,7 +20,7 @@ const (
 	maxReviewParents = 100
 )
 
-// ValidateSyncReview returns the errors of a review. What its names stand for is not looked up.
+// ValidateSyncReview returns the errors of a review. It does not look up the objects that the review names.
 func ValidateSyncReview(review *v1alpha1.SyncReview) field.ErrorList {
 	path, spec := field.NewPath("spec"), &review.Spec
 	errs := validateReviewedController(&spec.Controller, path.Child("controller"))
@@ -37,12 +37,16 @@ func ValidateSyncReview(review *v1alpha1.SyncReview) field.ErrorList {
 		errs = append(errs, validateReviewedResponse(&spec.Responses[i], path.Child("responses").Index(i))...)
 	}
 	if spec.Request != nil && spec.Parents != nil {
-		errs = append(errs, field.Forbidden(path.Child("request"), "is about one parent, so it cannot be combined with parents"))
+		errs = append(errs, field.Forbidden(path.Child("request"),
+			"is about one parent, so it cannot be combined with parents"))
 	}
-	errs = append(errs, oneOf(spec.Calls, path.Child("calls"), v1alpha1.SyncReviewCallsAll, v1alpha1.SyncReviewCallsNone)...)
-	errs = append(errs, oneOf(spec.Until, path.Child("until"), v1alpha1.SyncReviewUntilRequest, v1alpha1.SyncReviewUntilResponse,
+	errs = append(errs, oneOf(spec.Calls, path.Child("calls"), v1alpha1.SyncReviewCallsAll,
+		v1alpha1.SyncReviewCallsNone)...)
+	errs = append(errs, oneOf(spec.Until, path.Child("until"), v1alpha1.SyncReviewUntilRequest,
+		v1alpha1.SyncReviewUntilResponse,
 		v1alpha1.SyncReviewUntilPlan, v1alpha1.SyncReviewUntilDryRun)...)
-	errs = append(errs, oneOf(spec.Details, path.Child("details"), v1alpha1.SyncReviewDetailsAll, v1alpha1.SyncReviewDetailsSteps)...)
+	errs = append(errs, oneOf(spec.Details, path.Child("details"), v1alpha1.SyncReviewDetailsAll,
+		v1alpha1.SyncReviewDetailsSteps)...)
 	return append(errs, between(spec.TimeoutSeconds, maxReviewSeconds, path.Child("timeoutSeconds"))...)
 }
 
@@ -53,7 +57,8 @@ func validateReviewedController(controller *v1alpha1.SyncReviewController, path 
 	case "":
 		errs = append(errs, field.Required(path.Child("kind"), "is CompositeController or DecoratorController"))
 	default:
-		errs = append(errs, field.NotSupported(path.Child("kind"), controller.Kind, []string{"CompositeController", "DecoratorController"}))
+		errs = append(errs, field.NotSupported(path.Child("kind"), controller.Kind,
+			[]string{"CompositeController", "DecoratorController"}))
 	}
 	if controller.Name == "" {
 		errs = append(errs, field.Required(path.Child("name"), "is the name of the controller"))
@@ -61,19 +66,19 @@ func validateReviewedController(controller *v1alpha1.SyncReviewController, path 
 	return errs
 }
 
-// validateReviewedParents checks that there is one way only to say which parents are reviewed.
+// validateReviewedParents checks that exactly one field selects the parents to review.
 func validateReviewedParents(spec *v1alpha1.SyncReviewSpec, path *field.Path) field.ErrorList {
-	ways := 0
-	for _, is := range []bool{spec.Parent != nil, spec.Parents != nil, spec.Object != nil} {
-		if is {
-			ways++
+	selectors := 0
+	for _, isSet := range []bool{spec.Parent != nil, spec.Parents != nil, spec.Object != nil} {
+		if isSet {
+			selectors++
 		}
 	}
 	var errs field.ErrorList
 	switch {
-	case ways == 0:
-		errs = append(errs, field.Required(path.Child("parent"), "or parents, or object, says which syncs are reviewed"))
-	case ways > 1:
+	case selectors == 0:
+		errs = append(errs, field.Required(path.Child("parent"), "set parent, parents or object"))
+	case selectors > 1:
 		errs = append(errs, field.Forbidden(path, "only one of parent, parents and object may be set"))
 	}
 	if spec.Parent != nil {
@@ -116,7 +121,7 @@ func validateJSONObject(raw []byte, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// oneOf checks that a value is one of those that there are. None is the default.
+// oneOf checks that a value is one of the supported ones. An empty value is the default.
 func oneOf[T ~string](value T, path *field.Path, all ...T) field.ErrorList {
 	if value == "" || slices.Contains(all, value) {
 		return nil
@@ -124,10 +129,24 @@ func oneOf[T ~string](value T, path *field.Path, all ...T) field.ErrorList {
 	return field.ErrorList{field.NotSupported(path, value, all)}
 }
 
-// between checks that a number is from 1 to most. None is the default.
+// between checks that a number is from 1 to most. A nil number is the default.
 func between(number *int32, most int32, path *field.Path) field.ErrorList {
 	if number == nil || 1 <= *number && *number <= most {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(path, *number, fmt.Sprintf("must be from 1 to %d", most))}
+}
+
+// ValidateResyncRequest returns the errors of a request. It does not look up parents.
+func ValidateResyncRequest(request *v1alpha1.ResyncRequest) field.ErrorList {
+	at, spec := field.NewPath("spec"), &request.Spec
+	switch {
+	case spec.Parent == nil && spec.Parents == nil:
+		return field.ErrorList{field.Required(at.Child("parent"), "set parent or parents; parents: {} selects all parents")}
+	case spec.Parent != nil && spec.Parents != nil:
+		return field.ErrorList{field.Forbidden(at, "only one of parent and parents may be set")}
+	case spec.Parent != nil:
+		return validateReviewedParent(spec.Parent, at.Child("parent"))
+	}
+	return validateLabelSelector(spec.Parents.LabelSelector, at.Child("parents", "labelSelector"))
 }
