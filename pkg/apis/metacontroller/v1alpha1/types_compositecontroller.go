@@ -30,6 +30,29 @@ type CompositeController struct {
 	Status ControllerStatus `json:"status,omitempty,omitzero"`
 }
 
+// ParentTypes returns the types of the objects that the controller is for, each once.
+func (c *CompositeController) ParentTypes() []ResourceRule {
+	return []ResourceRule{c.Spec.ParentResource.ResourceRule}
+}
+
+// ChildTypes returns the types of the objects that the controller manages.
+func (c *CompositeController) ChildTypes() []ResourceRule {
+	var types []ResourceRule
+	for _, rule := range c.Spec.ChildResources {
+		types = append(types, rule.ResourceRule)
+	}
+	return types
+}
+
+// GetSpec returns the spec, which must not be changed.
+func (c *CompositeController) GetSpec() any { return &c.Spec }
+
+// GetAccess returns as whom the controller acts and what it may reach. It must not be changed.
+func (c *CompositeController) GetAccess() *Access { return &c.Spec.Access }
+
+// GetStatus returns the status, which may be changed.
+func (c *CompositeController) GetStatus() *ControllerStatus { return &c.Status }
+
 // CompositeControllerSpec describes a controller that builds objects (children) for the objects of one type (parents).
 type CompositeControllerSpec struct {
 	// parentResource is the type of the objects this controller is for, for instance {apiVersion: example.com/v1, resource: catsets}.

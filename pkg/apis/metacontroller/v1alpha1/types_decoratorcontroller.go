@@ -3,7 +3,11 @@
 
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // +genclient
 // +genclient:nonNamespaced
@@ -25,6 +29,35 @@ type DecoratorController struct {
 	// +optional
 	Status ControllerStatus `json:"status,omitempty,omitzero"`
 }
+
+// ParentTypes returns the types of the objects that the controller is for, each once.
+func (d *DecoratorController) ParentTypes() []ResourceRule {
+	var types []ResourceRule
+	for _, rule := range d.Spec.Resources {
+		if !slices.Contains(types, rule.ResourceRule) {
+			types = append(types, rule.ResourceRule)
+		}
+	}
+	return types
+}
+
+// ChildTypes returns the types of the objects that the controller manages.
+func (d *DecoratorController) ChildTypes() []ResourceRule {
+	var types []ResourceRule
+	for _, rule := range d.Spec.Attachments {
+		types = append(types, rule.ResourceRule)
+	}
+	return types
+}
+
+// GetSpec returns the spec, which must not be changed.
+func (d *DecoratorController) GetSpec() any { return &d.Spec }
+
+// GetAccess returns as whom the controller acts and what it may reach. It must not be changed.
+func (d *DecoratorController) GetAccess() *Access { return &d.Spec.Access }
+
+// GetStatus returns the status, which may be changed.
+func (d *DecoratorController) GetStatus() *ControllerStatus { return &d.Status }
 
 // DecoratorControllerSpec describes a controller that attaches objects and metadata to objects of any types (targets).
 type DecoratorControllerSpec struct {

@@ -67,16 +67,3 @@ type ResyncRequestStatus struct {
 	// +optional
 	Notes []string `json:"notes,omitempty"`
 }
-
-// WatchedObject names an object of the cluster.
-type WatchedObject struct {
-	ResourceRule `json:",inline"`
-
-	// namespace is that of the object.
-	// Default: absent, for a cluster-scoped object.
-	// +optional
-	Namespace string `json:"namespace,omitempty"`
-
-	// name is the name of the object.
-	Name string `json:"name"`
-}

@@ -3,6 +3,12 @@
 
 package v1alpha1
 
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
 // ResourceRule names a resource type of the cluster.
 type ResourceRule struct {
 	// apiVersion is the group and version of the resource, as "group/version", for instance "apps/v1", or only "version"
@@ -50,3 +56,94 @@ const (
 	// "metadata.managedFields" keep which fields are the hook's.
 	ChildApplyServerSide ChildApplyStrategy = "ServerSideApply"
 )
+
+const (
+	// DrainFinalizer is the finalizer of every CompositeController and DecoratorController with a
+	// finalize hook. It keeps a controller that is being deleted until the controller's own
+	// finalizer is off all objects that carry it. Without the controller, these objects could never
+	// be deleted.
+	DrainFinalizer = GroupName + "/drain"
+
+	// SkipDrainAnnotation, with the value "true" on a controller, lets it be deleted at once. Its
+	// finalizer stays on the objects that carry it, and has to be removed by other means. The
+	// annotation works before and after the deletion.
+	SkipDrainAnnotation = GroupName + "/skip-drain"
+	// PausedAnnotation has all controllers leave a parent alone if it is "true".
+	PausedAnnotation = GroupName + "/paused"
+	// HoldAnnotation on the APIService of the group has no controller of the server run. Its value says why. "false"
+	// counts as absent.
+	HoldAnnotation = GroupName + "/hold"
+
+	// MovedAnnotation on the APIService of the group is "true" once the objects of Metacontroller's
+	// CustomResourceDefinitions have been moved to the server.
+	MovedAnnotation = GroupName + "/moved"
+
+	// CompositeFinalizerPrefix and DecoratorFinalizerPrefix, with the name of the controller after
+	// them, are the finalizers that controllers put on their parents. They are Metacontroller's, and
+	// are stored in users' clusters.
+	CompositeFinalizerPrefix = "metacontroller.io/compositecontroller-"
+	DecoratorFinalizerPrefix = "metacontroller.io/decoratorcontroller-"
+)
+
+// GroupResource returns the type that a rule names, without the version.
+func (r ResourceRule) GroupResource() schema.GroupResource {
+	group, _, found := strings.Cut(r.APIVersion, "/")
+	if !found {
+		group = ""
+	}
+	return schema.GroupResource{Group: group, Resource: r.Resource}
+}
+
+// WatchedObject names an object of the cluster.
+type WatchedObject struct {
+	ResourceRule `json:",inline"`
+
+	// namespace is that of the object.
+	// Default: absent, for a cluster-scoped object.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+
+	// name is the name of the object.
+	Name string `json:"name"`
+}
+
+// Access says as whom a controller acts, and what it may reach.
+type Access struct {
+	// serviceAccount is the ServiceAccount that the controller acts as, for instance {namespace: shop, name: websites}. Whatever the
+	// controller writes to the cluster is written as that account, and its hooks are shown only what the account may list and
+	// watch. While the account lacks a right to read what the controller needs, the controller stands still (Ready is False, reason Forbidden).
+	// Whoever creates or changes the controller needs the right to impersonate the account, and no other right of those that the controller uses.
+	// Default: absent, the controller acts as the server, and its author needs every right that the controller uses.
+	// +optional
+	ServiceAccount *ServiceAccountReference `json:"serviceAccount,omitempty"`
+
+	// namespaces limits the controller to these namespaces: it handles only parents, children and related objects in them, and
+	// rights are asked for in them instead of in the whole cluster. All its types must then be namespaced. For instance [shop, shop-test].
+	// Objects of a namespace that is taken from the list are left alone, with their children; only the finalizer of the controller is removed.
+	// Default: empty, all namespaces and cluster-scoped objects.
+	// +listType=atomic
+	// +optional
+	Namespaces []string `json:"namespaces,omitzero"`
+
+	// relatedResources lists the types that the customize hook may ask for, for instance [{apiVersion: v1, resource: nodes}]. An answer
+	// that asks for objects of another type is an error of its parent.
+	// Default: empty, any type. Without a serviceAccount, the author of a controller with a customize hook must then be allowed to
+	// get, list and watch everything.
+	// +listType=atomic
+	// +optional
+	RelatedResources []ResourceRule `json:"relatedResources,omitzero"`
+}
+
+// ServiceAccountReference names a ServiceAccount of the cluster.
+type ServiceAccountReference struct {
+	// namespace is the namespace of the ServiceAccount.
+	Namespace string `json:"namespace"`
+
+	// name is the name of the ServiceAccount.
+	Name string `json:"name"`
+}
+
+// Username returns the name of the ServiceAccount as a user of the cluster.
+func (r ServiceAccountReference) Username() string {
+	return "system:serviceaccount:" + r.Namespace + ":" + r.Name
+}
