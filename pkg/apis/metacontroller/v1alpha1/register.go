@@ -74,12 +74,13 @@ const (
 // addFieldSelectors registers the fields by which objects of a kind are selected.
 func addFieldSelectors(scheme *runtime.Scheme, kind string, known ...string) error {
 	known = append(known, "metadata.name", "metadata.namespace")
-	return scheme.AddFieldLabelConversionFunc(SchemeGroupVersion.WithKind(kind), func(label, value string) (string, string, error) {
-		if !slices.Contains(known, label) {
-			return "", "", fmt.Errorf("%q is no field selector of a %s; these are: %s", label, kind, strings.Join(known, ", "))
-		}
-		return label, value, nil
-	})
+	return scheme.AddFieldLabelConversionFunc(SchemeGroupVersion.WithKind(kind),
+		func(label, value string) (string, string, error) {
+			if !slices.Contains(known, label) {
+				return "", "", fmt.Errorf("%q is not a field selector of a %s; supported are: %s", label, kind, strings.Join(known, ", "))
+			}
+			return label, value, nil
+		})
 }
 
 // NotForSyncs is why no controller can be for objects that are InMemory.

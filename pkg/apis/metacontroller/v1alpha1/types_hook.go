@@ -19,7 +19,8 @@ type Hook struct {
 	// +optional
 	Version *HookVersion `json:"version,omitempty"`
 
-	// webhook is where the hook is found, for instance {url: "http://my-hooks.my-namespace/sync"}. It is required for a finalize hook.
+	// webhook is the endpoint of the hook, for instance {url: "http://my-hooks.my-namespace/sync"}. It is required for a
+	// finalize hook.
 	// Default: absent, the hook is not called.
 	// +optional
 	Webhook *Webhook `json:"webhook,omitempty"`
@@ -30,15 +31,15 @@ type Hook struct {
 type HookVersion string
 
 const (
-	// HookVersionV1 keys the objects in a request by name, or by "namespace/name" if the parent is cluster-scoped and they are
-	// not. A hook of a namespaced parent sees objects of that namespace only.
+	// HookVersionV1 keys the objects in a request by name, or by "namespace/name" if the parent is cluster-scoped and they
+	// are not. A hook of a namespaced parent sees objects of that namespace only.
 	HookVersionV1 HookVersion = "v1"
-	// HookVersionV2 keys all namespaced objects in a request by "namespace/name". Hooks see related objects of all namespaces.
-	// Unless responseUnMarshallMode is loose, unknown fields in an answer are errors.
+	// HookVersionV2 keys all namespaced objects in a request by "namespace/name". Hooks see related objects of all
+	// namespaces. Unless responseUnMarshallMode is loose, unknown fields in an answer are errors.
 	HookVersionV2 HookVersion = "v2"
 )
 
-// GetVersion returns the protocol version of the hook, which is v1 where nothing is said. It may be called on nil.
+// GetVersion returns the protocol version of the hook, by default v1. The hook may be nil.
 func (h *Hook) GetVersion() HookVersion {
 	if h == nil || h.Version == nil || *h.Version == "" {
 		return HookVersionV1
@@ -49,8 +50,9 @@ func (h *Hook) GetVersion() HookVersion {
 // Webhook is an HTTP endpoint that is sent a POST request with a JSON body and answers with status 200 and a JSON body.
 // It is given either by url, or by service and path.
 type Webhook struct {
-	// url is the address of the webhook, http or https, for instance "http://my-hooks.my-namespace/sync". If it is set, service
-	// and path are not looked at. User names and passwords in it can be read by all who can read this object; use basicAuth.
+	// url is the address of the webhook, http or https, for instance "http://my-hooks.my-namespace/sync". If it is set,
+	// service and path are ignored. Everyone who can read this object can read user names and passwords in it; use
+	// basicAuth instead.
 	// Default: absent, the webhook is called by service and path.
 	// +optional
 	URL *string `json:"url,omitempty"`
@@ -61,24 +63,24 @@ type Webhook struct {
 	// +optional
 	Timeout *Duration `json:"timeout,omitempty"`
 
-	// etag lets the webhook answer "304 Not Modified" instead of repeating its last answer for the same parent, for instance
-	// {enabled: true, cacheTimeoutSeconds: 3600}.
+	// etag lets the webhook answer "304 Not Modified" instead of repeating its last answer for the same parent, for
+	// instance {enabled: true, cacheTimeoutSeconds: 3600}.
 	// Default: absent, every answer has to be complete.
 	// +optional
 	Etag *WebhookEtagConfig `json:"etag,omitempty"`
 
-	// path is the path of the webhook at its service, with the leading slash, for instance "/sync". It is put behind the port
-	// as it is, with a query if there is one. Required with service, and without effect beside url. Default: absent.
+	// path is the path of the webhook at its service, with the leading slash, for instance "/sync". It is appended to the
+	// port unchanged, including a query. Required with service; no effect beside url. Default: absent.
 	// +optional
 	Path *string `json:"path,omitempty"`
 
-	// service is the Service that the webhook is reached by. The address is "<protocol>://<name>.<namespace>:<port><path>". For
-	// instance {name: my-hooks, namespace: my-namespace, port: 8080}. It has no effect beside url. Default: absent.
+	// service is the Service of the webhook. The address is "<protocol>://<name>.<namespace>:<port><path>". For instance
+	// {name: my-hooks, namespace: my-namespace, port: 8080}. It has no effect beside url. Default: absent.
 	// +optional
 	Service *ServiceReference `json:"service,omitempty"`
 
-	// responseUnMarshallMode says how strictly the answer is decoded: with strict, fields that there are not, and fields that
-	// are there twice, make the sync fail, and with loose they are ignored.
+	// responseUnMarshallMode says how strictly the answer is decoded: with strict, unknown and repeated fields make the
+	// sync fail; with loose, they are ignored.
 	// Default: loose for hooks of version v1, strict for v2.
 	// +optional
 	ResponseUnmarshallMode *ResponseUnmarshallMode `json:"responseUnMarshallMode,omitempty"`
@@ -115,7 +117,7 @@ type Webhook struct {
 // and repaired.
 type Duration string
 
-// Parse returns the length of time, or an error that says why the text is none.
+// Parse returns the length of time, or an error that says why the text is invalid.
 func (d Duration) Parse() (time.Duration, error) {
 	return time.ParseDuration(string(d))
 }
@@ -125,7 +127,8 @@ type ServiceReference struct {
 	// name of the Service, for instance "my-hooks".
 	Name string `json:"name"`
 
-	// namespace of the Service, for instance "my-namespace". It is put behind the name as it is, so "my-namespace.svc" works, too.
+	// namespace of the Service, for instance "my-namespace". It is appended to the name unchanged, so "my-namespace.svc"
+	// works, too.
 	Namespace string `json:"namespace"`
 
 	// port of the Service, from 1 to 65535, for instance 8080. Default: 80, also if the protocol is https.
@@ -137,19 +140,21 @@ type ServiceReference struct {
 	Protocol *string `json:"protocol,omitempty"`
 }
 
-// WebhookEtagConfig says whether answers are remembered by their ETag. An answer that came with an ETag header is kept; the next
-// request for the same parent carries it in If-None-Match; if the webhook answers 304 or 412, the kept answer is used.
+// WebhookEtagConfig says whether answers are cached by their ETag. An answer that came with an ETag header is kept; the
+// next request for the same parent carries it in If-None-Match; if the webhook answers 304 or 412, the kept answer is
+// used.
 type WebhookEtagConfig struct {
 	// enabled turns the cache of answers on. Default: false.
 	// +optional
 	Enabled *bool `json:"enabled,omitempty"`
 
-	// cacheTimeoutSeconds is for how many seconds an answer is kept, for instance 3600. A number below 1 counts as absent.
+	// cacheTimeoutSeconds is the number of seconds for which an answer is kept, for instance 3600. A number below 1 counts
+	// as absent.
 	// Default: absent, until the controller is restarted.
 	// +optional
 	CacheTimeoutSeconds *int32 `json:"cacheTimeoutSeconds,omitempty"`
 
-	// cacheCleanupSeconds is accepted for compatibility and has no effect: answers that timed out are removed by themselves.
+	// cacheCleanupSeconds is accepted for compatibility and has no effect: expired answers are removed automatically.
 	// Default: absent.
 	// +optional
 	CacheCleanupSeconds *int32 `json:"cacheCleanupSeconds,omitempty"`
@@ -198,15 +203,16 @@ type EndpointConfig struct {
 	BasicAuth *BasicAuth `json:"basicAuth,omitempty"`
 }
 
-// CABundle says where to find the PEM-encoded certificates of the authorities to trust. Exactly one of inline, secretRef and
-// configMapRef is set. They are trusted instead of, not besides, the authorities of the system.
+// CABundle says where to find the PEM-encoded certificates of the authorities to trust. Exactly one of inline,
+// secretRef and configMapRef is set. They are trusted instead of, not besides, the authorities of the system.
 type CABundle struct {
-	// inline is the certificates themselves, PEM-encoded: each begins with "-----BEGIN CERTIFICATE-----". An empty text stands for the
-	// authorities of the system. Default: absent.
+	// inline is the certificates themselves, PEM-encoded: each begins with "-----BEGIN CERTIFICATE-----". An empty string
+	// means the authorities of the system. Default: absent.
 	// +optional
 	Inline *string `json:"inline,omitempty"`
 
-	// secretRef is the Secret, and the key in it, that holds the certificates, for instance {name: hooks-ca, namespace: my-namespace}.
+	// secretRef is the Secret, and the key in it, that holds the certificates, for instance {name: hooks-ca, namespace:
+	// my-namespace}.
 	// Default: absent.
 	// +optional
 	SecretRef *ResourceKeyRef `json:"secretRef,omitempty"`
@@ -350,15 +356,17 @@ func (c Connection) References(path *field.Path) []ObjectReference {
 		}{{"Secret", "secretRef", bundle.SecretRef}, {"ConfigMap", "configMapRef", bundle.ConfigMapRef}} {
 			if ref := source.ref; ref != nil {
 				at := path.Child("caBundle", source.field)
-				all = append(all, ObjectReference{at, source.kind, ref.Name, ref.Namespace, []ObjectKey{{at.Child("key"), ref.Key}}})
+				all = append(all, ObjectReference{at, source.kind, ref.Name, ref.Namespace,
+					[]ObjectKey{{at.Child("key"), ref.Key}}})
 			}
 		}
 	}
 	if tls := c.ClientTLS; tls != nil {
 		at := path.Child("clientTLS")
-		all = append(all, ObjectReference{at.Child("secretRef"), "Secret", tls.SecretRef.Name, tls.SecretRef.Namespace, []ObjectKey{
-			{at.Child("certKey"), tls.CertKey}, {at.Child("privateKeyKey"), tls.PrivateKeyKey},
-		}})
+		all = append(all, ObjectReference{at.Child("secretRef"), "Secret", tls.SecretRef.Name, tls.SecretRef.Namespace,
+			[]ObjectKey{
+				{at.Child("certKey"), tls.CertKey}, {at.Child("privateKeyKey"), tls.PrivateKeyKey},
+			}})
 	}
 	if authorization := c.Authorization; authorization != nil {
 		at, ref := path.Child("authorization", "secretRef"), authorization.SecretRef
@@ -366,9 +374,10 @@ func (c Connection) References(path *field.Path) []ObjectReference {
 	}
 	if auth := c.BasicAuth; auth != nil {
 		at := path.Child("basicAuth")
-		all = append(all, ObjectReference{at.Child("secretRef"), "Secret", auth.SecretRef.Name, auth.SecretRef.Namespace, []ObjectKey{
-			{at.Child("usernameKey"), auth.UsernameKey}, {at.Child("passwordKey"), auth.PasswordKey},
-		}})
+		all = append(all, ObjectReference{at.Child("secretRef"), "Secret", auth.SecretRef.Name, auth.SecretRef.Namespace,
+			[]ObjectKey{
+				{at.Child("usernameKey"), auth.UsernameKey}, {at.Child("passwordKey"), auth.PasswordKey},
+			}})
 	}
 	return all
 }

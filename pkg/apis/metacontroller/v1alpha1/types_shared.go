@@ -24,15 +24,16 @@ type ResourceRule struct {
 type ChildUpdateMethod string
 
 const (
-	// ChildUpdateOnDelete does nothing to a child that differs; the new version is made when something else deletes the child.
+	// ChildUpdateOnDelete does nothing to a child that differs; the new version is made when something else deletes the
+	// child.
 	ChildUpdateOnDelete ChildUpdateMethod = "OnDelete"
 	// ChildUpdateRecreate deletes a child that differs, and creates it again when it is gone.
 	ChildUpdateRecreate ChildUpdateMethod = "Recreate"
 	// ChildUpdateInPlace updates a child that differs.
 	ChildUpdateInPlace ChildUpdateMethod = "InPlace"
-	// ChildUpdateRollingRecreate does as Recreate, to one child of a parent at a time.
+	// ChildUpdateRollingRecreate acts like Recreate on one child of a parent at a time.
 	ChildUpdateRollingRecreate ChildUpdateMethod = "RollingRecreate"
-	// ChildUpdateRollingInPlace does as InPlace, to one child of a parent at a time.
+	// ChildUpdateRollingInPlace acts like InPlace on one child of a parent at a time.
 	ChildUpdateRollingInPlace ChildUpdateMethod = "RollingInPlace"
 )
 
@@ -49,11 +50,11 @@ func (s *CompositeControllerChildUpdateStrategy) Rolls() bool { return s != nil 
 type ChildApplyStrategy string
 
 const (
-	// ChildApplyDynamic merges three ways - what the hook wants, what it last wanted, and what is there - and keeps what it
-	// last wanted in the annotation "metacontroller.k8s.io/last-applied-configuration" of the child.
+	// ChildApplyDynamic merges three ways - what the hook wants, what it last wanted, and what is there - and keeps what
+	// it last wanted in the annotation "metacontroller.k8s.io/last-applied-configuration" of the child.
 	ChildApplyDynamic ChildApplyStrategy = "DynamicApply"
-	// ChildApplyServerSide has the cluster merge by server-side apply, taking over fields that others own. The child's
-	// "metadata.managedFields" keep which fields are the hook's.
+	// ChildApplyServerSide lets the cluster merge by server-side apply, and takes over fields that others own. The child's
+	// "metadata.managedFields" record which fields the hook owns.
 	ChildApplyServerSide ChildApplyStrategy = "ServerSideApply"
 )
 
@@ -68,9 +69,9 @@ const (
 	// finalizer stays on the objects that carry it, and has to be removed by other means. The
 	// annotation works before and after the deletion.
 	SkipDrainAnnotation = GroupName + "/skip-drain"
-	// PausedAnnotation has all controllers leave a parent alone if it is "true".
+	// PausedAnnotation with the value "true" on a parent makes all controllers leave the parent alone.
 	PausedAnnotation = GroupName + "/paused"
-	// HoldAnnotation on the APIService of the group has no controller of the server run. Its value says why. "false"
+	// HoldAnnotation on the APIService of the group stops all controllers of the server. Its value says why. "false"
 	// counts as absent.
 	HoldAnnotation = GroupName + "/hold"
 
@@ -98,7 +99,7 @@ func (r ResourceRule) GroupResource() schema.GroupResource {
 type WatchedObject struct {
 	ResourceRule `json:",inline"`
 
-	// namespace is that of the object.
+	// namespace is the namespace of the object.
 	// Default: absent, for a cluster-scoped object.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
@@ -107,28 +108,30 @@ type WatchedObject struct {
 	Name string `json:"name"`
 }
 
-// Access says as whom a controller acts, and what it may reach.
+// Access says which ServiceAccount a controller acts as, and what it may reach.
 type Access struct {
-	// serviceAccount is the ServiceAccount that the controller acts as, for instance {namespace: shop, name: websites}. Whatever the
-	// controller writes to the cluster is written as that account, and its hooks are shown only what the account may list and
-	// watch. While the account lacks a right to read what the controller needs, the controller stands still (Ready is False, reason Forbidden).
-	// Whoever creates or changes the controller needs the right to impersonate the account, and no other right of those that the controller uses.
+	// serviceAccount is the ServiceAccount that the controller acts as, for instance {namespace: shop, name: websites}.
+	// The controller writes to the cluster as that account, and its hooks see only what the account may list and watch.
+	// While the account may not read what the controller needs, the controller does not run (Ready is False, reason
+	// Forbidden). A user who creates or changes the controller needs the right to impersonate the account, but not the
+	// rights that the controller uses.
 	// Default: absent, the controller acts as the server, and its author needs every right that the controller uses.
 	// +optional
 	ServiceAccount *ServiceAccountReference `json:"serviceAccount,omitempty"`
 
-	// namespaces limits the controller to these namespaces: it handles only parents, children and related objects in them, and
-	// rights are asked for in them instead of in the whole cluster. All its types must then be namespaced. For instance [shop, shop-test].
-	// Objects of a namespace that is taken from the list are left alone, with their children; only the finalizer of the controller is removed.
+	// namespaces limits the controller to these namespaces: it handles only parents, children and related objects in them,
+	// and it needs rights only in them instead of in the whole cluster. All its types must then be namespaced. For
+	// instance [shop, shop-test]. When a namespace is removed from the list, its objects and their children are left
+	// alone; only the finalizer of the controller is removed.
 	// Default: empty, all namespaces and cluster-scoped objects.
 	// +listType=atomic
 	// +optional
 	Namespaces []string `json:"namespaces,omitzero"`
 
-	// relatedResources lists the types that the customize hook may ask for, for instance [{apiVersion: v1, resource: nodes}]. An answer
-	// that asks for objects of another type is an error of its parent.
-	// Default: empty, any type. Without a serviceAccount, the author of a controller with a customize hook must then be allowed to
-	// get, list and watch everything.
+	// relatedResources lists the types that the customize hook may ask for, for instance [{apiVersion: v1, resource:
+	// nodes}]. If an answer asks for objects of another type, the sync of its parent fails.
+	// Default: empty, any type. Without a serviceAccount, the author of a controller with a customize hook must then be
+	// allowed to get, list and watch everything.
 	// +listType=atomic
 	// +optional
 	RelatedResources []ResourceRule `json:"relatedResources,omitzero"`
