@@ -18,18 +18,26 @@ import (
 // NewTable returns the table convertor of a kind. columns are the columns between name and age; name
 // and age are added. wide are the columns that only kubectl get -o wide prints. cells returns the
 // cells of columns and wide for one object.
-func NewTable[O any](columns []metav1.TableColumnDefinition, wide []metav1.TableColumnDefinition, cells func(O) (columns, wide []any)) rest.TableConvertor {
-	age := metav1.TableColumnDefinition{Name: "Age", Type: "string", Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"]}
+func NewTable[O any](
+	columns []metav1.TableColumnDefinition, wide []metav1.TableColumnDefinition, cells func(O) (columns, wide []any),
+) rest.TableConvertor {
+	age := metav1.TableColumnDefinition{Name: "Age", Type: "string",
+		Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"]}
 	return newTable(append(slices.Clone(columns), age), wide, true, cells)
 }
 
 // NewTableWithoutAge is NewTable for a kind whose columns say more about time than the age would.
-func NewTableWithoutAge[O any](columns []metav1.TableColumnDefinition, wide []metav1.TableColumnDefinition, cells func(O) (columns, wide []any)) rest.TableConvertor {
+func NewTableWithoutAge[O any](
+	columns []metav1.TableColumnDefinition, wide []metav1.TableColumnDefinition, cells func(O) (columns, wide []any),
+) rest.TableConvertor {
 	return newTable(columns, wide, false, cells)
 }
 
-func newTable[O any](columns, wide []metav1.TableColumnDefinition, hasAge bool, cells func(O) (columns, wide []any)) rest.TableConvertor {
-	name := metav1.TableColumnDefinition{Name: "Name", Type: "string", Format: "name", Description: metav1.ObjectMeta{}.SwaggerDoc()["name"]}
+func newTable[O any](
+	columns, wide []metav1.TableColumnDefinition, hasAge bool, cells func(O) (columns, wide []any),
+) rest.TableConvertor {
+	name := metav1.TableColumnDefinition{Name: "Name", Type: "string", Format: "name",
+		Description: metav1.ObjectMeta{}.SwaggerDoc()["name"]}
 	definitions := append([]metav1.TableColumnDefinition{name}, columns...)
 	for _, column := range wide {
 		column.Priority = 1
@@ -45,7 +53,9 @@ type tableConvertor[O any] struct {
 }
 
 // ConvertToTable makes a table of an object or a list of objects.
-func (c tableConvertor[O]) ConvertToTable(_ context.Context, object, tableOptions runtime.Object) (*metav1.Table, error) {
+func (c tableConvertor[O]) ConvertToTable(
+	_ context.Context, object, tableOptions runtime.Object,
+) (*metav1.Table, error) {
 	table := &metav1.Table{}
 	if list, err := meta.ListAccessor(object); err == nil {
 		table.ResourceVersion = list.GetResourceVersion()

@@ -40,15 +40,20 @@ func NewControllerTable[O any](controller func(O) Controller) rest.TableConverto
 		{Name: "Parent", Type: "string", Description: "The resources whose objects the controller is for."},
 		{Name: "Children", Type: "string", Description: "The resources of the objects that the controller makes."},
 		{Name: "Ready", Type: "string", Description: "Whether the controller runs as its current spec says."},
-		{Name: "Synced", Type: "string", Description: "Whether every object that the controller is for is as its hook wants."},
+		{Name: "Synced", Type: "string", Description: "Whether every object that the controller is for is as its hook " +
+			"wants."},
 		{Name: "Parents", Type: "string", Description: "How many objects the controller is for."},
 		{Name: "Failing", Type: "string", Description: "How many of these failed to sync the last time."},
-		{Name: "Warned", Type: "string", Description: "How many of these have events that warn of a probable mistake in the answers of their hook or in the controller."},
-		{Name: "Outdated", Type: "string", Description: "How many children the hook wants otherwise than when they were made, and are left alone by the update method OnDelete. Under server-side apply, children that somebody else has changed count, too."},
+		{Name: "Warned", Type: "string", Description: "How many of these have events that warn of a probable mistake in " +
+			"the answers of their hook or in the controller."},
+		{Name: "Outdated", Type: "string", Description: "How many children the hook wants otherwise than when they were " +
+			"made, and are left alone by the update method OnDelete. Under server-side apply, children that somebody else " +
+			"has changed count, too."},
 	}
 	wide := []metav1.TableColumnDefinition{
 		{Name: "Hook", Type: "string", Description: "The address of the sync hook."},
-		{Name: "Reason", Type: "string", Description: "Why the controller is ready or is not, or what else is wrong with it."},
+		{Name: "Reason", Type: "string", Description: "Why the controller is ready or is not, or what else is wrong with " +
+			"it."},
 		{Name: "Resync", Type: "string", Description: "After how long every object is synced again though nothing changed."},
 	}
 	return NewTable(columns, wide, func(object O) ([]any, []any) {
@@ -90,13 +95,15 @@ func worstReason(conditions []metav1.Condition, otherwise string) string {
 			continue
 		}
 		if kind == v1alpha1.ConditionChildrenAsMeant {
-			if fields := meta.FindStatusCondition(conditions, v1alpha1.ConditionFieldsKnown); fields != nil && fields.Reason == reasonChildrenDeleted {
+			if fields := meta.FindStatusCondition(conditions, v1alpha1.ConditionFieldsKnown); fields != nil &&
+				fields.Reason == reasonChildrenDeleted {
 				return fields.Reason
 			}
 		}
 		return condition.Reason
 	}
-	if paused := meta.FindStatusCondition(conditions, v1alpha1.ConditionPaused); paused != nil && paused.Status == metav1.ConditionTrue {
+	if paused := meta.FindStatusCondition(conditions, v1alpha1.ConditionPaused); paused != nil &&
+		paused.Status == metav1.ConditionTrue {
 		return paused.Reason
 	}
 	return otherwise
