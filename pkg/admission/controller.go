@@ -162,7 +162,8 @@ func (c *controller) addWatched(objects []v1alpha1.WatchedObject, path *field.Pa
 
 func (c *controller) addHook(name string, hook *v1alpha1.Hook, called bool) {
 	if hook != nil && hook.Webhook != nil {
-		c.hooks = append(c.hooks, hookRule{path: field.NewPath("spec", "hooks", name, "webhook"), webhook: hook.Webhook, called: called})
+		c.hooks = append(c.hooks, hookRule{path: field.NewPath("spec", "hooks", name, "webhook"), webhook: hook.Webhook,
+			called: called})
 	}
 }
 

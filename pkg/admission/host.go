@@ -82,9 +82,11 @@ type typeInfo struct {
 // parallelDiscovery bounds the concurrent questions of one request about API versions.
 const parallelDiscovery = 4
 
-// lookUpTypes asks the host for types: for each API version once, and for few at a time. A type whose
-// version the host does not serve is not in the result. The lists are all types of these versions.
-func (h Host) lookUpTypes(ctx context.Context, rules []typeRule) (known map[schema.GroupVersionResource]typeInfo, lists []*metav1.APIResourceList, err error) {
+// lookUpTypes reads types from the host: each API version once, and few at a time. A type whose version the host does
+// not serve is not in the result. The lists contain all types of these versions.
+func (h Host) lookUpTypes(
+	ctx context.Context, rules []typeRule,
+) (known map[schema.GroupVersionResource]typeInfo, lists []*metav1.APIResourceList, err error) {
 	versions := sets.New[schema.GroupVersion]()
 	for _, rule := range rules {
 		versions.Insert(rule.GroupVersion())
@@ -114,7 +116,9 @@ func (h Host) lookUpTypes(ctx context.Context, rules []typeRule) (known map[sche
 	return known, lists, failure
 }
 
-func readTypes(version schema.GroupVersion, list *metav1.APIResourceList, into map[schema.GroupVersionResource]typeInfo) {
+func readTypes(
+	version schema.GroupVersion, list *metav1.APIResourceList, into map[schema.GroupVersionResource]typeInfo,
+) {
 	for _, resource := range list.APIResources {
 		name, subresource, _ := strings.Cut(resource.Name, "/")
 		of := into[version.WithResource(name)]

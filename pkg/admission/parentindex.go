@@ -38,7 +38,8 @@ func (p *ParentIndex) Run(ctx context.Context, loopback *rest.Config) error {
 	if err != nil {
 		return fmt.Errorf("make a client for the own API: %w", err)
 	}
-	factory := externalversions.NewSharedInformerFactoryWithOptions(client, 0, externalversions.WithTransform(trimToParent))
+	factory := externalversions.NewSharedInformerFactoryWithOptions(client, 0,
+		externalversions.WithTransform(trimToParent))
 	informer := factory.Metacontroller().V1alpha1().CompositeControllers().Informer()
 	if err := informer.AddIndexers(cache.Indexers{byParent: parentResource, byTenant: tenants}); err != nil {
 		return err
@@ -58,7 +59,7 @@ func (p *ParentIndex) Run(ctx context.Context, loopback *rest.Config) error {
 	return nil
 }
 
-// trimToParent drops everything of a controller but its name, what its parents are and as whom it acts.
+// trimToParent drops everything of a controller but its name, its parents, its namespaces and its service account.
 func trimToParent(object any) (any, error) {
 	if whole, ok := object.(*v1alpha1.DecoratorController); ok {
 		return &v1alpha1.DecoratorController{
@@ -95,7 +96,7 @@ func tenants(object any) ([]string, error) {
 }
 
 // tenantsOf returns the namespaces whose tenants a controller belongs to: that of its service account, or else those
-// that it is limited to. Only who may do what it does in the whole cluster has a controller without any.
+// that it is limited to. A controller without any has an author with rights in the whole cluster.
 func tenantsOf(access v1alpha1.Access) []string {
 	if account := access.ServiceAccount; account != nil {
 		return []string{account.Namespace}
@@ -145,8 +146,8 @@ func (p *ParentIndex) warnings(name string, c *controller) []string {
 	return warnOfOthers(parents.path.String(), others)
 }
 
-// SharedParents returns a warning for each CompositeController that may handle the same parents as another one in the list, by the
-// name of the controller. It sends no request.
+// SharedParents returns a warning for each CompositeController that may handle the same parents as another one in the
+// list, by the name of the controller. It sends no request.
 func SharedParents(all []*v1alpha1.CompositeController) map[string]string {
 	byParents := map[schema.GroupResource][]*v1alpha1.CompositeController{}
 	for _, of := range all {
@@ -170,10 +171,11 @@ func SharedParents(all []*v1alpha1.CompositeController) map[string]string {
 	return warnings
 }
 
-// mayShareParents reports whether a CompositeController, of which these are the namespaces and the selector, may handle the same
-// parents as another one for the same type.
+// mayShareParents reports whether a CompositeController, of which these are the namespaces and the selector, may handle
+// the same parents as another one for the same type.
 func mayShareParents(namespaces []string, selector *metav1.LabelSelector, other *v1alpha1.CompositeController) bool {
-	return shareNamespaces(namespaces, other.Spec.Namespaces) && !areDisjoint(selector, other.Spec.ParentResource.LabelSelector)
+	return shareNamespaces(namespaces, other.Spec.Namespaces) &&
+		!areDisjoint(selector, other.Spec.ParentResource.LabelSelector)
 }
 
 // warnOfOthers warns of other controllers of the same parents, if there are any.
@@ -186,7 +188,8 @@ func warnOfOthers(path string, others []string) []string {
 	if len(others) > 1 {
 		more = fmt.Sprintf(" and %d more", len(others)-1)
 	}
-	return []string{fmt.Sprintf("%s: CompositeController %q%s may handle the same parents: each would write their status, and delete "+
+	return []string{fmt.Sprintf("%s: CompositeController %q%s may handle the same parents: each would write their "+
+		"status, and delete "+
 		"children that only the other wants", path, others[0], more)}
 }
 

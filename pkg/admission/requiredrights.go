@@ -6,6 +6,10 @@ package admission
 import (
 	"slices"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -20,8 +24,8 @@ const (
 	impersonate       = "impersonate"
 )
 
-// requiredRights returns the rights that the author of a controller needs, as far as its spec shows.
-// known is what the host answers about its types.
+// requiredRights returns the rights that the author of a controller needs, as far as its spec shows. known is what the
+// host says about its types.
 func (c *controller) requiredRights(known map[schema.GroupVersionResource]typeInfo) []rights.Required {
 	required := &rightsCollector{namespaces: c.access.Namespaces, known: known}
 	if c.access.ServiceAccount != nil {
@@ -49,7 +53,7 @@ func (c *controller) requiredRights(known map[schema.GroupVersionResource]typeIn
 	return required.all
 }
 
-// typesToLookUp returns the types of which requiredRights has to know something.
+// typesToLookUp returns the types that requiredRights needs to know.
 func (c *controller) typesToLookUp() []typeRule {
 	switch {
 	case c.access.ServiceAccount != nil:
@@ -76,7 +80,8 @@ type rightsCollector struct {
 // toImpersonate adds the right to act as a service account. Who has it needs no other right: the
 // controller can do what the author can do as that account.
 func (r *rightsCollector) toImpersonate(account *v1alpha1.ServiceAccountReference) {
-	right := rights.Right{Object: rights.Object{GroupResource: schema.GroupResource{Resource: "serviceaccounts"}, Namespace: account.Namespace, Name: account.Name}, Verb: impersonate}
+	right := rights.Right{Object: rights.Object{GroupResource: schema.GroupResource{Resource: "serviceaccounts"},
+		Namespace: account.Namespace, Name: account.Name}, Verb: impersonate}
 	r.all = append(r.all, rights.Required{Right: right, For: field.NewPath("spec", "serviceAccount").String()})
 }
 
@@ -108,7 +113,8 @@ func (r *rightsCollector) ofChildren(child typeRule) {
 // else to all types.
 func (r *rightsCollector) ofRelated(declared []typeRule) {
 	if len(declared) == 0 {
-		declared = []typeRule{{path: customizePath(), GroupVersionResource: schema.GroupVersionResource{Group: "*", Version: "*", Resource: "*"}}}
+		declared = []typeRule{{path: customizePath(),
+			GroupVersionResource: schema.GroupVersionResource{Group: "*", Version: "*", Resource: "*"}}}
 	}
 	for _, related := range declared {
 		r.add(related, rightsTo(related.GroupResource(), "get", "list", "watch"))
@@ -131,7 +137,8 @@ func (r *rightsCollector) ofConnection(path *field.Path, settings v1alpha1.Conne
 	resources := map[string]string{"Secret": "secrets", "ConfigMap": "configmaps"}
 	for _, ref := range settings.References(path) {
 		if ref.Name != "" && ref.Namespace != "" {
-			of := rights.Object{GroupResource: schema.GroupResource{Resource: resources[ref.Kind]}, Namespace: ref.Namespace, Name: ref.Name}
+			of := rights.Object{GroupResource: schema.GroupResource{Resource: resources[ref.Kind]}, Namespace: ref.Namespace,
+				Name: ref.Name}
 			r.all = append(r.all, rights.Required{Right: rights.Right{Object: of, Verb: "get"}, For: ref.Path.String()})
 		}
 	}
@@ -165,4 +172,135 @@ func (r *rightsCollector) addIn(namespace string, rule typeRule, all []rights.Ri
 		right.Namespace = namespace
 		r.all = append(r.all, rights.Required{Right: right, For: rule.path.String()})
 	}
+}
+
+// written is the part of an object that a controller writes.
+type written string
+
+const (
+	// theObject is all but the status: of children and attachments.
+	theObject written = "object"
+	// itsMetadata are labels, annotations and finalizers: of the targets of a DecoratorController.
+	itsMetadata written = "metadata"
+	// itsStatus is the status: of all parents.
+	itsStatus written = "status"
+)
+
+// conferring is a type for which the identity of the writer matters: the host requires more than the right to write, or
+// records the writer in the object. The writer is the server, which may do everything. Therefore the author of a
+// controller needs the rights that the host would require of the author.
+type conferring struct {
+	schema.GroupResource
+	parts []written
+	// scope is where the host asks for the rights.
+	scope scope
+	needs []rights.Right
+}
+
+// scope says where a right is needed.
+type scope bool
+
+const (
+	// whereItIs is where the object is: in its namespace, if it has one.
+	whereItIs scope = false
+	// everywhere is the whole cluster, also for an object in a namespace.
+	everywhere scope = true
+)
+
+// conferringTypes returns all types that confer rights, of Kubernetes 1.36 and of this API. They were
+// found in plugin/pkg/admission and in the callers of Authorize in pkg/registry.
+//
+// Two things are not here. One is what a host may require of the writers of any type: the plugin
+// OwnerReferencesPermissionEnforcement, which is off by default, requires the right to update finalizers of the parent.
+// The other is what depends on the configuration of a host: users that PodSecurity exempts, and plugins, webhooks and
+// policies that check who the user is.
+func conferringTypes() []conferring {
+	objectOrMetadata := []written{theObject, itsMetadata}
+	anything := schema.GroupResource{Group: "*", Resource: "*"}
+	readsParameters := rightsTo(anything, "get")
+	readsAnyParameters := rightsTo(anything, "get", "list")
+	return []conferring{
+		// The writer of a role must have the rights in it.
+		{rbac("roles"), objectOrMetadata, whereItIs, rightsTo(rbac("roles"), escalate)},
+		{rbac("clusterroles"), objectOrMetadata, whereItIs, rightsTo(rbac("clusterroles"), escalate)},
+		// The writer of a binding must have the rights of its role.
+		{rbac("rolebindings"), objectOrMetadata, whereItIs,
+			slices.Concat(rightsTo(rbac("roles"), "bind"), rightsTo(rbac("clusterroles"), "bind"))},
+		{rbac("clusterrolebindings"), objectOrMetadata, whereItIs, rightsTo(rbac("clusterroles"), "bind")},
+		// The writer of a controller must have the rights that it uses.
+		{v1alpha1.Resource("compositecontrollers"), objectOrMetadata, whereItIs,
+			rightsTo(v1alpha1.Resource("compositecontrollers"), escalate)},
+		{v1alpha1.Resource("decoratorcontrollers"), objectOrMetadata, whereItIs,
+			rightsTo(v1alpha1.Resource("decoratorcontrollers"), escalate)},
+		// The writer of a ControllerRevision decides what hooks see of a parent.
+		{
+			v1alpha1.Resource("controllerrevisions"), objectOrMetadata, whereItIs,
+			rightsTo(v1alpha1.Resource("controllerrevisions"), restore),
+		},
+		// The host writes the creator into a request, and approvers decide by the creator. An author who may approve any
+		// request gains nothing from the name of the server.
+		{
+			certificates("certificatesigningrequests"), []written{theObject}, everywhere,
+			slices.Concat(subresource("approval", rightsTo(certificates("certificatesigningrequests"), "update")),
+				rightsTo(certificates("signers"), "approve")),
+		},
+		// The writer of the status of a request, which has the certificate, must be allowed to sign it.
+		{certificates("certificatesigningrequests"), []written{itsStatus}, everywhere,
+			rightsTo(certificates("signers"), "sign")},
+		{certificates("podcertificaterequests"), []written{itsStatus}, everywhere, rightsTo(certificates("signers"), "sign")},
+		// The writer of a bundle must be allowed to attest for its signer.
+		{certificates("clustertrustbundles"), objectOrMetadata, everywhere, rightsTo(certificates("signers"), "attest")},
+		// The writer of a policy must be allowed to read its parameters, which may be of any type.
+		{policies("validatingadmissionpolicies"), []written{theObject}, everywhere, readsParameters},
+		{policies("mutatingadmissionpolicies"), []written{theObject}, everywhere, readsParameters},
+		{policies("validatingadmissionpolicybindings"), []written{theObject}, everywhere, readsAnyParameters},
+		{policies("mutatingadmissionpolicybindings"), []written{theObject}, everywhere, readsAnyParameters},
+		// A user who allocates devices to a claim must be allowed to bind it, and a user who reports on them must be
+		// their driver.
+		{devices("resourceclaims"), []written{itsStatus}, everywhere,
+			subresource(resourcev1.SubresourceBinding, rightsTo(devices("resourceclaims"), "update"))},
+		{devices("resourceclaims"), []written{itsStatus}, whereItIs, subresource(resourcev1.SubresourceDriver,
+			rightsTo(devices("resourceclaims"), resourcev1.VerbPrefixArbitraryNode+"update"))},
+	}
+}
+
+// conferred returns the rights that an author needs beside the right to write a part of the objects of
+// a type.
+func conferred(of schema.GroupResource, part written) (all []conferring) {
+	for _, known := range conferringTypes() {
+		if known.GroupResource == of && slices.Contains(known.parts, part) {
+			all = append(all, known)
+		}
+	}
+	return all
+}
+
+func rightsTo(of schema.GroupResource, verbs ...string) (all []rights.Right) {
+	for _, verb := range verbs {
+		all = append(all, rights.Right{Object: rights.Object{GroupResource: of}, Verb: verb})
+	}
+	return all
+}
+
+func subresource(name string, of []rights.Right) []rights.Right {
+	for i := range of {
+		of[i].Subresource = name
+	}
+	return of
+}
+
+func rbac(resource string) schema.GroupResource {
+	return schema.GroupResource{Group: rbacv1.GroupName, Resource: resource}
+}
+
+func certificates(resource string) schema.GroupResource {
+	return schema.GroupResource{Group: certificatesv1.GroupName, Resource: resource}
+}
+
+func policies(resource string) schema.GroupResource {
+	return schema.GroupResource{Group: admissionregistrationv1.GroupName, Resource: resource}
+}
+
+func devices(resource string) schema.GroupResource {
+	return schema.GroupResource{Group: resourcev1.GroupName, Resource: resource}
 }

@@ -21,7 +21,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/warning"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
@@ -65,65 +64,6 @@ func proxyFor(host string) func(*http.Request) (*url.URL, error) {
 			return &url.URL{Scheme: "http", Host: "proxy:3128"}, nil
 		}
 		return nil, nil
-	}
-}
-
-// parentIndex returns an index of CompositeControllers of pages, given by their names and
-// selectors.
-func parentIndex(t *testing.T, selectors map[string]*metav1.LabelSelector) *ParentIndex {
-	t.Helper()
-	var all []*v1alpha1.CompositeController
-	for name, selector := range selectors {
-		all = append(all, &v1alpha1.CompositeController{
-			ObjectMeta: metav1.ObjectMeta{Name: name},
-			Spec: v1alpha1.CompositeControllerSpec{ParentResource: v1alpha1.CompositeControllerParentResourceRule{
-				ResourceRule: v1alpha1.ResourceRule{APIVersion: "example.com/v2", Resource: "pages"}, LabelSelector: selector,
-			}},
-		})
-	}
-	return indexOf(t, all...)
-}
-
-func indexOf(t *testing.T, all ...*v1alpha1.CompositeController) *ParentIndex {
-	t.Helper()
-	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{byParent: parentResource})
-	for _, one := range all {
-		stored, err := trimToParent(one)
-		if err == nil {
-			err = indexer.Add(stored)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	index := &ParentIndex{}
-	index.indexer.Store(&indexer)
-	return index
-}
-
-// Of controllers in other namespaces, an author is not even told the names.
-func TestControllersWithoutANamespaceInCommonHandleNoParentsInCommon(t *testing.T) {
-	limitedTo := func(namespaces ...string) *controller {
-		return controllerOf(composed(func(spec *v1alpha1.CompositeControllerSpec) { spec.Namespaces = namespaces }))
-	}
-	index := indexOf(t, &v1alpha1.CompositeController{
-		ObjectMeta: metav1.ObjectMeta{Name: "other"},
-		Spec: v1alpha1.CompositeControllerSpec{
-			ParentResource: v1alpha1.CompositeControllerParentResourceRule{ResourceRule: v1alpha1.ResourceRule{APIVersion: "example.com/v1", Resource: "pages"}},
-			Access:         v1alpha1.Access{Namespaces: []string{"bank", "shared"}},
-		},
-	})
-	for name, test := range map[string]struct {
-		controller *controller
-		want       int
-	}{
-		"in one of its namespaces": {limitedTo("shop", "shared"), 1},
-		"in others":                {limitedTo("shop"), 0},
-		"in all":                   {limitedTo(), 1},
-	} {
-		if warnings := index.warnings("pages", test.controller); len(warnings) != test.want {
-			t.Errorf("%s: %q", name, warnings)
-		}
 	}
 }
 
@@ -320,60 +260,151 @@ func TestWarningsDoNotWaitForNames(t *testing.T) {
 	})
 }
 
-func TestSelectorsThatKeepParentsApart(t *testing.T) {
-	label := func(operator metav1.LabelSelectorOperator, values ...string) *metav1.LabelSelector {
-		return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: operator, Values: values}}}
+func selecting(app string) func(*v1alpha1.CompositeControllerSpec) {
+	return func(spec *v1alpha1.CompositeControllerSpec) {
+		spec.ParentResource.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}
 	}
-	for i, test := range []struct {
-		a, b *metav1.LabelSelector
-		want bool
+}
+
+func finalizing(spec *v1alpha1.CompositeControllerSpec) {
+	spec.Hooks.Finalize = hookAt("http://hooks.default/finalize")
+}
+
+func ofType(resource string) func(*v1alpha1.CompositeControllerSpec) {
+	return func(spec *v1alpha1.CompositeControllerSpec) { spec.ParentResource.Resource = resource }
+}
+
+// annotated is a DecoratorController of pages with an annotation, and of pods.
+func annotated(expressions ...metav1.LabelSelectorRequirement) *v1alpha1.DecoratorController {
+	decorator := decorating(decorated("pages"), "pods", "pods")
+	decorator.Spec.Resources[0].AnnotationSelector = &v1alpha1.AnnotationSelector{MatchExpressions: expressions}
+	return decorator
+}
+
+func TestParentsThatAChangeReleases(t *testing.T) {
+	exists := metav1.LabelSelectorRequirement{Key: "app", Operator: metav1.LabelSelectorOpExists}
+	const labels, parents = "spec.parentResource.labelSelector", "spec.parentResource"
+	stop := func(path, resource, becomes string) string {
+		return fmt.Sprintf("%s: parents (%s) that no longer match are released: %s", path, resource, becomes)
+	}
+	const pages = "pages.example.com"
+	const finalized = "their finalize hook will be called"
+	const stay = "they are no longer synced, and their children stay as they are"
+	const released = "their finalizer is removed without a call of the finalize hook, and their children stay as they are"
+	const lose = "spec.hooks.finalize: parents lose their finalizer: no hook will be called when they are deleted; " +
+		"set it again to put the finalizer back"
+	empty := func(spec *v1alpha1.CompositeControllerSpec) {
+		spec.ParentResource.LabelSelector = &metav1.LabelSelector{}
+	}
+	for name, test := range map[string]struct {
+		stored, object runtime.Object
+		want           []string
 	}{
-		{nil, nil, false},
-		{nil, label("Exists"), false},
-		{&metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}, &metav1.LabelSelector{MatchLabels: map[string]string{"app": "b"}}, true},
-		{&metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}, &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "b"}}, false},
-		{label("In", "a", "b"), label("In", "b", "c"), false},
-		{label("In", "a", "b"), label("In", "c"), true},
-		{label("In", "a"), label("NotIn", "a", "b"), true},
-		{label("In", "a", "c"), label("NotIn", "a", "b"), false},
-		{label("In", "a"), label("DoesNotExist"), true},
-		{label("Exists"), label("DoesNotExist"), true},
-		{label("Exists"), label("In", "a"), false},
-		{label("NotIn", "a"), label("NotIn", "b"), false},
-		{label("NotIn", "a"), label("DoesNotExist"), false},
-		{label("In"), label("In", "a"), false}, // the first is no selector
+		"a narrower selector, with a finalize hook": {
+			composed(finalizing), composed(finalizing, selecting("shop")), []string{stop(labels, pages, finalized)},
+		},
+		"a former selector that is empty": {
+			composed(finalizing, empty), composed(finalizing, selecting("shop")), []string{stop(labels, pages, finalized)},
+		},
+		"a narrower selector, without a finalize hook": {
+			composed(), composed(selecting("shop")), []string{stop(labels, pages, stay)},
+		},
+		"another selector": {
+			composed(finalizing, selecting("blog")), composed(finalizing, selecting("shop")),
+			[]string{stop(labels, pages, finalized)},
+		},
+		"a wider selector": {composed(finalizing, selecting("blog")), composed(finalizing), nil},
+		"another type, with a finalize hook": {
+			composed(finalizing), composed(finalizing, ofType("books")), []string{stop(parents, pages, released)},
+		},
+		"another type, without a finalize hook": {
+			composed(), composed(ofType("books")), []string{stop(parents, pages, stay)},
+		},
+		"no finalize hook any more": {composed(finalizing), composed(), []string{lose}},
+		"no finalize hook any more, and a narrower selector": {
+			composed(finalizing), composed(selecting("shop")), []string{stop(labels, pages, released), lose},
+		},
+		"a change of something else": {
+			composed(finalizing, selecting("blog")), composed(finalizing, selecting("blog"), child("v1", "pods")), nil,
+		},
+		"targets by their annotations": {
+			annotated(), annotated(exists), []string{stop("spec.resources", pages, stay)},
+		},
+		"a type of targets that is gone": {
+			annotated(exists), decorated("pods"),
+			[]string{stop("spec.resources", pages, stay), stop("spec.resources", "pods", stay)},
+		},
 	} {
-		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			if got := areDisjoint(test.a, test.b); got != test.want {
-				t.Errorf("%v, want %v", got, test.want)
+		t.Run(name, func(t *testing.T) {
+			got := releasedParents(controllerOf(test.stored), controllerOf(test.object))
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("warnings (-want +got):\n%s", diff)
 			}
-			if areDisjoint(test.b, test.a) != test.want {
-				t.Error("it is otherwise the other way round")
+			for _, text := range got {
+				if len(text) > 256 {
+					t.Errorf("the warning has %d characters, want 256 at most", len(text))
+				}
 			}
 		})
 	}
 }
 
-// All controllers are compared with one another, as far as they have the same parents.
-func TestSharedParents(t *testing.T) {
-	of := func(name, resource string, labels map[string]string) *v1alpha1.CompositeController {
-		controller := &v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		controller.Spec.ParentResource.ResourceRule = v1alpha1.ResourceRule{APIVersion: "example.com/v1", Resource: resource}
-		if labels != nil {
-			controller.Spec.ParentResource.LabelSelector = &metav1.LabelSelector{MatchLabels: labels}
-		}
-		return controller
+func rolling(spec *v1alpha1.CompositeControllerSpec) {
+	spec.ChildResources[0].UpdateStrategy = &v1alpha1.CompositeControllerChildUpdateStrategy{Method: v1alpha1.ChildUpdateRollingInPlace}
+}
+
+func TestFieldsThatTheSchemaOfParentsLacks(t *testing.T) {
+	const (
+		begin = `spec.parentResource: the schema of "pages" in example.com/v1 has no `
+		end   = ": the controller writes this, and the cluster drops it"
+	)
+	version := func(status string) string {
+		return `{spec: {versions: [{name: v1beta1, schema: {openAPIV3Schema: {}}}, {name: v1, schema: {openAPIV3Schema: {properties: {spec: {}, ` + status + `}}}}]}}`
 	}
-	const suffix = " may handle the same parents: each would write their status, and delete children that only the other wants"
-	want := map[string]string{
-		"all":  `spec.parentResource: CompositeController "blog" and 1 more` + suffix,
-		"blog": `spec.parentResource: CompositeController "all"` + suffix,
-		"shop": `spec.parentResource: CompositeController "all"` + suffix,
+	for name, test := range map[string]struct {
+		definition string
+		object     runtime.Object
+		want       string
+	}{
+		"no status": {
+			version("metadata: {}"), composed(), begin + "status, so the cluster drops all that hooks answer as status, and status.observedGeneration",
+		},
+		"no observedGeneration": {
+			version("status: {properties: {replicas: {}}}"), composed(), begin + "status.observedGeneration" + end,
+		},
+		"all that is written":      {version("status: {properties: {observedGeneration: {}}}"), composed(), ""},
+		"a status with all fields": {version("status: {x-kubernetes-preserve-unknown-fields: true}"), composed(rolling), ""},
+		"a status with any names":  {version("status: {additionalProperties: {type: string}}"), composed(), ""},
+		"no conditions, and no rolling method": {
+			version("status: {properties: {observedGeneration: {}, conditions: {items: {properties: {}}}}}"), composed(), "",
+		},
+		"no conditions of a controller that rolls": {
+			version("status: {properties: {observedGeneration: {}}}"), composed(rolling), begin + "status.conditions, which has the condition Updated" + end,
+		},
+		"conditions without a time": {
+			version("status: {properties: {conditions: {items: {properties: {type: {}, status: {}, reason: {}, message: {}}}}}}"), composed(rolling),
+			begin + "status.observedGeneration and no status.conditions[].lastTransitionTime" + end,
+		},
+		"no schema":                       {`{spec: {versions: [{name: v1}]}}`, composed(), ""},
+		"no such version":                 {`{spec: {versions: [{name: v2, schema: {openAPIV3Schema: {}}}]}}`, composed(), ""},
+		"a definition that keeps all":     {`{spec: {preserveUnknownFields: true, versions: [{name: v1, schema: {openAPIV3Schema: {}}}]}}`, composed(), ""},
+		"no definition":                   {"", composed(), ""},
+		"a decorator, which adds nothing": {version("metadata: {}"), decorated("pages"), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			host := &fakeHost{}
+			if test.definition != "" {
+				host.definitions = map[string]string{"pages.example.com": test.definition}
+			}
+			if got := host.asHost().lostFields(t.Context(), controllerOf(test.object)); got != test.want {
+				t.Errorf("warning\n%q, want\n%q", got, test.want)
+			}
+		})
 	}
-	got := SharedParents([]*v1alpha1.CompositeController{
-		of("shop", "pages", map[string]string{"app": "shop"}), of("blog", "pages", map[string]string{"app": "blog"}), of("all", "pages", nil), of("alone", "books", nil),
-	})
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("warnings (-want +got):\n%s", diff)
+}
+
+func TestNobodyIsWarnedOfASchemaThatCannotBeRead(t *testing.T) {
+	if got := (&fakeHost{discoveryErr: errGone}).asHost().lostFields(t.Context(), controllerOf(composed())); got != "" {
+		t.Errorf("warned of %q", got)
 	}
 }

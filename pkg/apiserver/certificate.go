@@ -26,8 +26,8 @@ type sharedCertificate interface {
 	AuthorityEnd() time.Time
 }
 
-// certificateKeeper runs what keeps the serving certificate up to date. The library would do that itself, but in
-// parallel with the making of its listener: a certificate that changed in that moment was a data race.
+// certificateKeeper runs the controller that keeps the serving certificate up to date. The library would run it itself,
+// but concurrently with the creation of its listener, which is a data race if the certificate changes at that moment.
 type certificateKeeper struct {
 	runner dynamiccertificates.ControllerRunner
 
@@ -37,7 +37,7 @@ type certificateKeeper struct {
 	running sync.WaitGroup
 }
 
-// installCertificateKeeper has the keeper of the serving certificate run once the server serves. It returns nil if the
+// installCertificateKeeper runs the keeper of the serving certificate once the server serves. It returns nil if the
 // certificate does not change.
 func installCertificateKeeper(server *genericapiserver.GenericAPIServer) (*certificateKeeper, error) {
 	runner := takeKeeper(server.SecureServingInfo)
@@ -51,7 +51,7 @@ func installCertificateKeeper(server *genericapiserver.GenericAPIServer) (*certi
 	})
 }
 
-// start has the keeper run until ctx ends, unless the server has stopped.
+// start runs the keeper until ctx ends, unless the server has stopped.
 func (k *certificateKeeper) start(ctx context.Context) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -72,7 +72,7 @@ func takeKeeper(serving *genericapiserver.SecureServingInfo) dynamiccertificates
 	return runner
 }
 
-// prepare has the certificate be the right one before the server serves, if that is possible now.
+// prepare updates the certificate before the server serves, if that is possible now.
 func (k *certificateKeeper) prepare(ctx context.Context) {
 	if k == nil {
 		return
@@ -82,7 +82,7 @@ func (k *certificateKeeper) prepare(ctx context.Context) {
 	}
 }
 
-// wait waits until the keeper has stopped, after the server has. It does not start any more.
+// wait waits until the keeper has stopped, after the server has. The keeper cannot start after that.
 func (k *certificateKeeper) wait() {
 	if k == nil {
 		return
@@ -95,7 +95,9 @@ func (k *certificateKeeper) wait() {
 
 // installCertificateHealth makes the server not ready while its certificate cannot be trusted. The
 // kubelet's probes, which do not check certificates, would not notice otherwise.
-func installCertificateHealth(server *genericapiserver.GenericAPIServer, cert dynamiccertificates.CertKeyContentProvider) error {
+func installCertificateHealth(
+	server *genericapiserver.GenericAPIServer, cert dynamiccertificates.CertKeyContentProvider,
+) error {
 	return server.AddReadyzChecks(healthz.NamedCheck("serving-certificate", func(*http.Request) error {
 		if shared, ok := cert.(sharedCertificate); ok {
 			if err := shared.Check(); err != nil {
@@ -118,7 +120,8 @@ func certificateMetrics(cert dynamiccertificates.CertKeyContentProvider) prometh
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "metacontroller_serving_certificate_expiration_timestamp_seconds",
-		Help: "[ALPHA] End of the validity of the certificate that the API server shows, in seconds since 1970; 0 if it cannot be read.",
+		Help: "[ALPHA] End of the validity of the certificate that the API server shows, in seconds since 1970; 0 if it " +
+			"cannot be read.",
 	}, func() float64 {
 		notAfter, err := certificateEnd(cert)
 		if err != nil {
@@ -129,7 +132,8 @@ func certificateMetrics(cert dynamiccertificates.CertKeyContentProvider) prometh
 	if shared, ok := cert.(sharedCertificate); ok {
 		registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "metacontroller_serving_authority_expiration_timestamp_seconds",
-			Help: "[ALPHA] End of the validity of the authority in the Secret of --certificate-secret, in seconds since 1970. The server replaces it long before.",
+			Help: "[ALPHA] End of the validity of the authority in the Secret of --certificate-secret, in seconds since " +
+				"1970. The server replaces it long before.",
 		}, func() float64 { return float64(shared.AuthorityEnd().Unix()) }))
 	}
 	return registry

@@ -8,12 +8,19 @@ import (
 	"net/http"
 
 	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apiserver/pkg/endpoints/openapi"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	serverstorage "k8s.io/apiserver/pkg/server/storage"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/client-go/rest"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/install"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	served "github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/scheme"
 	generatedopenapi "github.com/metacontroller/metacontroller-apiserver/pkg/generated/openapi"
 	metacontrollerrest "github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/rest"
@@ -39,8 +46,8 @@ type ExtraConfig struct {
 	// before the context ends, the server shuts down. If it is nil, there is no controller loop.
 	RunControllers func(ctx context.Context, loopback *rest.Config) error
 
-	// Leading returns a context that ends when the host no longer finds the API at this server. The watches of
-	// those who found it here then end. If it is nil, that is not known.
+	// Leading returns a context that ends when the host no longer routes the API to this server. Watches then end. If it
+	// is nil, watches do not end for this reason.
 	Leading func() context.Context
 
 	// Live are the kinds whose objects the controllers have in memory.
@@ -64,7 +71,8 @@ func NewConfig(scheme *runtime.Scheme) *Config {
 	namer := openapi.NewDefinitionNamer(served.Scheme) // without internal versions
 	generic.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(generatedopenapi.GetOpenAPIDefinitions, namer)
 	generic.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(generatedopenapi.GetOpenAPIDefinitions, namer)
-	for _, info := range []*spec.InfoProps{&generic.OpenAPIConfig.Info.InfoProps, &generic.OpenAPIV3Config.Info.InfoProps} {
+	for _, info := range []*spec.InfoProps{&generic.OpenAPIConfig.Info.InfoProps,
+		&generic.OpenAPIV3Config.Info.InfoProps} {
 		info.Title = Name
 		info.Version = version.Get().Version
 	}
@@ -99,11 +107,59 @@ func (c *Config) Complete() (CompletedConfig, error) {
 	}
 	awaitFrontProxy(&c.GenericConfig.Config)
 	if loopback := c.GenericConfig.LoopbackClientConfig; loopback != nil {
-		loopback.DisableCompression = true // nobody gains by it within a process
+		loopback.DisableCompression = true // it has no benefit within a process
 	}
 	return CompletedConfig{&completedConfig{
 		generic: c.GenericConfig.Complete(),
 		extra:   c.ExtraConfig,
 		scheme:  c.scheme,
 	}}, nil
+}
+
+// NewScheme returns a scheme of all types that the server reads, stores and answers.
+func NewScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	if err := install.Install(scheme); err != nil {
+		return nil, err
+	}
+	// Request options, and answers such as Status, have version v1 and no group.
+	version := schema.GroupVersion{Version: "v1"}
+	metav1.AddToGroupVersion(scheme, version)
+	scheme.AddUnversionedTypes(version,
+		&metav1.Status{},
+		&metav1.APIVersions{},
+		&metav1.APIGroupList{},
+		&metav1.APIGroup{},
+		&metav1.APIResourceList{},
+	)
+	return scheme, nil
+}
+
+// NewCodecs returns the codecs of a scheme. They write lists item by item instead of encoding them
+// in memory first.
+func NewCodecs(scheme *runtime.Scheme) serializer.CodecFactory {
+	return serializer.NewCodecFactory(scheme, serializer.WithStreamingCollectionEncodingToJSON())
+}
+
+// storedResources returns the resources of metacontroller.k8s.io that are stored in etcd.
+func storedResources() []schema.GroupResource {
+	return []schema.GroupResource{
+		v1alpha1.Resource("compositecontrollers"),
+		v1alpha1.Resource("decoratorcontrollers"),
+		v1alpha1.Resource("controllerrevisions"),
+	}
+}
+
+// NewStorageFactory returns how each resource is stored: as JSON, in a version that is pinned here.
+// It need not be the version that the scheme prefers: older servers must be able to read the
+// storage after the preferred version has changed.
+func NewStorageFactory(scheme *runtime.Scheme, backend storagebackend.Config) serverstorage.StorageFactory {
+	encodings := serverstorage.NewDefaultResourceEncodingConfig(scheme)
+	prefixes := map[schema.GroupResource]string{}
+	for _, resource := range storedResources() {
+		encodings.SetResourceEncoding(resource, v1alpha1.SchemeGroupVersion, v1alpha1.InternalGroupVersion)
+		prefixes[resource] = resource.Group + "/" + resource.Resource
+	}
+	return serverstorage.NewDefaultStorageFactory(backend, runtime.ContentTypeJSON, NewCodecs(scheme), encodings,
+		serverstorage.NewResourceConfig(), prefixes)
 }

@@ -88,7 +88,7 @@ func (c *controllers) finished(ctx context.Context, err error) {
 		return
 	}
 	if err == nil {
-		err = errors.New("they ended without having been told to")
+		err = errors.New("they stopped unexpectedly")
 	}
 	c.err = fmt.Errorf("running the controllers: %w", err)
 	c.fail(c.err)

@@ -69,7 +69,7 @@ func TestControllersThatEndByThemselvesAreAFailure(t *testing.T) {
 		want   string
 	}{
 		"with an error":    {errors.New("host rejects us"), "running the controllers: host rejects us"},
-		"without an error": {nil, "ended without having been told to"},
+		"without an error": {nil, "stopped unexpectedly"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -5,22 +5,29 @@ package apiserver
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"net/http/httputil"
+	"net/url"
+	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/request/headerrequest"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/util/flowcontrol"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/transport"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
@@ -35,11 +42,11 @@ type Leader interface {
 	Address() (address string, leads context.Context)
 }
 
-// LeaderProxy passes requests for what controllers have in memory on to the process that runs them. A nil one passes
-// nothing on.
+// LeaderProxy forwards requests for objects in the memory of the controllers to the process that runs them. A nil proxy
+// forwards nothing.
 //
-// The user of a request has been authenticated and authorized by then. The leader authorizes the same user again: it
-// takes the name from the headers that a front proxy sets, if the request comes from another replica.
+// It forwards a request after the user has been authenticated and authorized. The leader authorizes the same user
+// again: if the request comes from another replica, it takes the name from the headers that a front proxy sets.
 type LeaderProxy struct {
 	Leader Leader
 	Trust  *Trust
@@ -54,7 +61,7 @@ func (p *LeaderProxy) Close() {
 	}
 }
 
-// passedOnHeader marks a request that a replica passes on. It is not passed on again.
+// passedOnHeader marks a request that a replica has forwarded. It is not forwarded again.
 const passedOnHeader = "Metacontroller-Passed-On"
 
 func isPassedOn(r *http.Request) bool { return r.Header.Get(passedOnHeader) != "" }
@@ -74,7 +81,7 @@ func isForLeader(r *http.Request) bool {
 	return false
 }
 
-// applyTo has a server take the user of a request that a replica passes on from its headers.
+// applyTo makes a server take the user of a forwarded request from its headers.
 func (p *LeaderProxy) applyTo(config *genericapiserver.Config) error {
 	if p == nil || config.Authentication.Authenticator == nil {
 		return nil
@@ -95,7 +102,8 @@ func (p *LeaderProxy) applyTo(config *genericapiserver.Config) error {
 			return nil, false, fmt.Errorf("finding out as whom the replicas act: %w", err)
 		}
 		if sender := found.User.GetName(); sender != replica {
-			return nil, false, fmt.Errorf("user %q passes on a request of another user, which only the replicas may, who are user %q", sender, replica)
+			return nil, false, fmt.Errorf("user %q passes on a request of another user, which only the replicas may, who "+
+				"are user %q", sender, replica)
 		}
 		return named.AuthenticateRequest(r)
 	}
@@ -103,7 +111,7 @@ func (p *LeaderProxy) applyTo(config *genericapiserver.Config) error {
 	return nil
 }
 
-// wrap returns a handler that answers what this process can answer, and passes the rest on.
+// wrap returns a handler that forwards the requests that this process cannot answer.
 func (p *LeaderProxy) wrap(next http.Handler, serializer runtime.NegotiatedSerializer) http.Handler {
 	if p == nil {
 		return next
@@ -127,7 +135,7 @@ func (p *LeaderProxy) wrap(next http.Handler, serializer runtime.NegotiatedSeria
 
 var errNoLeader = errors.New("no server runs the controllers at the moment; try again in a few seconds")
 
-// pass passes a request on. It returns why it could not, if nothing has been answered.
+// pass forwards a request. It returns an error if it could not, and nothing has been answered.
 func (p *LeaderProxy) pass(w http.ResponseWriter, r *http.Request, address string, leads context.Context) (err error) {
 	user, ok := request.UserFrom(r.Context())
 	if !ok {
@@ -166,4 +174,112 @@ func (p *LeaderProxy) pass(w http.ResponseWriter, r *http.Request, address strin
 	flowcontrol.RequestDelegated(r.Context()) // a watch would keep its seat as long as it lasts
 	proxy.ServeHTTP(w, r.WithContext(ctx))
 	return err
+}
+
+const (
+	// trustTimeout bounds a request for the APIService.
+	trustTimeout = 5 * time.Second
+	// dialTimeout bounds the attempt to connect to another replica, whose machine may be gone.
+	dialTimeout = 3 * time.Second
+)
+
+// Trust connects to other replicas. A replica trusts another one as the cluster does: by the caBundle of the APIService
+// and the name of the Service. It authenticates with its credentials for the cluster.
+type Trust struct {
+	// host is the configuration of the cluster, with the credentials of this process.
+	host   *rest.Config
+	client rest.Interface
+	// apiService is the name of the APIService of the server.
+	apiService string
+
+	mu sync.Mutex
+	// last is the last transport, and trusts identifies the authority that it trusts.
+	last   http.RoundTripper
+	trusts string
+}
+
+// NewTrust returns a Trust in the replicas that the cluster trusts according to its APIService, which client may read.
+func NewTrust(host *rest.Config, client rest.Interface, apiService string) *Trust {
+	return &Trust{host: host, client: client, apiService: apiService}
+}
+
+// trustedService is the part of an APIService that says which servers the cluster trusts.
+type trustedService struct {
+	Spec struct {
+		CABundle              []byte `json:"caBundle"`
+		InsecureSkipTLSVerify bool   `json:"insecureSkipTLSVerify"`
+		Service               *struct {
+			Namespace string `json:"namespace"`
+			Name      string `json:"name"`
+		} `json:"service"`
+	} `json:"spec"`
+}
+
+// Connect returns a transport: the same one as before as long as the APIService says the same.
+func (t *Trust) Connect(ctx context.Context) (http.RoundTripper, error) {
+	ctx, cancel := context.WithTimeout(ctx, trustTimeout)
+	defer cancel()
+	raw, err := t.client.Get().AbsPath("/apis/apiregistration.k8s.io/v1/apiservices", t.apiService).SetHeader("Accept",
+		"application/json").Do(ctx).Raw()
+	if err != nil {
+		return nil, fmt.Errorf("reading by which authority the cluster trusts the replicas: %w", err)
+	}
+	config, err := t.config(raw)
+	if err != nil {
+		return nil, fmt.Errorf("APIService %s: %w", t.apiService, err)
+	}
+	return t.transportFor(config)
+}
+
+func (t *Trust) transportFor(config *rest.Config) (http.RoundTripper, error) {
+	trusts := config.ServerName + "\n" + string(config.CAData)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.last != nil && t.trusts == trusts {
+		return t.last, nil
+	}
+	transport, err := rest.TransportFor(config)
+	if err != nil {
+		return nil, err
+	}
+	t.closeIdle()
+	t.last, t.trusts = transport, trusts
+	return transport, nil
+}
+
+// Close closes the connections that are not in use.
+func (t *Trust) Close() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.closeIdle()
+}
+
+func (t *Trust) closeIdle() {
+	if t.last != nil {
+		utilnet.CloseIdleConnectionsFor(t.last)
+	}
+}
+
+// config returns a configuration with the credentials of this process and the authority of an APIService. It never
+// sends credentials to an untrusted server.
+func (t *Trust) config(raw []byte) (*rest.Config, error) {
+	var service trustedService
+	if err := json.Unmarshal(raw, &service); err != nil {
+		return nil, err
+	}
+	switch {
+	case service.Spec.Service == nil:
+		return nil, errors.New("it is not served by a server of its own")
+	case service.Spec.InsecureSkipTLSVerify:
+		return nil, errors.New("it checks no certificates, so the replicas cannot trust one another: set its caBundle, " +
+			"or use --certificate-secret")
+	}
+	config := rest.CopyConfig(t.host)
+	config.CAFile, config.CAData = "", service.Spec.CABundle
+	config.Insecure = false
+	config.ServerName = service.Spec.Service.Name + "." + service.Spec.Service.Namespace + ".svc"
+	config.QPS, config.RateLimiter, config.Timeout = -1, nil, 0
+	config.Dial = (&net.Dialer{Timeout: dialTimeout}).DialContext
+	config.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil } // replicas are not out in the world
+	return config, nil
 }

@@ -6,9 +6,20 @@ package apiserver
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
+	"net/http"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/request"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/mux"
+	"k8s.io/component-base/metrics/legacyregistry"
+	_ "k8s.io/component-base/metrics/prometheus/clientgo" // rest_client_* and workqueue_*
+	_ "k8s.io/component-base/metrics/prometheus/version"  // kubernetes_build_info
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/rest"
 )
 
@@ -53,7 +64,8 @@ func (c CompletedConfig) New() (_ *Server, err error) {
 	if err := installFrontProxyHealth(generic, c.generic.Authentication.RequestHeaderConfig); err != nil {
 		return nil, err
 	}
-	installMetrics(generic.Handler.NonGoRestfulMux, append(c.extra.Metrics, certificateMetrics(c.generic.SecureServing.Cert))...)
+	installMetrics(generic.Handler.NonGoRestfulMux,
+		append(c.extra.Metrics, certificateMetrics(c.generic.SecureServing.Cert))...)
 
 	server := &Server{GenericAPIServer: generic}
 	if server.certificate, err = installCertificateKeeper(generic); err != nil {
@@ -87,4 +99,63 @@ func (s *Server) Run(ctx context.Context) error {
 		return s.controllers.failure()
 	}
 	return nil
+}
+
+const metricsPath = "/metrics"
+
+// installMetrics serves further metrics beside those of the generic server. The server's own
+// handler serves only its registry.
+func installMetrics(mux *mux.PathRecorderMux, further ...prometheus.Gatherer) {
+	mux.Unregister(metricsPath)
+	all := append(prometheus.Gatherers{legacyregistry.DefaultGatherer}, further...)
+	mux.Handle(metricsPath, promhttp.HandlerFor(all,
+		promhttp.HandlerOpts{ProcessStartTime: legacyregistry.GetProcessStart()}))
+}
+
+// endWatches ends the watches of the API when the host routes the API elsewhere: to the CustomResourceDefinitions,
+// after a migration back to them. The host would keep them connected to this server, and their clients would miss
+// changes for up to an hour. Watches of this server itself continue.
+func endWatches(next http.Handler, leading func() context.Context) http.Handler {
+	if leading == nil {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		info, found := request.RequestInfoFrom(r.Context())
+		who, known := request.UserFrom(r.Context())
+		if !found || info.Verb != "watch" || info.APIGroup != v1alpha1.GroupName || known &&
+			who.GetName() == user.APIServerUser {
+			next.ServeHTTP(w, r)
+			return
+		}
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		defer context.AfterFunc(leading(), cancel)()
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+// spreadConnections asks the client of a request over HTTP/1.1 to open another connection, possibly to another server,
+// for its next request: with the given chance, and always once stopping is closed. Clients thus leave a stopping server
+// before it closes its connections.
+//
+// The library does this for HTTP/2, but loses requests: a GOAWAY frame may cross requests in flight. kube-apiserver
+// cannot repeat a request whose body it has forwarded, and answers 503, see
+// https://github.com/kubernetes/kubernetes/issues/135285. On a connection of HTTP/1.1, no other request is in flight
+// when an answer closes it.
+func spreadConnections(next http.Handler, chance float64, stopping <-chan struct{}) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ProtoMajor == 1 && (isClosed(stopping) || rand.Float64() < chance) {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }

@@ -68,7 +68,8 @@ func (a Address) Parse() (*url.URL, error) {
 	parsed, err := url.Parse(text)
 	switch wrapped, ok := errors.AsType[*url.Error](err); {
 	case err != nil && strings.Contains(text, "@"):
-		return nil, errors.New("invalid webhook config: the url cannot be parsed; what is special in its user name and password must be percent-encoded")
+		return nil, errors.New("invalid webhook config: the url cannot be parsed; what is special in its user name and " +
+			"password must be percent-encoded")
 	case ok:
 		return nil, fmt.Errorf("invalid webhook config: url: %w", wrapped.Err)
 	case err != nil:
@@ -122,4 +123,66 @@ func MatchesHost(host string, address *url.URL) bool {
 		return strings.EqualFold(host, name) || strings.EqualFold(host+":"+defaultPort, address.Host)
 	}
 	return false
+}
+
+// CASources returns the names of those fields of a CA bundle that are set. A bundle must have
+// exactly one.
+func CASources[Ref any](inline *string, secretRef, configMapRef *Ref) []string {
+	var set []string
+	if inline != nil {
+		set = append(set, "inline")
+	}
+	if secretRef != nil {
+		set = append(set, "secretRef")
+	}
+	if configMapRef != nil {
+		set = append(set, "configMapRef")
+	}
+	return set
+}
+
+// Blank stands for what is not shown.
+const Blank = "xxxxx"
+
+// WithoutSecrets returns the text of a URL without user name, password, query and fragment, any of
+// which may be a secret.
+func WithoutSecrets(address *url.URL) string {
+	stripped := *address
+	stripped.User, stripped.RawQuery, stripped.ForceQuery, stripped.Fragment, stripped.RawFragment = nil, "", false, "", ""
+	return stripped.String()
+}
+
+// Redact returns a URL as logs, errors and metrics may show it: without secrets, and with "xxxxx"
+// in the place of user name and password, and of the query.
+func Redact(address *url.URL) string {
+	text := WithoutSecrets(address)
+	if address.User != nil {
+		text = strings.Replace(text, "://", "://"+Blank+"@", 1)
+	}
+	if address.RawQuery != "" {
+		text += "?" + Blank
+	}
+	return text
+}
+
+// RedactText is Redact for a text that need not be a URL. It changes nothing else in the text.
+func RedactText(text string) string {
+	beforeQuery, _, _ := strings.Cut(text, "?")
+	if _, err := url.Parse(text); err != nil {
+		beforeQuery = text // The question mark may be one of the password.
+	}
+	if at := strings.LastIndex(beforeQuery, "@"); at >= 0 {
+		scheme, _, found := strings.Cut(text[:at], "://")
+		if found {
+			scheme += "://"
+		} else {
+			scheme = ""
+		}
+		text = scheme + Blank + text[at:]
+	}
+	text, _, _ = strings.Cut(text, "#")
+	if before, _, found := strings.Cut(text, "?"); found {
+		text = before + "?" + Blank
+	}
+	return text
 }

@@ -67,7 +67,8 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	return fmt.Sprintf("hooks must not have the address %s: the server denies %s (--hook-deny-cidrs)", e.Address, e.Network)
+	return fmt.Sprintf("hooks must not have the address %s: the server denies %s (--hook-deny-cidrs)", e.Address,
+		e.Network)
 }
 
 // Check returns an *Error if the address is denied, or leads to an IPv4 address that is denied. A zone is

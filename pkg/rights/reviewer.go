@@ -24,18 +24,18 @@ const (
 
 // Reviews asks the cluster what a user may do.
 type Reviews interface {
-	Create(context.Context, *authorizationv1.SubjectAccessReview, metav1.CreateOptions) (*authorizationv1.SubjectAccessReview, error)
+	Create(context.Context, *authorizationv1.SubjectAccessReview,
+		metav1.CreateOptions) (*authorizationv1.SubjectAccessReview, error)
 }
 
-// User is who the cluster is asked about.
+// User is the user whose rights are reviewed.
 type User struct {
 	Name, UID string
 	Groups    []string
 	Extra     map[string][]string
 }
 
-// Reviewer asks the cluster what one user may do. It caches nothing, so that a right that was just
-// given counts.
+// Reviewer asks the cluster what one user may do. It caches nothing, so a right counts as soon as it is granted.
 type Reviewer struct {
 	reviews Reviews
 	user    User
@@ -49,7 +49,7 @@ func NewReviewer(reviews Reviews, of User) *Reviewer {
 	return &Reviewer{reviews: reviews, user: of, troubles: sets.New[string]()}
 }
 
-// Troubles returns what the cluster could not evaluate. That may be why it refused a right.
+// Troubles returns the evaluation errors of the cluster. They may be the reason why it refused a right.
 func (r *Reviewer) Troubles() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -5,7 +5,14 @@
 // writes the ones that are missing as rules to paste into a Role.
 package rights
 
-import "k8s.io/apimachinery/pkg/runtime/schema"
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+)
 
 // Object is what a right is for: one object if Name is set, else all objects of a resource.
 type Object struct {
@@ -21,9 +28,130 @@ type Right struct {
 	Verb string
 }
 
-// Required is a right that is required, and what for.
+// Required is a required right, with the reason.
 type Required struct {
 	Right
 	// For is what requires the right, such as a field of a spec.
 	For string
+}
+
+// Rules returns missing rights as the rules of a ClusterRole and of a Role for each namespace, to
+// paste. Each line ends with a newline.
+func Rules(missing []Required) string {
+	var text strings.Builder
+	for _, namespace := range namespaces(missing) {
+		where := "in a ClusterRole"
+		if namespace != "" {
+			where = fmt.Sprintf("in a Role of namespace %q", namespace)
+		}
+		fmt.Fprintf(&text, "# missing %s:\nrules:\n", where)
+		for _, rule := range rulesOf(missing, namespace) {
+			rule.write(&text)
+		}
+	}
+	return text.String()
+}
+
+// namespaces returns the namespaces of required rights, first "" for the whole cluster.
+func namespaces(required []Required) []string {
+	all := sets.New[string]()
+	for _, req := range required {
+		all.Insert(req.Namespace)
+	}
+	return sets.List(all)
+}
+
+// rule is a rule of a Role.
+type rule struct {
+	group     string
+	resources []string
+	names     []string
+	verbs     []string
+	// reasons name what needs the rule, such as fields of a spec.
+	reasons []string
+}
+
+// rulesOf merges the required rights in one namespace into few rules: first the verbs of an object,
+// then the names of a resource, and the resources of a group, that require the same verbs.
+func rulesOf(required []Required, namespace string) []rule {
+	var rules []rule
+	of := map[Object]int{}
+	for _, req := range required {
+		if req.Namespace != namespace {
+			continue
+		}
+		i, ok := of[req.Object]
+		if !ok {
+			i = len(rules)
+			of[req.Object] = i
+			rules = append(rules, rule{group: req.Group, resources: []string{nameOf(req.Object)}})
+			if req.Name != "" {
+				rules[i].names = []string{req.Name}
+			}
+		}
+		rules[i].verbs = with(rules[i].verbs, req.Verb)
+		rules[i].reasons = with(rules[i].reasons, req.For)
+	}
+	var merged []rule
+	for _, next := range rules {
+		i := slices.IndexFunc(merged, next.mergesInto)
+		if i < 0 {
+			merged = append(merged, next)
+			continue
+		}
+		merged[i].resources = with(merged[i].resources, next.resources...)
+		merged[i].names = with(merged[i].names, next.names...)
+		merged[i].reasons = with(merged[i].reasons, next.reasons...)
+	}
+	return merged
+}
+
+func nameOf(of Object) string {
+	if of.Subresource != "" {
+		return of.Resource + "/" + of.Subresource
+	}
+	return of.Resource
+}
+
+// with appends the items that the list does not have yet.
+func with(list []string, more ...string) []string {
+	for _, item := range more {
+		if !slices.Contains(list, item) {
+			list = append(list, item)
+		}
+	}
+	return list
+}
+
+func (r rule) mergesInto(other rule) bool {
+	return r.group == other.group && slices.Equal(r.verbs, other.verbs) && (r.names == nil) == (other.names == nil) &&
+		(r.names == nil || slices.Equal(r.resources, other.resources))
+}
+
+func (r rule) write(to *strings.Builder) {
+	fmt.Fprintf(to, "- apiGroups: %s # for %s\n", list([]string{r.group}), strings.Join(r.reasons, ", "))
+	fmt.Fprintf(to, "  resources: %s\n", list(r.resources))
+	if r.names != nil {
+		fmt.Fprintf(to, "  resourceNames: %s\n", list(r.names))
+	}
+	fmt.Fprintf(to, "  verbs: %s\n", list(r.verbs))
+}
+
+// list returns strings without special characters as a list in YAML's flow style.
+func list(items []string) string {
+	quoted := make([]string, len(items))
+	for i, item := range items {
+		quoted[i] = fmt.Sprintf("%q", item)
+	}
+	return "[" + strings.Join(quoted, ", ") + "]"
+}
+
+// Rule returns the right as a rule of a Role or ClusterRole in one line, to paste, and where it belongs.
+func (r Right) Rule() string {
+	where := "a ClusterRole"
+	if r.Namespace != "" {
+		where = fmt.Sprintf("a Role of namespace %q", r.Namespace)
+	}
+	return fmt.Sprintf("{apiGroups: %s, resources: %s, verbs: %s} in %s", list([]string{r.Group}),
+		list([]string{nameOf(r.Object)}), list([]string{r.Verb}), where)
 }

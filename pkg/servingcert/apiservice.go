@@ -64,11 +64,13 @@ func (p *SecretProvider) publish(ctx context.Context, service apiService, author
 	case !service.exists, bytes.Equal(service.caBundle, bundle):
 		return nil
 	case !service.isOurs, service.isInsecure:
-		klog.FromContext(ctx).Info("The APIService is not for the Service of this server, or is insecure, and its caBundle is left alone",
+		klog.FromContext(ctx).Info("The APIService is not for the Service of this server, or is insecure, and its "+
+			"caBundle is left alone",
 			"apiService", service.name, "service", klog.KRef(p.config.Namespace, p.config.Service))
 		return nil
 	case !p.mayWrite():
-		return fmt.Errorf("the caBundle of APIService %s is changed again and again: find out in its metadata.managedFields who else writes it", service.name)
+		return fmt.Errorf("the caBundle of APIService %s is changed again and again: find out in its "+
+			"metadata.managedFields who else writes it", service.name)
 	}
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"resourceVersion": service.version},
@@ -77,10 +79,12 @@ func (p *SecretProvider) publish(ctx context.Context, service apiService, author
 	if err != nil {
 		return err
 	}
-	if _, err := p.config.Dynamic.Resource(apiServicesResource()).Patch(ctx, service.name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+	if _, err := p.config.Dynamic.Resource(apiServicesResource()).Patch(ctx, service.name, types.MergePatchType, patch,
+		metav1.PatchOptions{}); err != nil {
 		return fmt.Errorf("writing spec.caBundle of APIService %s: %w", service.name, err)
 	}
 	p.countWrite()
-	klog.FromContext(ctx).Info("Wrote the caBundle of the APIService", "apiService", service.name, "authorities", len(authorities))
+	klog.FromContext(ctx).Info("Wrote the caBundle of the APIService", "apiService", service.name, "authorities",
+		len(authorities))
 	return nil
 }

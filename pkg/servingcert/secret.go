@@ -90,7 +90,8 @@ func NewSecretProvider(config SecretConfig) (*SecretProvider, error) {
 	p := &SecretProvider{
 		config: config, who: subjects{dnsNames: config.DNSNames, ips: config.IPs}, isProvisional: true,
 		problem: errors.New("it has not been read yet"),
-		writes:  flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(float32(1/writePause.Seconds()), writeBurst, config.Clock),
+		writes: flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(float32(1/writePause.Seconds()), writeBurst,
+			config.Clock),
 	}
 	var err error
 	p.held, _, err = situation{who: p.who, now: config.Clock.Now()}.next()
@@ -112,7 +113,8 @@ func (p *SecretProvider) RunOnce(ctx context.Context) error {
 // Run keeps the certificate valid and the host's trust in it, until the context ends. It has one worker,
 // whatever number is given.
 func (p *SecretProvider) Run(ctx context.Context, _ int) {
-	queue := workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](minRetryDelay, maxRetryDelay))
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](minRetryDelay,
+		maxRetryDelay))
 	enqueue := func() { queue.Add(p.config.Name) }
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -228,7 +230,8 @@ func (p *SecretProvider) agree(ctx context.Context) error {
 func (p *SecretProvider) isDue() bool {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	_, reason, err := situation{stored: p.held, held: p.held, isProvisional: p.isProvisional, who: p.who, now: p.config.Clock.Now()}.next()
+	_, reason, err := situation{stored: p.held, held: p.held, isProvisional: p.isProvisional, who: p.who,
+		now: p.config.Clock.Now()}.next()
 	return reason != "" || err != nil
 }
 
@@ -259,7 +262,8 @@ func (p *SecretProvider) readSecret(ctx context.Context) (*corev1.Secret, *conte
 	}
 	stored, err := parseContent(secret)
 	if err != nil {
-		klog.FromContext(ctx).Error(err, "The Secret of the serving certificate cannot be used and is written anew", "secret", p.secretRef())
+		klog.FromContext(ctx).Error(err, "The Secret of the serving certificate cannot be used and is written anew", "secret",
+			p.secretRef())
 	}
 	return secret, stored, nil
 }
@@ -268,7 +272,8 @@ func (p *SecretProvider) readSecret(ctx context.Context) (*corev1.Secret, *conte
 // counts.
 func (p *SecretProvider) writeSecret(ctx context.Context, secret *corev1.Secret, next *content) error {
 	if !p.mayWrite() {
-		return fmt.Errorf("the Secret %s is changed again and again: find out in its metadata.managedFields who else writes it", p.secretRef())
+		return fmt.Errorf("the Secret %s is changed again and again: find out in its metadata.managedFields who else "+
+			"writes it", p.secretRef())
 	}
 	client := p.config.Kube.CoreV1().Secrets(p.config.Namespace)
 	var err error
@@ -345,4 +350,31 @@ func (p *SecretProvider) AddListener(listener dynamiccertificates.Listener) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.listeners = append(p.listeners, listener)
+}
+
+const (
+	eventReason    = "CertificateNotKept"
+	eventComponent = "metacontroller"
+)
+
+// writeEvent writes an event about the Secret, that it or the APIService cannot be kept. The log has to do if that
+// fails, too.
+func (p *SecretProvider) writeEvent(ctx context.Context, cause error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	now := metav1.NewTime(p.config.Clock.Now())
+	event := &corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s.%x", p.config.Name, now.UnixNano())},
+		InvolvedObject: corev1.ObjectReference{
+			APIVersion: "v1", Kind: "Secret", Namespace: p.config.Namespace, Name: p.config.Name,
+		},
+		Type: corev1.EventTypeWarning, Reason: eventReason,
+		Message:             "The serving certificate cannot be kept: " + cause.Error(),
+		Source:              corev1.EventSource{Component: eventComponent},
+		ReportingController: eventComponent,
+		FirstTimestamp:      now, LastTimestamp: now, Count: 1,
+	}
+	if _, err := p.config.Kube.CoreV1().Events(p.config.Namespace).Create(ctx, event, metav1.CreateOptions{}); err != nil {
+		klog.FromContext(ctx).V(2).Info("Failed to write an event about the serving certificate", "err", err)
+	}
 }

@@ -18,10 +18,12 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// delegateAuthentication lets the host say who sends a request. It does what the options' own ApplyTo does,
-// but needs no answer of the host: what the host publishes about client certificates is read when the host
-// is there, and again whenever it changes.
-func delegateAuthentication(options *genericoptions.DelegatingAuthenticationOptions, config *genericapiserver.Config) error {
+// delegateAuthentication lets the host authenticate requests. It does what the options' own ApplyTo does, but does not
+// need the host at the start: it reads what the host publishes about client certificates once the host is available,
+// and again whenever that changes.
+func delegateAuthentication(
+	options *genericoptions.DelegatingAuthenticationOptions, config *genericapiserver.Config,
+) error {
 	if options.SkipInClusterLookup {
 		return options.ApplyTo(&config.Authentication, config.SecureServing, config.OpenAPIConfig)
 	}
@@ -65,8 +67,7 @@ func delegateAuthentication(options *genericoptions.DelegatingAuthenticationOpti
 	return nil
 }
 
-// reviewsClient returns a client of the host that waits for no other request, since each request to this
-// server may need one of its own.
+// reviewsClient returns a client of the host without a rate limit, since each request to this server may need a review.
 func reviewsClient(kubeconfig string) (kubernetes.Interface, error) {
 	config, err := hostConfig(kubeconfig)
 	if err != nil {
@@ -83,7 +84,9 @@ func reviewsClient(kubeconfig string) (kubernetes.Interface, error) {
 
 // clientCertificates returns the authority of users' certificates: that of a file if the options name one,
 // and else the one that the host publishes.
-func clientCertificates(options genericoptions.ClientCertAuthenticationOptions, client kubernetes.Interface) (dynamiccertificates.CAContentProvider, error) {
+func clientCertificates(
+	options genericoptions.ClientCertAuthenticationOptions, client kubernetes.Interface,
+) (dynamiccertificates.CAContentProvider, error) {
 	if options != (genericoptions.ClientCertAuthenticationOptions{}) {
 		provider, err := options.GetClientCAContentProvider()
 		if err != nil {
@@ -94,9 +97,11 @@ func clientCertificates(options genericoptions.ClientCertAuthenticationOptions, 
 	return publishedCA("client-ca", "client-ca-file", client)
 }
 
-// frontProxies says which client may speak for others, and in which headers: as the options do if they
-// name the authority of its certificate, and else as the host publishes it.
-func frontProxies(options genericoptions.RequestHeaderAuthenticationOptions, client kubernetes.Interface) (*authenticatorfactory.RequestHeaderConfig, error) {
+// frontProxies returns which client may name other users, and in which headers: from the options if they name the
+// authority of its certificate, or else from what the host publishes.
+func frontProxies(
+	options genericoptions.RequestHeaderAuthenticationOptions, client kubernetes.Interface,
+) (*authenticatorfactory.RequestHeaderConfig, error) {
 	if options.ClientCAFile != "" {
 		config, err := options.ToAuthenticationRequestHeaderConfig()
 		if err != nil {
@@ -122,9 +127,11 @@ func frontProxies(options genericoptions.RequestHeaderAuthenticationOptions, cli
 }
 
 func publishedCA(purpose, key string, client kubernetes.Interface) (*dynamiccertificates.ConfigMapCAController, error) {
-	ca, err := dynamiccertificates.NewDynamicCAFromConfigMapController(purpose, metav1.NamespaceSystem, authenticationConfigMap, key, client)
+	ca, err := dynamiccertificates.NewDynamicCAFromConfigMapController(purpose, metav1.NamespaceSystem,
+		authenticationConfigMap, key, client)
 	if err != nil {
-		return nil, fmt.Errorf("following %s of ConfigMap %s/%s: %w", key, metav1.NamespaceSystem, authenticationConfigMap, err)
+		return nil, fmt.Errorf("following %s of ConfigMap %s/%s: %w", key, metav1.NamespaceSystem, authenticationConfigMap,
+			err)
 	}
 	return ca, nil
 }
@@ -138,7 +145,7 @@ type publishedFrontProxy struct {
 
 var _ dynamiccertificates.ControllerRunner = publishedFrontProxy{}
 
-// RunOnce reads what is there already. It asks the host nothing, since the listener waits for it.
+// RunOnce reads what is cached. It sends no request to the host, since the listener waits for it.
 func (p publishedFrontProxy) RunOnce(ctx context.Context) error {
 	return p.ConfigMapCAController.RunOnce(ctx)
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/servingcert"
 )
 
-// CertificateOptions name those for whom the server makes a certificate, and the Secret that keeps it.
+// CertificateOptions name the Service that the server makes a certificate for, and the Secret that keeps it.
 type CertificateOptions struct {
 	// ServiceName and ServiceNamespace name the Service that the APIService at the host refers to.
 	ServiceName      string
@@ -68,8 +68,7 @@ func (o *CertificateOptions) names() []string {
 	return []string{o.ServiceName, service, service + ".svc", service + ".svc.cluster.local", "localhost"}
 }
 
-// ensure makes a certificate unless the flags give one. The kubeconfig is that of the host, for a certificate
-// in a Secret.
+// ensure makes a certificate unless the flags name one. kubeconfig is that of the host, for a certificate in a Secret.
 func (o *CertificateOptions) ensure(serving *genericoptions.SecureServingOptions, kubeconfig string) error {
 	if serving.ServerCert.CertKey.CertFile != "" {
 		return nil
@@ -113,28 +112,28 @@ func (o *CertificateOptions) inSecret(kubeconfig string) (*servingcert.SecretPro
 	})
 }
 
-// registration returns by which registration at the host this server is known to be the one that acts.
+// registration returns the registration at the host that tells whether this server is the active one.
 func (o *CertificateOptions) registration() registration.Config {
 	return registration.Config{APIService: apiServiceName, Namespace: o.ServiceNamespace, Service: o.ServiceName}
 }
 
-const (
-	// apiServiceName is the name of the APIService by which the host finds this server.
-	apiServiceName = "v1alpha1." + v1alpha1.GroupName
-)
+// apiServiceName is the name of the APIService by which the host finds this server.
+const apiServiceName = "v1alpha1." + v1alpha1.GroupName
 
 // validateServing checks what the library does not check.
 func (o *CertificateOptions) validateServing(serving *genericoptions.SecureServingOptions) []error {
 	var errs []error
 	if o.Secret != "" && serving.ServerCert.CertKey.CertFile != "" {
-		errs = append(errs, errors.New("--certificate-secret and --tls-cert-file are two places of one certificate: give one of them"))
+		errs = append(errs, errors.New("--certificate-secret and --tls-cert-file are two places of one certificate: give "+
+			"one of them"))
 	}
 	if (serving.ServerCert.CertKey.CertFile == "") != (serving.ServerCert.CertKey.KeyFile == "") {
 		errs = append(errs, errors.New("--tls-cert-file and --tls-private-key-file must be given together"))
 	}
 	switch serving.MinTLSVersion {
 	case "VersionTLS10", "VersionTLS11":
-		errs = append(errs, fmt.Errorf("--tls-min-version %s is not secure; the lowest is VersionTLS12", serving.MinTLSVersion))
+		errs = append(errs, fmt.Errorf("--tls-min-version %s is not secure; the lowest is VersionTLS12",
+			serving.MinTLSVersion))
 	}
 	return errs
 }

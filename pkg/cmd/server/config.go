@@ -6,17 +6,34 @@ package server
 import (
 	"context"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	genericadmission "k8s.io/apiserver/pkg/admission"
+	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/healthz"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	_ "k8s.io/component-base/metrics/prometheus/clientgo/leaderelection" // leader_election_master_status
 	"k8s.io/klog/v2"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/admission"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apiserver"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/leader"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/registration"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/hookcall"
+	registry "github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/live"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/parentsync"
+	metacontrollerrest "github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/rest"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/storage/etcd"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/storage/identity"
 )
@@ -80,7 +97,7 @@ func (o *Options) config(ctx context.Context, embedded *etcd.Server) (*apiserver
 			Host: config.GenericConfig.ClientConfig, Metrics: registry, Registration: registered, Handle: handle,
 			Options: o.Controllers.Options,
 		}
-		if controllers.Election, err = o.stand(config); err != nil {
+		if controllers.Election, err = o.newElection(config); err != nil {
 			return nil, err
 		}
 		config.ExtraConfig.Reviews = handle
@@ -105,7 +122,7 @@ func (o *Options) config(ctx context.Context, embedded *etcd.Server) (*apiserver
 	return config, nil
 }
 
-// runControllers returns the function that runs the controller loop from when the host has come.
+// runControllers returns the function that runs the controller loop as soon as the host is available.
 func (o *Options) runControllers(
 	host *extendedHost, config controller.Config, storage *storageIdentity, extra *apiserver.ExtraConfig,
 ) func(context.Context, *rest.Config) error {
@@ -122,7 +139,7 @@ func (o *Options) runControllers(
 		defer follow(ctx, config.Registration)()
 		config.Loopback = loopback
 		defer extra.LeaderProxy.Close()
-		defer show(ctx, extra.Live)()
+		defer runLive(ctx, extra.Live)()
 		return controller.Run(ctx, config)
 	}
 }
@@ -133,7 +150,8 @@ func follow(ctx context.Context, registered *registration.Registration) (stop fu
 	var following sync.WaitGroup
 	following.Go(func() {
 		if err := registered.Run(ctx); err != nil {
-			klog.FromContext(ctx).Error(err, "Failed to follow the registration; no controllers run") // an informer that was not started does not fail
+			// an informer that was not started does not fail
+			klog.FromContext(ctx).Error(err, "Failed to follow the registration; no controllers run")
 		}
 	})
 	return func() {
@@ -166,4 +184,196 @@ func (o *Options) recommended(etcdServers []string) *genericoptions.RecommendedO
 	features := *recommended.Features
 	recommended.Features = &features
 	return &recommended
+}
+
+// addAdmissionPlugins registers all plugins. Our own come after those that run the host's rules, which may change an
+// object. The last one only warns.
+func (o *Options) addAdmissionPlugins() {
+	plugins := o.Recommended.Admission
+	plugins.Plugins = genericadmission.NewPlugins()
+	genericapiserver.RegisterAllAdmissionPlugins(plugins.Plugins)
+	plugins.Plugins.Register(admission.HookAddressesPlugin,
+		func(io.Reader) (genericadmission.Interface, error) { return o.hookAddresses(), nil })
+	plugins.Plugins.Register(admission.ServiceAccountsPlugin,
+		func(io.Reader) (genericadmission.Interface, error) { return o.serviceAccounts(), nil })
+	plugins.Plugins.Register(admission.LimitsPlugin, func(io.Reader) (genericadmission.Interface, error) {
+		return admission.NewLimits(o.Storage.MaxObjectBytes, o.Storage.MaxControllersPerNamespace, o.parents), nil
+	})
+	plugins.Plugins.Register(admission.RightsPlugin, admission.NewRights)
+	plugins.Plugins.Register(admission.RevisionsPlugin, admission.NewRevisions)
+	plugins.Plugins.Register(admission.WarningsPlugin,
+		func(io.Reader) (genericadmission.Interface, error) { return o.warnings(), nil })
+	plugins.RecommendedPluginOrder = append(plugins.RecommendedPluginOrder,
+		admission.LimitsPlugin, admission.HookAddressesPlugin, admission.ServiceAccountsPlugin, admission.RightsPlugin,
+		admission.RevisionsPlugin, admission.WarningsPlugin)
+}
+
+func (o *Options) hookAddresses() *admission.HookAddresses {
+	return admission.NewHookAddresses(o.Controllers.HookDenied)
+}
+
+func (o *Options) serviceAccounts() *admission.ServiceAccounts {
+	return admission.NewServiceAccounts(o.Controllers.RequireServiceAccount)
+}
+
+func (o *Options) warnings() *admission.Warnings {
+	resolver := admission.HookResolver{Lookup: net.DefaultResolver.LookupNetIP, Proxy: http.ProxyFromEnvironment,
+		Denied: o.Controllers.HookDenied}
+	return admission.NewWarnings(o.parents, resolver)
+}
+
+// initializeAdmission returns the initializer that gives clients of the host to our plugins.
+func initializeAdmission(config *genericapiserver.RecommendedConfig) ([]genericadmission.PluginInitializer, error) {
+	if config.ClientConfig == nil {
+		return nil, nil
+	}
+	host, err := admissionHost(config.ClientConfig)
+	if err != nil {
+		return nil, err
+	}
+	return []genericadmission.PluginInitializer{admission.NewInitializer(host)}, nil
+}
+
+// admissionHost returns the clients of the host for admission.
+func admissionHost(config *rest.Config) (admission.Host, error) {
+	// One request may lead to dozens of reviews. The host limits how many there are at once.
+	hostConfig := rest.AddUserAgent(rest.CopyConfig(config), "admission")
+	hostConfig.QPS = -1
+	client, err := kubernetes.NewForConfig(hostConfig)
+	if err != nil {
+		return admission.Host{}, fmt.Errorf("making a client of the cluster for admission: %w", err)
+	}
+	return admission.Host{
+		Reviews: client.AuthorizationV1().SubjectAccessReviews(), Types: client.Discovery(),
+		Definitions: hostDefinitions{client.Discovery().RESTClient()},
+	}, nil
+}
+
+// hostDefinitions reads CustomResourceDefinitions of the host.
+type hostDefinitions struct{ client rest.Interface }
+
+// Get implements admission.Definitions.
+func (h hostDefinitions) Get(ctx context.Context, name string) ([]byte, error) {
+	return h.client.Get().AbsPath("/apis/apiextensions.k8s.io/v1/customresourcedefinitions").Name(name).SetHeader("Accept",
+		"application/json").Do(ctx).Raw()
+}
+
+// watchParents keeps the index of parents up to date from the controllers of this server, until
+// stop is called.
+func (o *Options) watchParents(ctx context.Context, loopback *rest.Config) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		if err := o.parents.Run(ctx, loopback); err != nil {
+			klog.FromContext(ctx).Error(err, "Failed to watch controllers; authors are not warned of other controllers of "+
+				"the same parents")
+		}
+	})
+	return func() {
+		cancel()
+		watching.Wait()
+	}
+}
+
+// newElection returns the leader election of this process, and makes the server forward requests that only the leader
+// can answer. It returns nil without --leader-election.
+func (o *Options) newElection(config *apiserver.Config) (*leader.Election, error) {
+	if !o.Controllers.LeaderElection {
+		return nil, nil
+	}
+	address, err := o.replicaAddress(config.GenericConfig.SecureServing.Listener)
+	if err != nil {
+		return nil, err
+	}
+	hostConfig := rest.AddUserAgent(rest.CopyConfig(config.GenericConfig.ClientConfig), "leader-election")
+	hostConfig.QPS, hostConfig.Timeout = -1, leader.RequestTimeout
+	client, err := kubernetes.NewForConfig(hostConfig)
+	if err != nil {
+		return nil, fmt.Errorf("making a client of the cluster for the Lease: %w", err)
+	}
+	election := leader.New(leader.Config{
+		Client: client.CoordinationV1(), Namespace: o.Controllers.LeaseNamespace, Name: o.Controllers.LeaseName,
+		Process: o.Controllers.process, Address: address, Exclusive: o.embedded(),
+	})
+	config.ExtraConfig.LeaderProxy = &apiserver.LeaderProxy{
+		Leader: election, Trust: apiserver.NewTrust(hostConfig, client.Discovery().RESTClient(), apiServiceName),
+		User: (&ownUser{client: client}).get,
+	}
+	config.GenericConfig.AddReadyzChecks(healthz.NamedCheck("lease", election.Check))
+	return election, nil
+}
+
+// replicaAddress returns where other replicas reach this process: the address of --advertise-address, or else of
+// --bind-address, or else that of the interface by which the machine, or the Pod, reaches others.
+func (o *Options) replicaAddress(listener net.Listener) (string, error) {
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	if err != nil {
+		return "", fmt.Errorf("finding out where this process listens: %w", err)
+	}
+	ip := o.ServerRun.AdvertiseAddress
+	if len(ip) == 0 || ip.IsUnspecified() {
+		ip = o.Recommended.SecureServing.BindAddress
+	}
+	if len(ip) == 0 || ip.IsUnspecified() {
+		if ip, err = utilnet.ResolveBindAddress(ip); err != nil {
+			return "", fmt.Errorf("finding out where other replicas reach this process; --advertise-address says it: %w", err)
+		}
+	}
+	return net.JoinHostPort(ip.String(), port), nil
+}
+
+// ownUser looks up the name of this process's user at the host. All replicas have the same user.
+type ownUser struct {
+	client kubernetes.Interface
+
+	mu   sync.Mutex
+	name string
+}
+
+// get returns the name of the user. It caches the answer of the host.
+func (u *ownUser) get(ctx context.Context) (string, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.name != "" {
+		return u.name, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, hostRequestTimeout)
+	defer cancel()
+	reviews := u.client.AuthenticationV1().SelfSubjectReviews()
+	review, err := reviews.Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	if err != nil {
+		return "", err
+	}
+	u.name = review.Status.UserInfo.Username
+	return u.name, nil
+}
+
+// newLive returns the sources of the API kinds whose objects the controllers of this process have in memory.
+func newLive(handle *controller.Handle, hostConfig *rest.Config) (metacontrollerrest.Live, error) {
+	hostConfig = rest.AddUserAgent(rest.CopyConfig(hostConfig), "live")
+	hostConfig.QPS = -1
+	host, err := kubernetes.NewForConfig(hostConfig)
+	if err != nil {
+		return metacontrollerrest.Live{}, fmt.Errorf("making a client of the cluster for what controllers have in memory: %w",
+			err)
+	}
+	return metacontrollerrest.Live{
+		Syncs:     registry.NewRows[*v1alpha1.Sync](parentsync.NewStore(), handle.FollowSyncs),
+		HookCalls: registry.NewRows[*v1alpha1.HookCall](hookcall.NewStore(), handle.FollowHookCalls),
+		HookCall:  handle.HookCall,
+		Reviews:   host.AuthorizationV1().SubjectAccessReviews(),
+		Resync:    handle.RequestSyncs,
+	}, nil
+}
+
+// runLive serves these kinds until stop is called or ctx ends.
+func runLive(ctx context.Context, live metacontrollerrest.Live) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() { live.Syncs.Run(ctx) })
+	running.Go(func() { live.HookCalls.Run(ctx) })
+	return func() {
+		cancel()
+		running.Wait()
+	}
 }

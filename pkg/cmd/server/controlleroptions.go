@@ -47,56 +47,76 @@ type ControllerOptions struct {
 func NewControllerOptions() *ControllerOptions {
 	options := controller.DefaultOptions()
 	return &ControllerOptions{
-		Options: options, LeaderElection: true, ResourceLock: resourcelock.LeasesResourceLock, LeaseName: "metacontroller-apiserver",
+		Options: options, LeaderElection: true,
+		ResourceLock: resourcelock.LeasesResourceLock, LeaseName: "metacontroller-apiserver",
 		HookDenyCIDRs: options.HookDenied.Strings(),
 	}
 }
 
 func (o *ControllerOptions) addFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.Workers, "workers", o.Workers, "How many parents of one controller are synced at once.")
-	flags.IntVar(&o.ParallelWrites, "parallel-writes", o.ParallelWrites, "How many writes to the cluster may be under way "+
-		"at once, of all controllers together.")
-	flags.IntVar(&o.ParallelWritesPerSync, "parallel-writes-per-sync", o.ParallelWritesPerSync, "How many writes to the cluster "+
-		"may be under way at once for one parent.")
+	flags.IntVar(&o.ParallelWrites, "parallel-writes", o.ParallelWrites,
+		"How many writes to the cluster may be under way "+
+			"at once, of all controllers together.")
+	flags.IntVar(&o.ParallelWritesPerSync, "parallel-writes-per-sync", o.ParallelWritesPerSync,
+		"How many writes to the cluster "+
+			"may be under way at once for one parent.")
 	flags.StringVar(&o.TargetLabelSelector, "target-label-selector", o.TargetLabelSelector, "A label selector: only "+
 		"CompositeControllers and DecoratorControllers that it matches are run. If empty, all are.")
-	flags.DurationVar(&o.CacheFlushInterval, "cache-flush-interval", o.CacheFlushInterval, "How often all parents are synced again, "+
-		"from the cache. A resyncPeriodSeconds holds beside it, also if it is longer. 0 is never.")
-	flags.DurationVar(&o.DiscoveryInterval, "discovery-interval", o.DiscoveryInterval, "How often the types in use are read from the "+
-		"cluster again. Changes of CustomResourceDefinitions and APIServices are noticed at once; this is for aggregated servers "+
-		"that come to serve other types under the same APIService. 0 is never.")
-	flags.Float32Var(&o.Client.QPS, "client-go-qps", o.Client.QPS, "How many requests a second there may be to the cluster in the "+
-		"long run, for the work of all controllers together. 0 is no limit, which is the default, unlike Metacontroller's: the "+
-		"cluster's priority and fairness share it out, and --parallel-writes bounds what is under way.")
-	flags.IntVar(&o.Client.Burst, "client-go-burst", o.Client.Burst, fmt.Sprintf("With --client-go-qps, how many requests there may be "+
-		"at once. Default: %d.", defaultClientBurst))
+	flags.DurationVar(&o.CacheFlushInterval, "cache-flush-interval", o.CacheFlushInterval,
+		"How often all parents are synced again, "+
+			"from the cache. A resyncPeriodSeconds holds beside it, also if it is longer. 0 is never.")
+	flags.DurationVar(&o.DiscoveryInterval, "discovery-interval", o.DiscoveryInterval,
+		"How often the types in use are read from the "+
+			"cluster again. Changes of CustomResourceDefinitions and APIServices are noticed at once; this is for aggregated "+
+			"servers "+
+			"that come to serve other types under the same APIService. 0 is never.")
+	flags.Float32Var(&o.Client.QPS, "client-go-qps", o.Client.QPS,
+		"How many requests a second there may be to the cluster in the "+
+			"long run, for the work of all controllers together. 0 is no limit, which is the default, unlike "+
+			"Metacontroller's: the "+
+			"cluster's priority and fairness share it out, and --parallel-writes bounds what is under way.")
+	flags.IntVar(&o.Client.Burst, "client-go-burst", o.Client.Burst,
+		fmt.Sprintf("With --client-go-qps, how many requests there may be "+
+			"at once. Default: %d.", defaultClientBurst))
 	flags.Float32Var(&o.Events.QPS, eventsQPSFlag, o.Events.QPS, "How many events a second with messages of one kind "+
 		"are written about one object in the long run.")
-	flags.IntVar(&o.Events.Burst, eventsBurstFlag, o.Events.Burst, "How many events with messages of one kind may be written about "+
-		"one object at once.")
-	flags.StringVar((*string)(&o.ApplyStrategy), "apply-strategy", string(o.ApplyStrategy), "How children are written whose type "+
-		"does not say it in updateStrategy.apply: dynamic-apply or server-side-apply.")
-	flags.StringVar(&o.ApplyFieldManager, "apply-strategy-ssa-field-manager", o.ApplyFieldManager, "The field manager under which "+
-		"server-side apply owns the fields of children.")
-	flags.Int64Var(&o.HookMaxResponseBytes, "hook-max-response-bytes", o.HookMaxResponseBytes, "The size in bytes above which the "+
-		"answer of a hook is refused.")
+	flags.IntVar(&o.Events.Burst, eventsBurstFlag, o.Events.Burst,
+		"How many events with messages of one kind may be written about "+
+			"one object at once.")
+	flags.StringVar((*string)(&o.ApplyStrategy), "apply-strategy", string(o.ApplyStrategy),
+		"How children are written whose type "+
+			"does not say it in updateStrategy.apply: dynamic-apply or server-side-apply.")
+	flags.StringVar(&o.ApplyFieldManager, "apply-strategy-ssa-field-manager", o.ApplyFieldManager,
+		"The field manager under which "+
+			"server-side apply owns the fields of children.")
+	flags.Int64Var(&o.HookMaxResponseBytes, "hook-max-response-bytes", o.HookMaxResponseBytes,
+		"The size in bytes above which the "+
+			"answer of a hook is refused.")
 	flags.Int64Var(&o.HookMaxBytesInFlight, "hook-max-bytes-in-flight", o.HookMaxBytesInFlight,
 		"How many bytes of requests and answers of hooks all syncs together have in memory at once. The controllers with "+
 			"service accounts of one namespace have at most half of them. Raise it with the memory limit: a sync takes "+
 			"several times the bytes of its answer.")
-	flags.StringSliceVar(&o.HookDenyCIDRs, "hook-deny-cidrs", o.HookDenyCIDRs, "Networks that hooks may not be in, comma separated. "+
-		"What is given replaces the default, the addresses where clouds give out credentials; empty denies none.")
+	flags.StringSliceVar(&o.HookDenyCIDRs, "hook-deny-cidrs", o.HookDenyCIDRs,
+		"Networks that hooks may not be in, comma separated. "+
+			"What is given replaces the default, the addresses where clouds give out credentials; empty denies none.")
 	flags.StringVar((*string)(&o.HookRedirects), "hook-redirects", string(o.HookRedirects),
 		"Which redirects of hooks are followed: "+
 			"same-host, those to the host of the hook, with any port; or any-host, as Metacontroller does.")
-	flags.BoolVar(&o.RequireServiceAccount, "require-service-account", o.RequireServiceAccount, "Refuse new controllers without a "+
-		"spec.serviceAccount, and changes of the spec of those that have none. Controllers that are stored already go on, with a warning.")
-	flags.BoolVar(&o.DeveloperMode, "developer-mode", o.DeveloperMode, "For the time in which hooks are written: events without "+
-		"practical limits, about each warning and each error each time; whole errors of hooks; a line in the log for each sync that "+
-		"changes something, for each field of an answer that is ignored, and for each call of a hook that takes more than half of its timeout.")
+	flags.BoolVar(&o.RequireServiceAccount, "require-service-account", o.RequireServiceAccount,
+		"Refuse new controllers without a "+
+			"spec.serviceAccount, and changes of the spec of those that have none. Controllers that are stored already go "+
+			"on, with a warning.")
+	flags.BoolVar(&o.DeveloperMode, "developer-mode", o.DeveloperMode,
+		"For the time in which hooks are written: events without "+
+			"practical limits, about each warning and each error each time; whole errors of hooks; a line in the log for "+
+			"each sync that "+
+			"changes something, for each field of an answer that is ignored, and for each call of a hook that takes more "+
+			"than half of its timeout.")
 	flags.BoolVar(&o.LeaderElection, "leader-election", o.LeaderElection, "Run the controllers only while this "+
 		"process holds a Lease of the cluster, so that one of several processes does. All of them serve the API.")
-	flags.StringVar(&o.ResourceLock, "leader-election-resource-lock", o.ResourceLock, "The kind of object to hold. Only \"leases\" is possible.")
+	flags.StringVar(&o.ResourceLock, "leader-election-resource-lock", o.ResourceLock,
+		"The kind of object to hold. Only \"leases\" is possible.")
 	flags.StringVar(&o.LeaseName, "leader-election-id", o.LeaseName, "The name of the Lease. Instances with another "+
 		"--target-label-selector need a Lease of their own.")
 	flags.StringVar(&o.LeaseNamespace, "leader-election-namespace", o.LeaseNamespace, "The namespace of the Lease. "+
@@ -161,7 +181,8 @@ func (o *ControllerOptions) validate() []error {
 		errs = append(errs, errors.New("--cache-flush-interval and --discovery-interval must not be negative; 0 is never"))
 	}
 	if o.ResourceLock != resourcelock.LeasesResourceLock {
-		errs = append(errs, fmt.Errorf("--leader-election-resource-lock %q: only %q is possible", o.ResourceLock, resourcelock.LeasesResourceLock))
+		errs = append(errs, fmt.Errorf("--leader-election-resource-lock %q: only %q is possible", o.ResourceLock,
+			resourcelock.LeasesResourceLock))
 	}
 	if _, err := hookaddress.Parse(o.HookDenyCIDRs); err != nil {
 		errs = append(errs, fmt.Errorf("--hook-deny-cidrs: %w", err))
@@ -174,7 +195,8 @@ func (o *ControllerOptions) validate() []error {
 		errs = append(errs, fmt.Errorf("--target-label-selector: %w", err))
 	}
 	if o.ApplyStrategy != controller.DynamicApply && o.ApplyStrategy != controller.ServerSideApply {
-		errs = append(errs, fmt.Errorf("--apply-strategy must be %s or %s, not %q", controller.DynamicApply, controller.ServerSideApply, o.ApplyStrategy))
+		errs = append(errs, fmt.Errorf("--apply-strategy must be %s or %s, not %q", controller.DynamicApply,
+			controller.ServerSideApply, o.ApplyStrategy))
 	}
 	if o.ApplyFieldManager == "" || len(metav1validation.ValidateFieldManager(o.ApplyFieldManager, nil)) > 0 {
 		errs = append(errs, fmt.Errorf("--apply-strategy-ssa-field-manager must be 1 to %d printable characters, not %q",

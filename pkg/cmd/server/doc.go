@@ -1,14 +1,14 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package server is the command metacontroller-apiserver. In go flags; out comes a server that runs
-// until a signal stops it. It is the only package that knows flags, the environment and signals.
+// Package server is the command metacontroller-apiserver. It turns flags into a server that runs until a signal stops
+// it. No other package of the server knows flags, the environment and signals.
 //
 // The steps are those of Kubernetes' own servers: NewCommand makes Options from flags, Complete
 // fills in the settings that follow from others, Validate checks them, and Run makes the
 // configuration of a server (config.go) and runs it. Run starts the embedded etcd, the API server
 // and the controllers, in this order, and stops them in reverse.
 //
-// A flag is in the file of the options that it sets: controlleroptions.go, storageoptions.go,
-// certificateoptions.go, plainhttp.go, or flags.go for the options of Kubernetes' libraries.
+// A flag is in the file of the options that it sets: controlleroptions.go, storage.go, certificateoptions.go,
+// plainhttp.go, or command.go for the options of Kubernetes' libraries.
 package server

@@ -78,7 +78,7 @@ type extendedHost struct {
 	found chan struct{} // closed when the host has come
 
 	mu      sync.Mutex
-	missing error // of the last look
+	missing error // of the last probe
 }
 
 func newExtendedHost(options *genericoptions.RecommendedOptions) (*extendedHost, error) {
@@ -89,8 +89,8 @@ func newExtendedHost(options *genericoptions.RecommendedOptions) (*extendedHost,
 	return &extendedHost{client: client, address: config.Host, options: options, found: make(chan struct{})}, nil
 }
 
-// prepare waits a moment for the host, and turns off what needs APIs that it does not serve. A host that
-// does not answer is taken for one that serves them all.
+// prepare waits a moment for the host, and turns off what needs APIs that it does not serve. If the host does not
+// answer, prepare assumes that it serves all of them.
 func (h *extendedHost) prepare(ctx context.Context) error {
 	starting, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -109,8 +109,8 @@ func (h *extendedHost) prepare(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// follow waits for a host that prepare has not found, until the context ends. It returns an error if the
-// server has to be started anew for the host that has come.
+// follow waits for a host that prepare has not found, until the context ends. It returns an error if the server must be
+// restarted for the host.
 func (h *extendedHost) follow(ctx context.Context) error {
 	if h.isFound() {
 		return nil
@@ -120,20 +120,21 @@ func (h *extendedHost) follow(ctx context.Context) error {
 	}
 	for _, api := range watchedAPIs() {
 		if served, err := serves(ctx, h.client.Discovery(), api.resource); err == nil && !served {
-			return fmt.Errorf("the cluster has come and does not serve %s; started again, the server does without", api.resource)
+			return fmt.Errorf("the cluster is available but does not serve %s; restart the server to run without it",
+				api.resource)
 		}
 	}
 	close(h.found)
 	return nil
 }
 
-// await looks for the host until it has come, until ends says so of an error, or until the context ends. It
-// returns the error of the last look.
+// await polls the host until it is available, ends returns true for an error, or the context ends. It returns the last
+// error.
 func (h *extendedHost) await(ctx context.Context, ends func(error) bool) error {
 	logger := klog.FromContext(ctx).WithValues("address", h.address)
 	var last error
 	_ = wait.PollUntilContextCancel(ctx, hostInterval, true, func(ctx context.Context) (bool, error) {
-		err := h.look(ctx)
+		err := h.probe(ctx)
 		if err != nil && !ends(err) && last == nil {
 			logger.Info("Waiting for the cluster", "err", err)
 		}
@@ -144,8 +145,8 @@ func (h *extendedHost) await(ctx context.Context, ends func(error) bool) error {
 	return last
 }
 
-// look asks the host for its version, and whether it can be extended.
-func (h *extendedHost) look(ctx context.Context) error {
+// probe reads the version of the host, and checks whether the host can be extended.
+func (h *extendedHost) probe(ctx context.Context) error {
 	info, err := h.client.Discovery().ServerVersionWithContext(ctx)
 	if err != nil {
 		return fmt.Errorf("cluster %s cannot be reached: %w", h.address, err)
@@ -157,7 +158,7 @@ func (h *extendedHost) look(ctx context.Context) error {
 	return nil
 }
 
-// needsChange reports whether an error of look lasts until somebody changes the host, or our rights in it.
+// needsChange reports whether an error of probe lasts until somebody changes the host, or our rights in it.
 func needsChange(err error) bool {
 	return apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) || errors.Is(err, errNotAggregating)
 }
@@ -178,7 +179,7 @@ func (h *extendedHost) setMissing(err error) {
 	h.missing = err
 }
 
-// check is the health check of readiness. Once the host has come, it holds whatever becomes of the host.
+// check is the readiness check of the host. Once the host has been available, the check succeeds even if it is lost.
 func (h *extendedHost) check(*http.Request) error {
 	if h.isFound() {
 		return nil
@@ -197,11 +198,14 @@ const (
 
 // checkAggregation checks that the host publishes which front proxy to trust, unless the options
 // name one. Unlike the errors of the library, its errors say what to do.
-func checkAggregation(ctx context.Context, client kubernetes.Interface, options *genericoptions.DelegatingAuthenticationOptions) error {
+func checkAggregation(
+	ctx context.Context, client kubernetes.Interface, options *genericoptions.DelegatingAuthenticationOptions,
+) error {
 	if options.RequestHeader.ClientCAFile != "" || options.SkipInClusterLookup || options.TolerateInClusterLookupFailure {
 		return nil
 	}
-	configMap, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, authenticationConfigMap, metav1.GetOptions{})
+	configMap, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, authenticationConfigMap,
+		metav1.GetOptions{})
 	switch {
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("reading which front proxy of the cluster to trust: %w; bind the role "+
@@ -261,7 +265,8 @@ func trimToHost(
 			options.Features.EnablePriorityAndFairness = false
 			logger.Info("Serving without priority and fairness, since the cluster does not have it")
 		case slices.Contains(options.Admission.EnablePlugins, api.plugin):
-			return fmt.Errorf("--enable-admission-plugins has %s, which needs %s, which the cluster does not serve", api.plugin, api.resource)
+			return fmt.Errorf("--enable-admission-plugins has %s, which needs %s, which the cluster does not serve", api.plugin,
+				api.resource)
 		default:
 			options.Admission.DisablePlugins = append(options.Admission.DisablePlugins, api.plugin)
 			logger.Info("Serving without an admission plugin, since the cluster lacks what it needs", "plugin", api.plugin)
@@ -281,5 +286,6 @@ func serves(
 	if err != nil {
 		return false, err
 	}
-	return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == resource.Resource }), nil
+	return slices.ContainsFunc(list.APIResources,
+		func(r metav1.APIResource) bool { return r.Name == resource.Resource }), nil
 }

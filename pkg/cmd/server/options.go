@@ -4,10 +4,12 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
@@ -80,7 +82,8 @@ func NewOptions() (*Options, error) {
 		}
 	}
 	registry := basecompatibility.NewComponentGlobalsRegistry()
-	if err := registry.Register(basecompatibility.DefaultKubeComponent, compatibility.DefaultBuildEffectiveVersion(), gates); err != nil {
+	if err := registry.Register(basecompatibility.DefaultKubeComponent, compatibility.DefaultBuildEffectiveVersion(),
+		gates); err != nil {
 		return nil, fmt.Errorf("registering the feature gates: %w", err)
 	}
 	o := &Options{
@@ -179,17 +182,73 @@ func (o *Options) validateHost() []error {
 	inCluster := os.Getenv("KUBERNETES_SERVICE_HOST") != ""
 	switch {
 	case o.Standalone && (kubeconfig != "" || inCluster):
-		return []error{errors.New("--standalone is for development outside a cluster: it cannot be used inside one, or with --kubeconfig")}
+		return []error{errors.New("--standalone is for development outside a cluster: it cannot be used inside one, or " +
+			"with --kubeconfig")}
 	case o.Standalone && o.Certificate.Secret != "":
 		return []error{errors.New("--certificate-secret needs a cluster to keep the Secret, and --standalone has none")}
 	case o.Standalone:
 		return nil
 	case kubeconfig == "" && !inCluster:
-		return []error{errors.New("no cluster: --kubeconfig must name a kubeconfig file, unless this process runs in a cluster")}
+		return []error{errors.New("no cluster: --kubeconfig must name a kubeconfig file, unless this process runs in a " +
+			"cluster")}
 	case kubeconfig != "":
 		if _, err := os.Stat(kubeconfig); err != nil {
 			return []error{fmt.Errorf("--kubeconfig: %w", err)}
 		}
 	}
 	return nil
+}
+
+// embedded reports whether the storage is inside this process.
+func (o *Options) embedded() bool {
+	return len(o.Recommended.Etcd.StorageConfig.Transport.ServerList) == 0
+}
+
+// validateExternalEtcd returns an error if the flags do not say clearly which etcd keeps the objects. A server that
+// took the one inside the process by mistake would begin with no objects.
+func (o *Options) validateExternalEtcd() []error {
+	certificates := o.etcdCertificates()
+	switch {
+	case o.etcdServersGiven && o.blankServers():
+		return []error{errors.New("--etcd-servers is empty: give the URLs of the etcd, " +
+			"or leave the flag out to have one inside this process")}
+	case o.embedded() && len(certificates) > 0:
+		return []error{fmt.Errorf("--etcd-servers is missing: give the URLs of the etcd of %s, or leave out these flags, "+
+			"too, "+
+			"to have one inside this process", strings.Join(certificates, " and "))}
+	case !o.embedded() && o.Storage.QuotaBytes != 0:
+		return []error{errors.New("--etcd-quota-backend-bytes and --etcd-servers cannot be used together: " +
+			"leave out the quota here, and give it to the etcd itself")}
+	}
+	return nil
+}
+
+// blankServers reports whether --etcd-servers has no URL.
+func (o *Options) blankServers() bool {
+	return strings.TrimSpace(strings.Join(o.Recommended.Etcd.StorageConfig.Transport.ServerList, "")) == ""
+}
+
+// etcdCertificates returns the flags with the files of an external etcd that are set.
+func (o *Options) etcdCertificates() []string {
+	transport := o.Recommended.Etcd.StorageConfig.Transport
+	var set []string
+	for _, flag := range []struct{ name, value string }{
+		{"--etcd-cafile", transport.TrustedCAFile},
+		{"--etcd-certfile", transport.CertFile},
+		{"--etcd-keyfile", transport.KeyFile},
+	} {
+		if flag.value != "" {
+			set = append(set, flag.name)
+		}
+	}
+	return set
+}
+
+// nameEtcd adds the external etcd to a start error that only says that a deadline has passed. The log has the reason.
+func (o *Options) nameEtcd(err error) error {
+	if o.embedded() || !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return fmt.Errorf("the etcd of --etcd-servers=%s does not answer, or does not accept the certificate: %w",
+		strings.Join(o.Recommended.Etcd.StorageConfig.Transport.ServerList, ","), err)
 }

@@ -4,7 +4,15 @@
 package snapshot
 
 import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/storage/etcd"
 )
 
 // NewCommand returns the command with its subcommands.
@@ -26,4 +34,65 @@ back up its etcd with etcdctl.`,
 	command.SetFlagErrorFunc(plain.FlagErrorFunc())
 	command.AddCommand(newSave(), newStatus(), newRestore())
 	return command
+}
+
+func newRestore() *cobra.Command {
+	var dataDir string
+	command := &cobra.Command{
+		Use:   "restore FILE --data-dir=DIRECTORY",
+		Short: "Make the storage of a data directory from a snapshot",
+		Long: `Makes the storage of a data directory from a snapshot, which may be compressed. No server may use the
+directory. If it has a storage, that is renamed and stays. Resource versions go on far above those of the snapshot and
+of the storages in the directory, so that clients that watch list again. If the restore is killed, run it again: until
+then no server starts.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(command *cobra.Command, args []string) error {
+			if dataDir == "" {
+				return errors.New("--data-dir is needed: the data directory of the server")
+			}
+			restored, err := etcd.Restore(args[0], dataDir)
+			if err != nil {
+				return err
+			}
+			stderr := command.ErrOrStderr()
+			fmt.Fprintf(stderr, "Restored %s in %s. Resource versions go on above %d.\n", args[0], dataDir, restored.Revision)
+			if restored.Former != "" {
+				fmt.Fprintf(stderr, "The former storage is in %s now. Remove it when it is not needed.\n", restored.Former)
+			}
+			return nil
+		},
+	}
+	command.Flags().StringVar(&dataDir, "data-dir", "", "The data directory of the server.")
+	return command
+}
+
+func newStatus() *cobra.Command {
+	var output string
+	command := &cobra.Command{
+		Use:   "status FILE",
+		Short: "Check a snapshot, and show what it has",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(command *cobra.Command, args []string) error {
+			if output != "" && output != "json" {
+				return fmt.Errorf("--output=%q: only \"json\" is possible", output)
+			}
+			info, err := etcd.InspectSnapshot(args[0])
+			if err != nil {
+				return err
+			}
+			if output == "json" {
+				return json.NewEncoder(command.OutOrStdout()).Encode(info)
+			}
+			fmt.Fprintf(command.OutOrStdout(), "Revision:  %d\nKeys:      %d\nSize:      %s\nFormat:    etcd %s\n",
+				info.Revision, info.Keys, sizeText(info.Size), cmp.Or(info.Version, "(not stored yet)"))
+			return nil
+		},
+	}
+	command.Flags().StringVarP(&output, "output", "o", "", "\"json\", for programs.")
+	return command
+}
+
+// sizeText returns a size in bytes with a unit, such as "12Mi".
+func sizeText(bytes int64) string {
+	return resource.NewQuantity(bytes, resource.BinarySI).String()
 }

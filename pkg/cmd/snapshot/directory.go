@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -127,4 +128,14 @@ func abandonedParts(entries []os.DirEntry, now time.Time) []string {
 		}
 	}
 	return parts
+}
+
+func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
+
+// explainFull adds to an error of a full volume what to do about it. Other errors stay as they are.
+func explainFull(err error, dir string) error {
+	if isFull(err) {
+		return fmt.Errorf("%w; the volume of %s is full: enlarge it", err, dir)
+	}
+	return err
 }

@@ -4,6 +4,7 @@
 package snapshot
 
 import (
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +12,9 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,6 +22,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/server"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/storage/etcd"
 )
 
 // save is what the command `snapshot save` is told.
@@ -86,7 +90,8 @@ func (s *save) run(ctx context.Context, args []string, stdout, stderr io.Writer)
 func (s *save) open(ctx context.Context) (io.ReadCloser, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = s.kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: s.context}).ClientConfig()
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules,
+		&clientcmd.ConfigOverrides{CurrentContext: s.context}).ClientConfig()
 	if err != nil {
 		return nil, err
 	}
@@ -102,4 +107,79 @@ func (s *save) open(ctx context.Context) (io.ReadCloser, error) {
 		return nil, fmt.Errorf("get a snapshot: %w", err)
 	}
 	return snapshot, nil
+}
+
+// saveAs makes a file of a snapshot, and says so.
+func saveAs(open func() (io.ReadCloser, error), path string, stderr io.Writer) error {
+	snapshot, err := open()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = snapshot.Close() }()
+	size, err := saveFile(snapshot, path)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(stderr, "Saved %s: %s\n", path, sizeText(size))
+	return nil
+}
+
+// saveFile makes a file of a snapshot, which must be whole, and returns its size in bytes. The file is compressed if
+// its name ends in ".gz". No other file is touched.
+func saveFile(snapshot io.Reader, path string) (size int64, err error) {
+	if _, err := os.Stat(path); !os.IsNotExist(err) {
+		return 0, errors.Join(fmt.Errorf("%s exists already", path), err)
+	}
+	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+partMark+"*")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = os.Remove(file.Name()) }()
+	copying := receive
+	if strings.HasSuffix(path, ".gz") {
+		copying = compress
+	}
+	if err := errors.Join(copying(snapshot, file), file.Sync(), file.Close()); err != nil {
+		return 0, fmt.Errorf("save %s: %w", path, err)
+	}
+	info, err := os.Stat(file.Name())
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), os.Rename(file.Name(), path)
+}
+
+func compress(snapshot io.Reader, into io.Writer) error {
+	zip := gzip.NewWriter(into)
+	if err := receive(snapshot, zip); err != nil {
+		return err
+	}
+	return zip.Close()
+}
+
+// receive copies a snapshot. It returns an error if that is not the whole one.
+func receive(snapshot io.Reader, into io.Writer) error {
+	checksum := etcd.NewChecksum()
+	if _, err := io.Copy(io.MultiWriter(into, checksum), snapshot); err != nil {
+		return fmt.Errorf("copy the snapshot: %w", err)
+	}
+	return checksum.Verify()
+}
+
+const (
+	// fileTime is the format of the names of snapshots in a directory. Files with other names are neither counted nor
+	// removed.
+	fileTime = "metacontroller-20060102T150405.000Z.db.gz"
+	// partMark is in the name of a part, which is a snapshot that is still being copied. It follows the name that the
+	// file gets when it is whole, and a random text follows it.
+	partMark = ".part-"
+)
+
+// fileName returns the name of a snapshot that is saved at a time.
+func fileName(at time.Time) string { return at.UTC().Format(fileTime) }
+
+// savedAt returns the time in the name of a snapshot. It returns false for a name that fileName does not give.
+func savedAt(name string) (time.Time, bool) {
+	at, err := time.Parse(fileTime, name)
+	return at, err == nil && fileName(at) == name
 }

@@ -164,12 +164,12 @@ func schema_pkg_apis_metacontroller_v1alpha1_Access(ref common.ReferenceCallback
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Access says as whom a controller acts, and what it may reach.",
+				Description: "Access says which ServiceAccount a controller acts as, and what it may reach.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"serviceAccount": {
 						SchemaProps: spec.SchemaProps{
-							Description: "serviceAccount is the ServiceAccount that the controller acts as, for instance {namespace: shop, name: websites}. Whatever the controller writes to the cluster is written as that account, and its hooks are shown only what the account may list and watch. While the account lacks a right to read what the controller needs, the controller stands still (Ready is False, reason Forbidden). Whoever creates or changes the controller needs the right to impersonate the account, and no other right of those that the controller uses. Default: absent, the controller acts as the server, and its author needs every right that the controller uses.",
+							Description: "serviceAccount is the ServiceAccount that the controller acts as, for instance {namespace: shop, name: websites}. The controller writes to the cluster as that account, and its hooks see only what the account may list and watch. While the account may not read what the controller needs, the controller does not run (Ready is False, reason Forbidden). A user who creates or changes the controller needs the right to impersonate the account, but not the rights that the controller uses. Default: absent, the controller acts as the server, and its author needs every right that the controller uses.",
 							Ref:         ref(v1alpha1.ServiceAccountReference{}.OpenAPIModelName()),
 						},
 					},
@@ -180,7 +180,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_Access(ref common.ReferenceCallback
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "namespaces limits the controller to these namespaces: it handles only parents, children and related objects in them, and rights are asked for in them instead of in the whole cluster. All its types must then be namespaced. For instance [shop, shop-test]. Objects of a namespace that is taken from the list are left alone, with their children; only the finalizer of the controller is removed. Default: empty, all namespaces and cluster-scoped objects.",
+							Description: "namespaces limits the controller to these namespaces: it handles only parents, children and related objects in them, and it needs rights only in them instead of in the whole cluster. All its types must then be namespaced. For instance [shop, shop-test]. When a namespace is removed from the list, its objects and their children are left alone; only the finalizer of the controller is removed. Default: empty, all namespaces and cluster-scoped objects.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -199,7 +199,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_Access(ref common.ReferenceCallback
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "relatedResources lists the types that the customize hook may ask for, for instance [{apiVersion: v1, resource: nodes}]. An answer that asks for objects of another type is an error of its parent. Default: empty, any type. Without a serviceAccount, the author of a controller with a customize hook must then be allowed to get, list and watch everything.",
+							Description: "relatedResources lists the types that the customize hook may ask for, for instance [{apiVersion: v1, resource: nodes}]. If an answer asks for objects of another type, the sync of its parent fails. Default: empty, any type. Without a serviceAccount, the author of a controller with a customize hook must then be allowed to get, list and watch everything.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -345,7 +345,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CABundle(ref common.ReferenceCallba
 				Properties: map[string]spec.Schema{
 					"inline": {
 						SchemaProps: spec.SchemaProps{
-							Description: "inline is the certificates themselves, PEM-encoded: each begins with \"-----BEGIN CERTIFICATE-----\". An empty text stands for the authorities of the system. Default: absent.",
+							Description: "inline is the certificates themselves, PEM-encoded: each begins with \"-----BEGIN CERTIFICATE-----\". An empty string means the authorities of the system. Default: absent.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -379,7 +379,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ChildCounts(ref common.ReferenceCal
 				Properties: map[string]spec.Schema{
 					"outdated": {
 						SchemaProps: spec.SchemaProps{
-							Description: "outdated is the number of children that the update method OnDelete leaves as they are, although the hook wants them to be different now. Under server-side apply, a child that somebody else has changed also counts. To have such a child updated, delete it: the controller then creates it as the hook wants it.",
+							Description: "outdated is the number of children that the update method OnDelete leaves unchanged although they differ from what the hook wants. Under server-side apply, a child that another client has changed also counts. To update such a child, delete it: the controller then creates it as the hook wants it.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -487,7 +487,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeController(ref common.Refe
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Standard object metadata. The name is part of what is stored in users' clusters (the finalizer put on parents is \"metacontroller.io/compositecontroller-<name>\"), so a controller with another name is another controller.",
+							Description: "Standard object metadata. The name becomes part of objects in users' clusters (the finalizer on parents is \"metacontroller.io/compositecontroller-<name>\"), so a controller with another name is another controller.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
 						},
@@ -501,7 +501,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeController(ref common.Refe
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is what the server last saw of the running controller. It is written by the server only.",
+							Description: "status is the last observed state of the running controller. Only the server writes it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.ControllerStatus{}.OpenAPIModelName()),
 						},
@@ -562,7 +562,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerChildUpdateStrat
 				Properties: map[string]spec.Schema{
 					"method": {
 						SchemaProps: spec.SchemaProps{
-							Description: "method is how a child that differs from what the hook returned is brought up to date. With the rolling methods, one child is moved at a time, the next only when the one before passes the statusChecks. Recreate is for types of which hardly anything can be changed, such as pods, and InPlace for most others. Default: OnDelete.\n\nPossible enum values:\n - `\"InPlace\"` updates a child that differs.\n - `\"OnDelete\"` does nothing to a child that differs; the new version is made when something else deletes the child.\n - `\"Recreate\"` deletes a child that differs, and creates it again when it is gone.\n - `\"RollingInPlace\"` does as InPlace, to one child of a parent at a time.\n - `\"RollingRecreate\"` does as Recreate, to one child of a parent at a time.",
+							Description: "method is how a child that differs from what the hook returned is brought up to date. With the rolling methods, one child is updated at a time, and the next one only when the previous one passes the statusChecks. Use Recreate for types that can hardly be changed, such as pods, and InPlace for most others. Default: OnDelete.\n\nPossible enum values:\n - `\"InPlace\"` updates a child that differs.\n - `\"OnDelete\"` does nothing to a child that differs; the new version is made when something else deletes the child.\n - `\"Recreate\"` deletes a child that differs, and creates it again when it is gone.\n - `\"RollingInPlace\"` acts like InPlace on one child of a parent at a time.\n - `\"RollingRecreate\"` acts like Recreate on one child of a parent at a time.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"InPlace", "OnDelete", "Recreate", "RollingInPlace", "RollingRecreate"},
@@ -570,7 +570,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerChildUpdateStrat
 					},
 					"apply": {
 						SchemaProps: spec.SchemaProps{
-							Description: "apply is how what the hook returned is put into children. With DynamicApply the server merges it into a child; with ServerSideApply the cluster does, which knows what identifies the items of every list, and shows in \"metadata.managedFields\" which fields the hook owns. Either way fields that the hook leaves out keep the values that others gave them, and fields that the hook no longer returns are removed. An object that has the name of a child and belongs to somebody else is left alone. It can be changed at any time: children are taken over as they are, those with the method OnDelete when they are created again. Default: absent, what the server's flag --apply-strategy says, which is DynamicApply if it is not set.\n\nPossible enum values:\n - `\"DynamicApply\"` merges three ways - what the hook wants, what it last wanted, and what is there - and keeps what it last wanted in the annotation \"metacontroller.k8s.io/last-applied-configuration\" of the child.\n - `\"ServerSideApply\"` has the cluster merge by server-side apply, taking over fields that others own. The child's \"metadata.managedFields\" keep which fields are the hook's.",
+							Description: "apply is how the server writes what the hook returned to children. With DynamicApply, the server merges it into a child. With ServerSideApply, the cluster merges it: the cluster knows what identifies the items of every list, and shows in \"metadata.managedFields\" which fields the hook owns. Either way, fields that the hook leaves out keep the values that others gave them, and fields that the hook no longer returns are removed. An object that has the name of a child but belongs to another owner is left alone. This field can be changed at any time: existing children are converted as they are, and those with the method OnDelete when they are created again. Default: absent, the value of the server's flag --apply-strategy, which defaults to DynamicApply.\n\nPossible enum values:\n - `\"DynamicApply\"` merges three ways - what the hook wants, what it last wanted, and what is there - and keeps what it last wanted in the annotation \"metacontroller.k8s.io/last-applied-configuration\" of the child.\n - `\"ServerSideApply\"` lets the cluster merge by server-side apply, and takes over fields that others own. The child's \"metadata.managedFields\" record which fields the hook owns.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"DynamicApply", "ServerSideApply"},
@@ -578,19 +578,19 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerChildUpdateStrat
 					},
 					"statusChecks": {
 						SchemaProps: spec.SchemaProps{
-							Description: "statusChecks are what a child must show before a rolling update goes on to the next one, for instance {conditions: [{type: Ready, status: \"True\"}]}. Other methods do not look at it. Default: absent, a child is done when its own controller has completed the change; a Pod, or an object without status, as soon as it is updated.",
+							Description: "statusChecks are what a child must show in its status before a rolling update continues with the next one, for instance {conditions: [{type: Ready, status: \"True\"}]}. Other methods ignore it. Default: absent, a child is done when its own controller has completed the change; a Pod, or an object without status, as soon as it is updated.",
 							Ref:         ref(v1alpha1.ChildUpdateStatusChecks{}.OpenAPIModelName()),
 						},
 					},
 					"maxUnavailable": {
 						SchemaProps: spec.SchemaProps{
-							Description: "maxUnavailable is how many children of a parent a rolling update may have in motion once it moves a child of this type: a number, or a percentage of the parent's children of this type, rounded up. A child is in motion while it is missing, being deleted, not as its version of the parent wants it, or without what statusChecks ask for. The children of all types with a rolling method are counted together. Other methods do not look at it. Default: 1.",
+							Description: "maxUnavailable is how many children of a parent may be in motion while a rolling update updates children of this type: a number, or a percentage of the parent's children of this type, rounded up. A child is in motion while it is missing, is being deleted, differs from what the hook wants for its version of the parent, or does not pass the statusChecks. The children of all types with a rolling method are counted together. Other methods ignore it. Default: 1.",
 							Ref:         ref(intstr.IntOrString{}.OpenAPIModelName()),
 						},
 					},
 					"partition": {
 						SchemaProps: spec.SchemaProps{
-							Description: "partition is how many children of this type, counted in the order in which the hook returns them, a rolling update leaves at the version of the parent they are at, also when one is deleted and created again. Children that are new have the latest version all the same. When the partition is lowered, the update goes on. Other methods do not look at it. Default: 0, all children move.",
+							Description: "partition is how many children of this type, in the order in which the hook returns them, a rolling update leaves at their version of the parent, even if one is deleted and created again. New children always have the latest version. When the partition is lowered, the update continues. Other methods ignore it. Default: 0, all children move.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -612,19 +612,19 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerHooks(ref common
 				Properties: map[string]spec.Schema{
 					"customize": {
 						SchemaProps: spec.SchemaProps{
-							Description: "customize is asked which other objects, besides parent and children, the other hooks want to see; they are sent to these in \"related\", and a change of one leads to a sync of the parent. Default: absent, no other objects.",
+							Description: "customize returns which related objects the other hooks need besides the parent and its children. These objects are sent to the other hooks in \"related\", and a change of one leads to a sync of the parent. Default: absent, no other objects.",
 							Ref:         ref(v1alpha1.Hook{}.OpenAPIModelName()),
 						},
 					},
 					"sync": {
 						SchemaProps: spec.SchemaProps{
-							Description: "sync is given the parent and its children and answers the desired children and the parent's status. It is called whenever the parent, one of its children or a related object changes. It must be idempotent and should be quick. Default: absent, only deletion is handled, by the finalize hook.",
+							Description: "sync receives the parent and its children, and returns the desired children and the parent's status. It is called whenever the parent, one of its children or a related object changes. It must be idempotent and should be quick. Default: absent, only deletion is handled, by the finalize hook.",
 							Ref:         ref(v1alpha1.Hook{}.OpenAPIModelName()),
 						},
 					},
 					"finalize": {
 						SchemaProps: spec.SchemaProps{
-							Description: "finalize is called instead of sync when the parent is being deleted or no longer selected, until it answers \"finalized\": true; for cleaning up in order, or outside of the cluster. When it is set, a finalizer is put on every parent, and one on this object: when it is deleted, it first waits until the former is off all parents. It needs a webhook, and metadata.name may have 43 characters at most. It is often the same webhook as sync. Default: absent, a parent is deleted at once, and its children by the cluster's garbage collector.",
+							Description: "finalize is called instead of sync when the parent is being deleted or no longer selected, until it answers \"finalized\": true; it cleans up in order, or outside the cluster. When it is set, every parent gets a finalizer, and so does this object: when this object is deleted, it waits until the finalizer is removed from all parents. It needs a webhook, and metadata.name may have at most 43 characters. It is often the same webhook as sync. Default: absent, a parent is deleted at once, and its children by the cluster's garbage collector.",
 							Ref:         ref(v1alpha1.Hook{}.OpenAPIModelName()),
 						},
 					},
@@ -729,13 +729,13 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerParentResourceRu
 					},
 					"labelSelector": {
 						SchemaProps: spec.SchemaProps{
-							Description: "labelSelector restricts the controller to the parents whose labels match. For a parent that stops matching the finalize hook is called; without a finalize hook it is left alone, and so are its children. For instance {matchLabels: {app: web}} or {matchExpressions: [{key: tier, operator: In, values: [front, back]}]}. Default: absent, all objects of the type.",
+							Description: "labelSelector restricts the controller to the parents whose labels match. When a parent stops matching, its finalize hook is called; without a finalize hook, the parent and its children are left alone. For instance {matchLabels: {app: web}} or {matchExpressions: [{key: tier, operator: In, values: [front, back]}]}. Default: absent, all objects of the type.",
 							Ref:         ref(v1.LabelSelector{}.OpenAPIModelName()),
 						},
 					},
 					"ignoreStatusChanges": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ignoreStatusChanges ignores updates of a parent that leave its generation, labels and annotations as they were. It saves the hook calls caused by other programs writing the parent's status, finalizers or owner references. Default: false, every update of a parent leads to a sync.",
+							Description: "ignoreStatusChanges ignores updates of a parent that leave its generation, labels and annotations as they were. It saves hook calls when other programs write the parent's status, finalizers or owner references. Default: false, every update of a parent leads to a sync.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -763,7 +763,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerRevisionHistory(
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "fieldPaths are the paths of the parent's fields whose change is rolled out child by child: names with a dot between each two, for instance [\"spec.template\", \"spec.image\"]. They cannot lead into a list, nor to a label or annotation with a dot in its name. Changes of other fields reach all children at once. Default: [\"spec\"].",
+							Description: "fieldPaths are the paths of the parent's fields whose changes are rolled out child by child. A path consists of names separated by dots, for instance [\"spec.template\", \"spec.image\"]. They cannot lead into a list, nor to a label or annotation with a dot in its name. Changes of other fields reach all children at once. Default: [\"spec\"].",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -815,7 +815,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerSpec(ref common.
 					},
 					"hooks": {
 						SchemaProps: spec.SchemaProps{
-							Description: "hooks are the webhooks that decide. Required is a sync hook, or a finalize hook for a controller that handles nothing but deletion, with a webhook. For instance {sync: {webhook: {url: \"http://my-hooks.my-namespace/sync\"}}}.",
+							Description: "hooks are the webhooks that decide. A sync hook with a webhook is required, or a finalize hook for a controller that handles only deletion. For instance {sync: {webhook: {url: \"http://my-hooks.my-namespace/sync\"}}}.",
 							Ref:         ref(v1alpha1.CompositeControllerHooks{}.OpenAPIModelName()),
 						},
 					},
@@ -839,14 +839,14 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerSpec(ref common.
 					},
 					"resyncPeriodSeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "resyncPeriodSeconds has every parent synced again after this many seconds even though nothing changed; for hooks that depend on things outside of the cluster. For instance 300 for every five minutes. Values below 1 count as 1. A hook can ask for a single sync of a single parent with \"resyncAfterSeconds\" in its answer instead. Default: absent, no periodic sync.",
+							Description: "resyncPeriodSeconds is the number of seconds after which every parent is synced again even if nothing changed. It is for hooks that depend on things outside the cluster. For instance 300 for every five minutes. Values below 1 count as 1. A hook can ask for a single sync of a single parent with \"resyncAfterSeconds\" in its answer instead. Default: absent, no periodic sync.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"generateSelector": {
 						SchemaProps: spec.SchemaProps{
-							Description: "generateSelector has children found by a label that is made up for each parent (\"controller-uid\" with the parent's UID) and added to each child, as Jobs do. Parents then need no \"spec.selector\", and labels that the hook forgets cannot orphan children. Use it unless users of the parent type are to choose the selector. Default: false, every parent has a label selector in \"spec.selector\" that all its children match.",
+							Description: "generateSelector selects children by a label that is generated for each parent (\"controller-uid\" with the parent's UID) and added to each child, as Jobs do. Parents then need no \"spec.selector\", and labels that the hook forgets cannot orphan children. Use it unless users of the parent type are to choose the selector. Default: false, every parent has a label selector in \"spec.selector\" that all its children match.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -858,7 +858,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerSpec(ref common.
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "resyncOn lists objects that the answers of the hooks depend on, such as the Deployment that serves them: [{apiVersion: apps/v1, resource: deployments, namespace: hooks, name: my-hook}]. When the rollout of a Deployment, StatefulSet or DaemonSet has finished, or the content of another object has changed, every parent is synced again, one after the other. Whoever creates or changes the controller needs the right to get, list and watch each of them. At most 16. Default: empty, parents are synced when they, or what belongs to them, change.",
+							Description: "resyncOn lists objects that the answers of the hooks depend on, such as the Deployment that serves them: [{apiVersion: apps/v1, resource: deployments, namespace: hooks, name: my-hook}]. When the rollout of a Deployment, StatefulSet or DaemonSet has finished, or the content of another object has changed, every parent is synced again, one after the other. A user who creates or changes the controller needs the right to get, list and watch each of them. At most 16. Default: empty, parents are synced when they, or what belongs to them, change.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -871,14 +871,14 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerSpec(ref common.
 					},
 					"paused": {
 						SchemaProps: spec.SchemaProps{
-							Description: "paused has the controller stand still: no hook is called, and nothing is written, neither to parents nor to children. The condition Paused in the status says since when. Parents that are being deleted and have the controller's finalizer wait. When it is taken back, every parent is synced. A single parent is paused by its annotation metacontroller.k8s.io/paused: \"true\". Default: false.",
+							Description: "paused stops the controller: it calls no hook, and writes neither parents nor children. The condition Paused in the status says since when. Parents that are being deleted and have the controller's finalizer wait. When paused is unset, every parent is synced. A single parent is paused by its annotation metacontroller.k8s.io/paused: \"true\". Default: false.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"serviceAccount": {
 						SchemaProps: spec.SchemaProps{
-							Description: "serviceAccount is the ServiceAccount that the controller acts as, for instance {namespace: shop, name: websites}. Whatever the controller writes to the cluster is written as that account, and its hooks are shown only what the account may list and watch. While the account lacks a right to read what the controller needs, the controller stands still (Ready is False, reason Forbidden). Whoever creates or changes the controller needs the right to impersonate the account, and no other right of those that the controller uses. Default: absent, the controller acts as the server, and its author needs every right that the controller uses.",
+							Description: "serviceAccount is the ServiceAccount that the controller acts as, for instance {namespace: shop, name: websites}. The controller writes to the cluster as that account, and its hooks see only what the account may list and watch. While the account may not read what the controller needs, the controller does not run (Ready is False, reason Forbidden). A user who creates or changes the controller needs the right to impersonate the account, but not the rights that the controller uses. Default: absent, the controller acts as the server, and its author needs every right that the controller uses.",
 							Ref:         ref(v1alpha1.ServiceAccountReference{}.OpenAPIModelName()),
 						},
 					},
@@ -889,7 +889,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerSpec(ref common.
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "namespaces limits the controller to these namespaces: it handles only parents, children and related objects in them, and rights are asked for in them instead of in the whole cluster. All its types must then be namespaced. For instance [shop, shop-test]. Objects of a namespace that is taken from the list are left alone, with their children; only the finalizer of the controller is removed. Default: empty, all namespaces and cluster-scoped objects.",
+							Description: "namespaces limits the controller to these namespaces: it handles only parents, children and related objects in them, and it needs rights only in them instead of in the whole cluster. All its types must then be namespaced. For instance [shop, shop-test]. When a namespace is removed from the list, its objects and their children are left alone; only the finalizer of the controller is removed. Default: empty, all namespaces and cluster-scoped objects.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -908,7 +908,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerSpec(ref common.
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "relatedResources lists the types that the customize hook may ask for, for instance [{apiVersion: v1, resource: nodes}]. An answer that asks for objects of another type is an error of its parent. Default: empty, any type. Without a serviceAccount, the author of a controller with a customize hook must then be allowed to get, list and watch everything.",
+							Description: "relatedResources lists the types that the customize hook may ask for, for instance [{apiVersion: v1, resource: nodes}]. If an answer asks for objects of another type, the sync of its parent fails. Default: empty, any type. Without a serviceAccount, the author of a controller with a customize hook must then be allowed to get, list and watch everything.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -999,7 +999,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ControllerRevision(ref common.Refer
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "children are the children of the parent that are, or are to be, as the hook wants them for this version.",
+							Description: "children are the children of the parent that are at this version, or will be.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1122,19 +1122,19 @@ func schema_pkg_apis_metacontroller_v1alpha1_ControllerStatus(ref common.Referen
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ControllerStatus is what the server last saw of the running controller of a CompositeController or DecoratorController. It is refreshed once a second at most.",
+				Description: "ControllerStatus is the last observed state of the running controller of a CompositeController or DecoratorController. It is refreshed once a second at most.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"observedGeneration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "observedGeneration is the metadata.generation that this status is about. If it is lower than the current one, the last change of the spec has not been looked at yet.",
+							Description: "observedGeneration is the metadata.generation that this status is about. If it is lower than the current one, the last change of the spec has not been observed yet.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
 					},
 					"runningGeneration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "runningGeneration is the metadata.generation of the spec with which the controller still runs, because the present one cannot be used; the condition Ready says why. Absent otherwise.",
+							Description: "runningGeneration is the metadata.generation of the spec that the controller still runs with, because it cannot use the current one; the condition Ready says why. Absent otherwise.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -1149,7 +1149,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ControllerStatus(ref common.Referen
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions say how the controller is doing. Ready: it runs as its current spec says. ResourcesFound: the cluster serves every resource the spec names. HooksReachable: the last calls of the hooks were answered. ParentsSynced: every parent is as its hook wants. FieldsKnown: no field that a hook answers is dropped. ChildrenAsMeant: there is no warning about children. Stable: nothing is written again and again. Paused, only where it is True: the controller or some of its parents are paused, since then. ServiceAccountSet, only where it is False: the server requires new controllers to have a service account. Where another one is not True, its reason and message say why.",
+							Description: "conditions say how the controller is doing. Ready: it runs as its current spec says. ResourcesFound: the cluster serves every resource the spec names. HooksReachable: the last calls of the hooks were answered. ParentsSynced: every parent is as its hook wants. FieldsKnown: no field that a hook answers is dropped. ChildrenAsMeant: there is no warning about children. Stable: nothing is written again and again. Paused, present only when True: the controller or some of its parents have been paused since then. ServiceAccountSet, present only when False: the server requires new controllers to have a service account. If another condition is not True, its reason and message say why.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1174,7 +1174,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ControllerStatus(ref common.Referen
 					},
 					"lastError": {
 						SchemaProps: spec.SchemaProps{
-							Description: "lastError is the most recent failure to sync a parent. It stays after the parent has recovered, and then says when that was.",
+							Description: "lastError is the most recent failure to sync a parent. It stays after the parent has recovered, and then says when the parent recovered.",
 							Ref:         ref(v1alpha1.LastSyncError{}.OpenAPIModelName()),
 						},
 					},
@@ -1185,7 +1185,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ControllerStatus(ref common.Referen
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "heldResources are the types of objects that may carry the finalizer of this controller. It is taken off them before the controller is gone, when its finalize hook is taken out of the spec, and when the spec turns to another type.",
+							Description: "heldResources are the types of objects that may have the finalizer of this controller. The server removes the finalizer from them before the controller is gone, when the finalize hook is removed from the spec, and when the spec changes to another type.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1227,7 +1227,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorController(ref common.Refe
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Standard object metadata. The name is part of what is stored in users' clusters (attachments carry it in the annotation \"metacontroller.k8s.io/decorator-controller\"), so a controller with another name is another controller.",
+							Description: "Standard object metadata. The name becomes part of objects in users' clusters (attachments carry it in the annotation \"metacontroller.k8s.io/decorator-controller\"), so a controller with another name is another controller.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
 						},
@@ -1241,7 +1241,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorController(ref common.Refe
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is what the server last saw of the running controller. It is written by the server only.",
+							Description: "status is the last observed state of the running controller. Only the server writes it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.ControllerStatus{}.OpenAPIModelName()),
 						},
@@ -1302,7 +1302,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerAttachmentUpdate
 				Properties: map[string]spec.Schema{
 					"method": {
 						SchemaProps: spec.SchemaProps{
-							Description: "method is how an attachment that differs from what the hook returned is brought up to date. Decorators do not roll: RollingRecreate and RollingInPlace are accepted, and act exactly as Recreate and InPlace. Default: OnDelete.\n\nPossible enum values:\n - `\"InPlace\"` updates a child that differs.\n - `\"OnDelete\"` does nothing to a child that differs; the new version is made when something else deletes the child.\n - `\"Recreate\"` deletes a child that differs, and creates it again when it is gone.\n - `\"RollingInPlace\"` does as InPlace, to one child of a parent at a time.\n - `\"RollingRecreate\"` does as Recreate, to one child of a parent at a time.",
+							Description: "method is how an attachment that differs from what the hook returned is brought up to date. A DecoratorController has no rollouts: RollingRecreate and RollingInPlace are accepted, and act exactly like Recreate and InPlace. Default: OnDelete.\n\nPossible enum values:\n - `\"InPlace\"` updates a child that differs.\n - `\"OnDelete\"` does nothing to a child that differs; the new version is made when something else deletes the child.\n - `\"Recreate\"` deletes a child that differs, and creates it again when it is gone.\n - `\"RollingInPlace\"` acts like InPlace on one child of a parent at a time.\n - `\"RollingRecreate\"` acts like Recreate on one child of a parent at a time.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"InPlace", "OnDelete", "Recreate", "RollingInPlace", "RollingRecreate"},
@@ -1323,19 +1323,19 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerHooks(ref common
 				Properties: map[string]spec.Schema{
 					"customize": {
 						SchemaProps: spec.SchemaProps{
-							Description: "customize is asked which other objects, besides target and attachments, the other hooks want to see; they are sent to these in \"related\", and a change of one leads to a sync of the target. Default: absent, no other objects.",
+							Description: "customize returns which related objects the other hooks need besides the target and its attachments. These objects are sent to the other hooks in \"related\", and a change of one leads to a sync of the target. Default: absent, no other objects.",
 							Ref:         ref(v1alpha1.Hook{}.OpenAPIModelName()),
 						},
 					},
 					"sync": {
 						SchemaProps: spec.SchemaProps{
-							Description: "sync is given the target object and its attachments and answers the desired attachments, and labels, annotations and status for the target. It is called whenever the target, one of its attachments or a related object changes. It must be idempotent and should be quick. Default: absent, only deletion is handled, by the finalize hook.",
+							Description: "sync receives the target and its attachments, and returns the desired attachments, and labels, annotations and status for the target. It is called whenever the target, one of its attachments or a related object changes. It must be idempotent and should be quick. Default: absent, only deletion is handled, by the finalize hook.",
 							Ref:         ref(v1alpha1.Hook{}.OpenAPIModelName()),
 						},
 					},
 					"finalize": {
 						SchemaProps: spec.SchemaProps{
-							Description: "finalize is called instead of sync when the target is being deleted or no longer selected, until it answers \"finalized\": true; for cleaning up in order, or outside of the cluster. When it is set, a finalizer is put on every target. It needs a webhook, and metadata.name may have 43 characters at most. It is often the same webhook as sync. Default: absent, a target is deleted at once, and its attachments by the cluster's garbage collector.",
+							Description: "finalize is called instead of sync when the target is being deleted or no longer selected, until it answers \"finalized\": true; it cleans up in order, or outside the cluster. When it is set, every target gets a finalizer. It needs a webhook, and metadata.name may have at most 43 characters. It is often the same webhook as sync. Default: absent, a target is deleted at once, and its attachments by the cluster's garbage collector.",
 							Ref:         ref(v1alpha1.Hook{}.OpenAPIModelName()),
 						},
 					},
@@ -1401,7 +1401,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerResourceRule(ref
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "DecoratorControllerResourceRule names a type of target objects and which of them are decorated. An object must match both selectors. For one that stops matching the finalize hook is called; without a finalize hook it keeps its attachments.",
+				Description: "DecoratorControllerResourceRule names a type of target objects and which of them are decorated. An object must match both selectors. When an object stops matching, its finalize hook is called; without a finalize hook, it keeps its attachments.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"apiVersion": {
@@ -1434,7 +1434,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerResourceRule(ref
 					},
 					"ignoreStatusChanges": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ignoreStatusChanges ignores updates of a target that leave its generation, labels and annotations as they were. It saves the hook calls caused by other programs writing the target's status, finalizers or owner references. Default: false, every update of a target leads to a sync.",
+							Description: "ignoreStatusChanges ignores updates of a target that leave its generation, labels and annotations as they were. It saves hook calls when other programs write the target's status, finalizers or owner references. Default: false, every update of a target leads to a sync.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -1493,7 +1493,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerSpec(ref common.
 					},
 					"hooks": {
 						SchemaProps: spec.SchemaProps{
-							Description: "hooks are the webhooks that decide. Required is a sync hook, or a finalize hook for a controller that handles nothing but deletion, with a webhook. For instance {sync: {webhook: {url: \"http://my-hooks.my-namespace/sync\"}}}.",
+							Description: "hooks are the webhooks that decide. A sync hook with a webhook is required, or a finalize hook for a controller that handles only deletion. For instance {sync: {webhook: {url: \"http://my-hooks.my-namespace/sync\"}}}.",
 							Ref:         ref(v1alpha1.DecoratorControllerHooks{}.OpenAPIModelName()),
 						},
 					},
@@ -1517,7 +1517,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerSpec(ref common.
 					},
 					"resyncPeriodSeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "resyncPeriodSeconds has every target synced again after this many seconds even though nothing changed; for hooks that depend on things outside of the cluster. For instance 300 for every five minutes. Values below 1 count as 1. A hook can ask for a single sync of a single target with \"resyncAfterSeconds\" in its answer instead. Default: absent, no periodic sync.",
+							Description: "resyncPeriodSeconds is the number of seconds after which every target is synced again even if nothing changed. It is for hooks that depend on things outside the cluster. For instance 300 for every five minutes. Values below 1 count as 1. A hook can ask for a single sync of a single target with \"resyncAfterSeconds\" in its answer instead. Default: absent, no periodic sync.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -1529,7 +1529,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerSpec(ref common.
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "resyncOn lists objects that the answers of the hooks depend on, such as the Deployment that serves them: [{apiVersion: apps/v1, resource: deployments, namespace: hooks, name: my-hook}]. When the rollout of a Deployment, StatefulSet or DaemonSet has finished, or the content of another object has changed, every target is synced again, one after the other. Whoever creates or changes the controller needs the right to get, list and watch each of them. At most 16. Default: empty, targets are synced when they, or what belongs to them, change.",
+							Description: "resyncOn lists objects that the answers of the hooks depend on, such as the Deployment that serves them: [{apiVersion: apps/v1, resource: deployments, namespace: hooks, name: my-hook}]. When the rollout of a Deployment, StatefulSet or DaemonSet has finished, or the content of another object has changed, every target is synced again, one after the other. A user who creates or changes the controller needs the right to get, list and watch each of them. At most 16. Default: empty, targets are synced when they, or what belongs to them, change.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1542,14 +1542,14 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerSpec(ref common.
 					},
 					"paused": {
 						SchemaProps: spec.SchemaProps{
-							Description: "paused has the controller stand still: no hook is called, and nothing is written, neither to targets nor to attachments. The condition Paused in the status says since when. Targets that are being deleted and have the controller's finalizer wait. When it is taken back, every target is synced. A single target is paused by its annotation metacontroller.k8s.io/paused: \"true\". Default: false.",
+							Description: "paused stops the controller: it calls no hook, and writes neither targets nor attachments. The condition Paused in the status says since when. Targets that are being deleted and have the controller's finalizer wait. When paused is unset, every target is synced. A single target is paused by its annotation metacontroller.k8s.io/paused: \"true\". Default: false.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"serviceAccount": {
 						SchemaProps: spec.SchemaProps{
-							Description: "serviceAccount is the ServiceAccount that the controller acts as, for instance {namespace: shop, name: websites}. Whatever the controller writes to the cluster is written as that account, and its hooks are shown only what the account may list and watch. While the account lacks a right to read what the controller needs, the controller stands still (Ready is False, reason Forbidden). Whoever creates or changes the controller needs the right to impersonate the account, and no other right of those that the controller uses. Default: absent, the controller acts as the server, and its author needs every right that the controller uses.",
+							Description: "serviceAccount is the ServiceAccount that the controller acts as, for instance {namespace: shop, name: websites}. The controller writes to the cluster as that account, and its hooks see only what the account may list and watch. While the account may not read what the controller needs, the controller does not run (Ready is False, reason Forbidden). A user who creates or changes the controller needs the right to impersonate the account, but not the rights that the controller uses. Default: absent, the controller acts as the server, and its author needs every right that the controller uses.",
 							Ref:         ref(v1alpha1.ServiceAccountReference{}.OpenAPIModelName()),
 						},
 					},
@@ -1560,7 +1560,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerSpec(ref common.
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "namespaces limits the controller to these namespaces: it handles only parents, children and related objects in them, and rights are asked for in them instead of in the whole cluster. All its types must then be namespaced. For instance [shop, shop-test]. Objects of a namespace that is taken from the list are left alone, with their children; only the finalizer of the controller is removed. Default: empty, all namespaces and cluster-scoped objects.",
+							Description: "namespaces limits the controller to these namespaces: it handles only parents, children and related objects in them, and it needs rights only in them instead of in the whole cluster. All its types must then be namespaced. For instance [shop, shop-test]. When a namespace is removed from the list, its objects and their children are left alone; only the finalizer of the controller is removed. Default: empty, all namespaces and cluster-scoped objects.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1579,7 +1579,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerSpec(ref common.
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "relatedResources lists the types that the customize hook may ask for, for instance [{apiVersion: v1, resource: nodes}]. An answer that asks for objects of another type is an error of its parent. Default: empty, any type. Without a serviceAccount, the author of a controller with a customize hook must then be allowed to get, list and watch everything.",
+							Description: "relatedResources lists the types that the customize hook may ask for, for instance [{apiVersion: v1, resource: nodes}]. If an answer asks for objects of another type, the sync of its parent fails. Default: empty, any type. Without a serviceAccount, the author of a controller with a customize hook must then be allowed to get, list and watch everything.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1665,7 +1665,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_Hook(ref common.ReferenceCallback) 
 					},
 					"webhook": {
 						SchemaProps: spec.SchemaProps{
-							Description: "webhook is where the hook is found, for instance {url: \"http://my-hooks.my-namespace/sync\"}. It is required for a finalize hook. Default: absent, the hook is not called.",
+							Description: "webhook is the endpoint of the hook, for instance {url: \"http://my-hooks.my-namespace/sync\"}. It is required for a finalize hook. Default: absent, the hook is not called.",
 							Ref:         ref(v1alpha1.Webhook{}.OpenAPIModelName()),
 						},
 					},
@@ -1681,7 +1681,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_HookCall(ref common.ReferenceCallba
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "HookCall is one of the last calls of the hooks of a controller. It is read from the memory of the process that runs the controllers, cannot be written, and is in the namespace of the parent, or in that of the server if the parent is in none. Names sort by time. A limited number of calls of each controller is kept: the last ones that succeeded, and the last ones that failed.\n\nLists leave out what was sent and answered. \"kubectl get hookcall NAME -o yaml\" shows it to those who may get the controller, the parent, its children and the related objects; values of Secrets and credentials are blanked.\n\nIts labels metacontroller.k8s.io/controller-kind and metacontroller.k8s.io/controller-name name the controller. Field selectors are controller, kind (of the controller), parent, hook and result.",
+				Description: "HookCall is one of the last calls of the hooks of a controller. It is read from the memory of the process that runs the controllers, cannot be written, and is in the namespace of the parent, or in that of the server if the parent is in none. Names sort by time. A limited number of calls of each controller is kept: the last ones that succeeded, and the last ones that failed.\n\nLists leave out the request and the response. \"kubectl get hookcall NAME -o yaml\" shows them to users who may get the controller, the parent, its children and the related objects; values of Secrets and credentials are redacted.\n\nIts labels metacontroller.k8s.io/controller-kind and metacontroller.k8s.io/controller-name name the controller. Field selectors are controller, kind (of the controller), parent, hook and result.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -1714,7 +1714,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_HookCall(ref common.ReferenceCallba
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is what came of the call.",
+							Description: "status is the result of the call.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.HookCallStatus{}.OpenAPIModelName()),
 						},
@@ -1751,7 +1751,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_HookCallBody(ref common.ReferenceCa
 					},
 					"text": {
 						SchemaProps: spec.SchemaProps{
-							Description: "text is the body if it is no JSON object, or the beginning of a body that is too large to be kept whole.",
+							Description: "text is the body if it is not a JSON object, or the beginning of a body that is too large to be kept whole.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1853,7 +1853,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_HookCallSpec(ref common.ReferenceCa
 					},
 					"url": {
 						SchemaProps: spec.SchemaProps{
-							Description: "url is where the hook was called, without what may be secret in it.",
+							Description: "url is the address of the call, without parts that may be secret.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1861,7 +1861,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_HookCallSpec(ref common.ReferenceCa
 					},
 					"revision": {
 						SchemaProps: spec.SchemaProps{
-							Description: "revision is the name of the ControllerRevision with the earlier version of the parent that the call was about, while children roll out. Absent if it was about the parent as it was.",
+							Description: "revision is the name of the ControllerRevision with the earlier version of the parent that the call was about, during a rolling update. Absent if the call was about the current parent.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1879,7 +1879,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_HookCallStatus(ref common.Reference
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "HookCallStatus is what came of a call.",
+				Description: "HookCallStatus is the result of a call.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"startTime": {
@@ -1919,13 +1919,13 @@ func schema_pkg_apis_metacontroller_v1alpha1_HookCallStatus(ref common.Reference
 					},
 					"request": {
 						SchemaProps: spec.SchemaProps{
-							Description: "request is what was sent.",
+							Description: "request is the request that was sent.",
 							Ref:         ref(v1alpha1.HookCallBody{}.OpenAPIModelName()),
 						},
 					},
 					"response": {
 						SchemaProps: spec.SchemaProps{
-							Description: "response is what was answered. Absent if there was no answer.",
+							Description: "response is the answer. Absent if there was none.",
 							Ref:         ref(v1alpha1.HookCallBody{}.OpenAPIModelName()),
 						},
 					},
@@ -2025,7 +2025,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ParentCounts(ref common.ReferenceCa
 					},
 					"failing": {
 						SchemaProps: spec.SchemaProps{
-							Description: "failing is how many of them are not: their last sync failed, their hook does not answer, names of their children belong to others, or writes are slowed down because they do not end. One that has not been synced yet is in neither.",
+							Description: "failing is how many of them are not: their last sync failed, their hook does not answer, names of their children belong to others, or endless writes are slowed down. A parent that has not been synced yet is in neither count.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -2033,14 +2033,14 @@ func schema_pkg_apis_metacontroller_v1alpha1_ParentCounts(ref common.ReferenceCa
 					},
 					"warned": {
 						SchemaProps: spec.SchemaProps{
-							Description: "warned is how many of them are synced although the result is probably not what the author of the hook or of the controller means: the cluster does not know a field, a child is out of date or listed twice, a rollout waits for long, or the cluster warns of a child. Events about these parents say what it is.",
+							Description: "warned is how many of them are synced although the result is probably not what the author of the hook or of the controller intends: the cluster does not know a field, a child is out of date or listed twice, a rollout has waited for a long time, or the cluster warns of a child. Events about these parents say what it is.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"paused": {
 						SchemaProps: spec.SchemaProps{
-							Description: "paused is how many of them are left alone, because the controller is paused or because their annotation metacontroller.k8s.io/paused is \"true\". They are neither synced nor failing.",
+							Description: "paused is how many of them are left alone because the controller is paused, or because their annotation metacontroller.k8s.io/paused is \"true\". They are neither synced nor failing.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -2056,7 +2056,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ParentReference(ref common.Referenc
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ParentReference names an object that a controller is for.",
+				Description: "ParentReference names a parent or target of a controller.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"apiVersion": {
@@ -2181,7 +2181,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ResyncParents(ref common.ReferenceC
 				Properties: map[string]spec.Schema{
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace is that of the parents. Default: absent, parents in all namespaces.",
+							Description: "namespace is the namespace of the parents. Default: absent, parents in all namespaces.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2204,7 +2204,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ResyncRequest(ref common.ReferenceC
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ResyncRequest has parents of a controller synced now. It is created in the subresource resync of a CompositeController or a DecoratorController, is answered with its status, and is never stored: \"kubectl create --raw /apis/metacontroller.k8s.io/v1alpha1/compositecontrollers/NAME/resync -f request.json\". Who creates it needs the right to create compositecontrollers/resync or decoratorcontrollers/resync. With dryRun=All, the parents are only counted.",
+				Description: "ResyncRequest requests an immediate sync of parents of a controller. It is created in the subresource resync of a CompositeController or a DecoratorController, is answered with its status, and is never stored: \"kubectl create --raw /apis/metacontroller.k8s.io/v1alpha1/compositecontrollers/NAME/resync -f request.json\". A user who creates it needs the right to create compositecontrollers/resync or decoratorcontrollers/resync. With dryRun=All, the parents are only counted.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -2255,18 +2255,18 @@ func schema_pkg_apis_metacontroller_v1alpha1_ResyncRequestSpec(ref common.Refere
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ResyncRequestSpec says which parents are synced. Exactly one of parent and parents must be set.",
+				Description: "ResyncRequestSpec selects the parents to sync. Exactly one of parent and parents must be set.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"parent": {
 						SchemaProps: spec.SchemaProps{
-							Description: "parent is the one parent that is synced, for instance {namespace: shop, name: web}. Default: absent.",
+							Description: "parent is the only parent to sync, for instance {namespace: shop, name: web}. Default: absent.",
 							Ref:         ref(v1alpha1.SyncReviewParent{}.OpenAPIModelName()),
 						},
 					},
 					"parents": {
 						SchemaProps: spec.SchemaProps{
-							Description: "parents selects the parents that are synced, for instance {namespace: shop}. {} selects all that the controller has. Default: absent.",
+							Description: "parents selects the parents to sync, for instance {namespace: shop}. {} selects all that the controller has. Default: absent.",
 							Ref:         ref(v1alpha1.ResyncParents{}.OpenAPIModelName()),
 						},
 					},
@@ -2287,7 +2287,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ResyncRequestStatus(ref common.Refe
 				Properties: map[string]spec.Schema{
 					"parents": {
 						SchemaProps: spec.SchemaProps{
-							Description: "parents is how many parents are synced. They are synced one after the other, at most 100 of a controller in a second, before those that are retried or resynced, and after those that have changed.",
+							Description: "parents is the number of parents that will be synced. They are synced one after the other, at most 100 of a controller per second, before parents that are retried or resynced, and after parents that have changed.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -2295,7 +2295,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ResyncRequestStatus(ref common.Refe
 					},
 					"paused": {
 						SchemaProps: spec.SchemaProps{
-							Description: "paused is how many of the selected parents are paused, by their annotation or with their controller. They are not counted in parents, and this request does not have them synced.",
+							Description: "paused is the number of selected parents that are paused, by their annotation or with their controller. They are not counted in parents, and are not synced by this request.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -2343,7 +2343,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedCall(ref common.ReferenceCa
 					},
 					"revision": {
 						SchemaProps: spec.SchemaProps{
-							Description: "revision is the name of the ControllerRevision with the version of the parent that the call is about; absent for the parent as it is.",
+							Description: "revision is the name of the ControllerRevision with the version of the parent that the call is about; absent for the current parent.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2365,7 +2365,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedCall(ref common.ReferenceCa
 					},
 					"response": {
 						SchemaProps: spec.SchemaProps{
-							Description: "response is what the hook answers; absent if that cannot be used: then error says what is wrong.",
+							Description: "response is the answer of the hook; absent if it cannot be used: then error says what is wrong.",
 							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
 						},
 					},
@@ -2425,12 +2425,12 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedDryRun(ref common.Reference
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ReviewedDryRun is what the cluster said to a write with dryRun=All.",
+				Description: "ReviewedDryRun is the answer of the cluster to a write with dryRun=All.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"outcome": {
 						SchemaProps: spec.SchemaProps{
-							Description: "outcome is what would come of the write.\n\nPossible enum values:\n - `\"Accepted\"` is a write that the cluster would make.\n - `\"ChangesNothing\"` is a write that the cluster would accept, and that leaves the object as it is.\n - `\"Conflict\"` is a write of an object that is not as it was observed. The sync would be tried again.\n - `\"NotSent\"` is a write that was not tried, because a step before it failed, or because the parent does not exist.\n - `\"Refused\"` is a write that the cluster would refuse.",
+							Description: "outcome is the outcome that the write would have.\n\nPossible enum values:\n - `\"Accepted\"` is a write that the cluster would make.\n - `\"ChangesNothing\"` is a write that the cluster would accept, and that leaves the object as it is.\n - `\"Conflict\"` is a write of an object that has changed since it was observed. The sync would be retried.\n - `\"NotSent\"` is a write that was not tried, because a step before it failed, or because the parent does not exist.\n - `\"Refused\"` is a write that the cluster would refuse.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2474,7 +2474,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedEvent(ref common.ReferenceC
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ReviewedEvent is an event that a hook answers.",
+				Description: "ReviewedEvent is an event that a hook returns.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"type": {
@@ -2565,12 +2565,12 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedRollout(ref common.Referenc
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ReviewedRollout is how far the rolling update of the children of a parent would be.",
+				Description: "ReviewedRollout is the progress that the rolling update of the children of a parent would have.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reason is that of the condition Updated which the parent would get: RolloutProgressing, RolloutWaiting or OnLatestRevision.",
+							Description: "reason is the reason of the condition Updated that the parent would get: RolloutProgressing, RolloutWaiting or OnLatestRevision.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2638,7 +2638,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedStep(ref common.ReferenceCa
 				Properties: map[string]spec.Schema{
 					"operation": {
 						SchemaProps: spec.SchemaProps{
-							Description: "operation is what the write does.\n\nPossible enum values:\n - `\"Adopt\"` makes the parent the controller of an object that has none.\n - `\"Apply\"` has the cluster merge what the hook wants into an object, or create it, by server-side apply.\n - `\"Create\"` creates an object.\n - `\"Delete\"` deletes an object.\n - `\"Recreate\"` deletes an object that a later sync creates in another form.\n - `\"Release\"` removes the parent from the owners of an object.\n - `\"ToDynamicApply\"` moves an object from server-side apply to dynamic apply.\n - `\"ToServerSideApply\"` moves an object from dynamic apply to server-side apply.\n - `\"Update\"` replaces an object by another form of it.\n - `\"UpdateFinalizers\"` puts the finalizer of the controller on the parent, or removes it.\n - `\"UpdateMetadata\"` changes labels and annotations of the parent.\n - `\"UpdateStatus\"` replaces the status of the parent.",
+							Description: "operation is what the write does.\n\nPossible enum values:\n - `\"Adopt\"` makes the parent the controller of an object that has none.\n - `\"Apply\"` lets the cluster merge what the hook wants into an object, or create it, by server-side apply.\n - `\"Create\"` creates an object.\n - `\"Delete\"` deletes an object.\n - `\"Recreate\"` deletes an object that a later sync creates in another form.\n - `\"Release\"` removes the parent from the owners of an object.\n - `\"ToDynamicApply\"` moves an object from server-side apply to dynamic apply.\n - `\"ToServerSideApply\"` moves an object from dynamic apply to server-side apply.\n - `\"Update\"` replaces an object by another form of it.\n - `\"UpdateFinalizers\"` puts the finalizer of the controller on the parent, or removes it.\n - `\"UpdateMetadata\"` changes labels and annotations of the parent.\n - `\"UpdateStatus\"` replaces the status of the parent.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2691,7 +2691,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedStep(ref common.ReferenceCa
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "changes are the fields that the write changes. Of a new object, all of it is one change. Those of Recreate are to the object that is created later. After a dry run, they are what the cluster would have stored. Values of Secrets are replaced by digests: the same value has the same digest.",
+							Description: "changes are the fields that the write changes. A new object is one change as a whole. The changes of Recreate are those of the object that is created later. After a dry run, they are the changes that the cluster would have stored. Values of Secrets are replaced by digests: the same value has the same digest.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2704,14 +2704,14 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedStep(ref common.ReferenceCa
 					},
 					"postponed": {
 						SchemaProps: spec.SchemaProps{
-							Description: "postponed is true if the write would wait, because such writes were repeated too often.",
+							Description: "postponed is true if the write would wait because such writes were repeated too often.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"dryRun": {
 						SchemaProps: spec.SchemaProps{
-							Description: "dryRun is what the cluster said to the write.",
+							Description: "dryRun is the result of a dry run of the write.",
 							Ref:         ref(v1alpha1.ReviewedDryRun{}.OpenAPIModelName()),
 						},
 					},
@@ -2733,7 +2733,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedStepCount(ref common.Refere
 				Properties: map[string]spec.Schema{
 					"operation": {
 						SchemaProps: spec.SchemaProps{
-							Description: "operation is what the writes do.\n\nPossible enum values:\n - `\"Adopt\"` makes the parent the controller of an object that has none.\n - `\"Apply\"` has the cluster merge what the hook wants into an object, or create it, by server-side apply.\n - `\"Create\"` creates an object.\n - `\"Delete\"` deletes an object.\n - `\"Recreate\"` deletes an object that a later sync creates in another form.\n - `\"Release\"` removes the parent from the owners of an object.\n - `\"ToDynamicApply\"` moves an object from server-side apply to dynamic apply.\n - `\"ToServerSideApply\"` moves an object from dynamic apply to server-side apply.\n - `\"Update\"` replaces an object by another form of it.\n - `\"UpdateFinalizers\"` puts the finalizer of the controller on the parent, or removes it.\n - `\"UpdateMetadata\"` changes labels and annotations of the parent.\n - `\"UpdateStatus\"` replaces the status of the parent.",
+							Description: "operation is what the writes do.\n\nPossible enum values:\n - `\"Adopt\"` makes the parent the controller of an object that has none.\n - `\"Apply\"` lets the cluster merge what the hook wants into an object, or create it, by server-side apply.\n - `\"Create\"` creates an object.\n - `\"Delete\"` deletes an object.\n - `\"Recreate\"` deletes an object that a later sync creates in another form.\n - `\"Release\"` removes the parent from the owners of an object.\n - `\"ToDynamicApply\"` moves an object from server-side apply to dynamic apply.\n - `\"ToServerSideApply\"` moves an object from dynamic apply to server-side apply.\n - `\"Update\"` replaces an object by another form of it.\n - `\"UpdateFinalizers\"` puts the finalizer of the controller on the parent, or removes it.\n - `\"UpdateMetadata\"` changes labels and annotations of the parent.\n - `\"UpdateStatus\"` replaces the status of the parent.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2787,7 +2787,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedSync(ref common.ReferenceCa
 					},
 					"result": {
 						SchemaProps: spec.SchemaProps{
-							Description: "result is what would come of the sync.\n\nPossible enum values:\n - `\"Changed\"` is the result of a sync that would write something.\n - `\"Failed\"` is the result of a sync that would fail, or would leave out something that the hook wants.\n - `\"Unchanged\"` is the result of a sync that would write nothing.\n - `\"Undecided\"` is the result of a sync of which it is not known, because an answer is missing or the review ends before the plan.",
+							Description: "result is the result that the sync would have.\n\nPossible enum values:\n - `\"Changed\"` is the result of a sync that would write something.\n - `\"Failed\"` is the result of a sync that would fail, or would leave out something that the hook wants.\n - `\"Unchanged\"` is the result of a sync that would write nothing.\n - `\"Undecided\"` says that the result of a sync is not known, because an answer is missing or the review ends before the plan.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2808,7 +2808,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedSync(ref common.ReferenceCa
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "refused says of each child that would be left out why it would.",
+							Description: "refused says for each child that would be left out why it would be.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2834,7 +2834,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedSync(ref common.ReferenceCa
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "steps are the writes in their order. Those of children that are in a row are made at once.",
+							Description: "steps are the writes in order. Consecutive writes of children are made concurrently.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2847,7 +2847,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedSync(ref common.ReferenceCa
 					},
 					"rollout": {
 						SchemaProps: spec.SchemaProps{
-							Description: "rollout is how far the rolling update of the children would be.",
+							Description: "rollout is the progress that the rolling update of the children would have.",
 							Ref:         ref(v1alpha1.ReviewedRollout{}.OpenAPIModelName()),
 						},
 					},
@@ -2858,7 +2858,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedSync(ref common.ReferenceCa
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "warnings are about what is probably a mistake.",
+							Description: "warnings are about likely mistakes.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2876,7 +2876,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedSync(ref common.ReferenceCa
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "events are what the hook wants to be told.",
+							Description: "events are the events that the hook wants recorded.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2889,7 +2889,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedSync(ref common.ReferenceCa
 					},
 					"resyncAfter": {
 						SchemaProps: spec.SchemaProps{
-							Description: "resyncAfter is when the parent would be synced again although nothing changes, for instance \"30s\".",
+							Description: "resyncAfter is the time after which the parent would be synced again even if nothing changes, for instance \"30s\".",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2914,7 +2914,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedSync(ref common.ReferenceCa
 					},
 					"truncated": {
 						SchemaProps: spec.SchemaProps{
-							Description: "truncated is true if something was left out, because the answer would be too large.",
+							Description: "truncated is true if something was left out because the answer would be too large.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -2932,12 +2932,12 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedWarning(ref common.Referenc
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ReviewedWarning is something that is probably a mistake.",
+				Description: "ReviewedWarning is a warning about a likely mistake.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reason is that of the event that the sync would write about it.",
+							Description: "reason is the reason of the event that the sync would record about it.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3073,7 +3073,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ServiceReference(ref common.Referen
 					},
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace of the Service, for instance \"my-namespace\". It is put behind the name as it is, so \"my-namespace.svc\" works, too.",
+							Description: "namespace of the Service, for instance \"my-namespace\". It is appended to the name unchanged, so \"my-namespace.svc\" works, too.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3104,7 +3104,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_StatusConditionCheck(ref common.Ref
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "StatusConditionCheck asks for one condition in \"status.conditions\" of a child, for instance type \"Ready\" with status \"True\".",
+				Description: "StatusConditionCheck requires one condition in \"status.conditions\" of a child, for instance type \"Ready\" with status \"True\".",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"type": {
@@ -3140,7 +3140,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_Sync(ref common.ReferenceCallback) 
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Sync is how far a controller is with one of its parents: one Sync for each parent of a CompositeController, and for each target of a DecoratorController. It is read from the memory of the process that runs the controllers, cannot be written, and is in the namespace of the parent, or in that of the server if the parent is in none. Its name is \"cc:<controller>:<parent>\" for a CompositeController, and \"dec:<controller>:<resource>.<group>:<target>\" for a DecoratorController. Its labels metacontroller.k8s.io/controller-kind and metacontroller.k8s.io/controller-name name the controller. Field selectors are controller, kind (of the controller), parent and state.",
+				Description: "Sync is the progress of a controller on one of its parents: there is one Sync for each parent of a CompositeController, and for each target of a DecoratorController. It is read from the memory of the process that runs the controllers, cannot be written, and is in the namespace of the parent, or in that of the server if the parent is in none. Its name is \"cc:<controller>:<parent>\" for a CompositeController, and \"dec:<controller>:<resource>.<group>:<target>\" for a DecoratorController. Its labels metacontroller.k8s.io/controller-kind and metacontroller.k8s.io/controller-name name the controller. Field selectors are controller, kind (of the controller), parent and state.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -3173,7 +3173,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_Sync(ref common.ReferenceCallback) 
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is what the last sync of the parent came to, and what is to come.",
+							Description: "status is the result of the last sync of the parent, and what happens next.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.SyncStatus{}.OpenAPIModelName()),
 						},
@@ -3191,12 +3191,12 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncBackoff(ref common.ReferenceCal
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "SyncBackoff says how a parent is tried again.",
+				Description: "SyncBackoff says how often a parent has been retried.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"failures": {
 						SchemaProps: spec.SchemaProps{
-							Description: "failures is how many syncs in a row were to be tried again. The time between two doubles each time, up to 1000 seconds.",
+							Description: "failures is how many consecutive syncs had to be retried. The delay doubles each time, up to 1000 seconds.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -3226,7 +3226,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncChildren(ref common.ReferenceCa
 					},
 					"asWanted": {
 						SchemaProps: spec.SchemaProps{
-							Description: "asWanted is how many of these are there and as the hook wants them.",
+							Description: "asWanted is how many of these exist and are as the hook wants them.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -3300,7 +3300,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReview(ref common.ReferenceCall
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "SyncReview shows what syncs of a controller would do, before it happens: what the hook is sent and answers, and which writes would follow, each with its reason and what it changes. It is created and answered, and never stored: \"kubectl create -f review.yaml -o yaml\" prints it with its status. Nothing is written to the cluster, no event is told, and no call counts as a sync.\n\nWho creates a SyncReview needs the right to get the controller, and every parent, child and related object that is shown, and to list the objects that the review selects among.",
+				Description: "SyncReview previews syncs of a controller: what is sent to the hook, what the hook answers, and which writes would follow, each with its reason and its changes. It is answered when it is created, and never stored: \"kubectl create -f review.yaml -o yaml\" prints it with its status. A review writes nothing to the cluster, records no events, and does not count as a sync.\n\nA user who creates a SyncReview needs the right to get the controller, and every parent, child and related object that the review shows, and to list the objects that the review selects from.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -3429,7 +3429,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewParents(ref common.Refere
 				Properties: map[string]spec.Schema{
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace is that of the parents. Default: absent, parents in all namespaces.",
+							Description: "namespace is the namespace of the parents. Default: absent, parents in all namespaces.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -3442,7 +3442,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewParents(ref common.Refere
 					},
 					"limit": {
 						SchemaProps: spec.SchemaProps{
-							Description: "limit is the most parents in one answer, from 1 to 100. status.continue is for the others. Default: 20.",
+							Description: "limit is the maximum number of parents in one answer, from 1 to 100. Use status.continue to get the others. Default: 20.",
 							Default:     20,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -3450,7 +3450,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewParents(ref common.Refere
 					},
 					"continue": {
 						SchemaProps: spec.SchemaProps{
-							Description: "continue is the status.continue of the answer before: the review goes on with the parents after those. Default: absent, the review begins with the first.",
+							Description: "continue is the status.continue of the previous answer: the review continues with the parents after those. Default: absent, the review begins with the first.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -3480,7 +3480,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewResponse(ref common.Refer
 					},
 					"revision": {
 						SchemaProps: spec.SchemaProps{
-							Description: "revision is the name of the ControllerRevision with the version of the parent that the call is about, as the call has it. Default: absent, the parent as it is.",
+							Description: "revision is the name of the ControllerRevision with the version of the parent that the call is about, as in the call. Default: absent, the current parent.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -3522,31 +3522,31 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewSpec(ref common.Reference
 					},
 					"candidate": {
 						SchemaProps: spec.SchemaProps{
-							Description: "candidate is a spec that the controller might have, with the fields of the spec of its kind. It is reviewed instead of the stored spec. Everything is checked that would be if the controller were created with it, or updated to it: the rights of the user who asks, the fields, and what admission says. Default: absent, the stored spec is reviewed.",
+							Description: "candidate is a possible spec of the controller, with the fields of the spec of its kind. It is reviewed instead of the stored spec. It is checked as if the controller were created with it or updated to it: the rights of the user who creates the review, the fields, and admission. Default: absent, the stored spec is reviewed.",
 							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
 						},
 					},
 					"parent": {
 						SchemaProps: spec.SchemaProps{
-							Description: "parent is the one parent that is reviewed, for instance {namespace: shop, name: web}. Default: absent. Exactly one of parent, parents and object must be set.",
+							Description: "parent is the only parent to review, for instance {namespace: shop, name: web}. Default: absent. Exactly one of parent, parents and object must be set.",
 							Ref:         ref(v1alpha1.SyncReviewParent{}.OpenAPIModelName()),
 						},
 					},
 					"parents": {
 						SchemaProps: spec.SchemaProps{
-							Description: "parents selects the parents that are reviewed among those that the controller has. For instance {namespace: shop} or {limit: 100}. Default: absent. Exactly one of parent, parents and object must be set.",
+							Description: "parents selects which parents of the controller to review. For instance {namespace: shop} or {limit: 100}. Default: absent. Exactly one of parent, parents and object must be set.",
 							Ref:         ref(v1alpha1.SyncReviewParents{}.OpenAPIModelName()),
 						},
 					},
 					"object": {
 						SchemaProps: spec.SchemaProps{
-							Description: "object is a whole parent that need not exist. If a parent of its name exists, the review shows what would happen after an update to this object: what an update leaves alone, such as the uid and the status, is that of the existing one. Who asks needs the right to create, or to update, such an object. Of an object that does not exist, children have no owner yet: the uid in their references to it is 00000000-0000-0000-0000-000000000000. Default: absent. Exactly one of parent, parents and object must be set.",
+							Description: "object is a whole parent that need not exist. If a parent with its name exists, the review shows what would happen after an update to this object: what an update does not change, such as the uid and the status, is taken from the existing object. A user who creates the review needs the right to create or update such an object. The children of an object that does not exist have no owner yet: the uid in their owner references is 00000000-0000-0000-0000-000000000000. Default: absent. Exactly one of parent, parents and object must be set.",
 							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
 						},
 					},
 					"response": {
 						SchemaProps: spec.SchemaProps{
-							Description: "response is what the sync hook, or the finalize hook if the parent is finalized, is taken to have answered about the parent as it is. The hook is not called about it. Default: absent, the hook is called unless calls is None.",
+							Description: "response is used as the answer of the sync hook, or of the finalize hook if the parent is finalized, about the current parent. The hook is not called for it. Default: absent, the hook is called unless calls is None.",
 							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
 						},
 					},
@@ -3557,7 +3557,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewSpec(ref common.Reference
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "responses are what hooks are taken to have answered to other calls: to those of the customize hook, and during a rolling update to those about earlier versions of a parent. The first one that fits a call is used. Default: empty.",
+							Description: "responses are used as the answers of hooks to other calls: to calls of the customize hook, and during a rolling update to calls about earlier versions of a parent. The first one that matches a call is used. Default: empty.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3570,13 +3570,13 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewSpec(ref common.Reference
 					},
 					"request": {
 						SchemaProps: spec.SchemaProps{
-							Description: "request is sent to the sync or finalize hook in the place of the request that is made from what exists, for instance one that was sent before. The answer is planned for what exists. Default: absent, the request is made from what exists.",
+							Description: "request is sent to the sync or finalize hook instead of the request about the existing objects, for instance a request that was sent before. The plan for the answer is made for the existing objects. Default: absent, the request is about the existing objects.",
 							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
 						},
 					},
 					"calls": {
 						SchemaProps: spec.SchemaProps{
-							Description: "calls says whether the server calls hooks for answers that are not given. With None it calls none: each call whose answer is not in response or responses is listed in the status as Missing, with its request. Whoever reviews can then ask a hook that the server does not reach, and send the review again with the answer, until none is missing. Default: All.\n\nPossible enum values:\n - `\"All\"` calls hooks for the answers that are not given.\n - `\"None\"` calls no hook.",
+							Description: "calls says whether the server calls hooks for answers that are not given. With None it calls none: each call whose answer is not in response or responses is listed in the status as Missing, with its request. The client can then call a hook that the server cannot reach, and send the review again with the answer, until no answer is missing. Default: All.\n\nPossible enum values:\n - `\"All\"` calls hooks for the answers that are not given.\n - `\"None\"` calls no hook.",
 							Default:     "All",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3585,7 +3585,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewSpec(ref common.Reference
 					},
 					"until": {
 						SchemaProps: spec.SchemaProps{
-							Description: "until is how far the syncs are followed. Default: Plan.\n\nPossible enum values:\n - `\"DryRun\"` sends each of these writes to the cluster with dryRun=All, as the controller would, so that its defaults, admission and quotas speak. Nothing is stored.\n - `\"Plan\"` shows the writes that would follow.\n - `\"Request\"` stops before the sync or finalize hook is called, and shows its request. A customize hook is called.\n - `\"Response\"` stops when the hooks have answered.",
+							Description: "until is the stage at which the review of a sync ends. Default: Plan.\n\nPossible enum values:\n - `\"DryRun\"` sends each of these writes to the cluster with dryRun=All, as the controller would, so that its defaults, admission and quotas apply. Nothing is stored.\n - `\"Plan\"` shows the writes that would follow.\n - `\"Request\"` stops before the sync or finalize hook is called, and shows its request. A customize hook is called.\n - `\"Response\"` stops when the hooks have answered.",
 							Default:     "Plan",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3594,7 +3594,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewSpec(ref common.Reference
 					},
 					"details": {
 						SchemaProps: spec.SchemaProps{
-							Description: "details says how much is shown of each parent. With Steps, the requests and answers of hooks are left out, unless an answer is missing. Default: All.\n\nPossible enum values:\n - `\"All\"` shows everything.\n - `\"Steps\"` leaves out the requests and answers of hooks.",
+							Description: "details says how much the status shows of each parent. With Steps, the requests and answers of hooks are left out, unless an answer is missing. Default: All.\n\nPossible enum values:\n - `\"All\"` shows everything.\n - `\"Steps\"` leaves out the requests and answers of hooks.",
 							Default:     "All",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3603,7 +3603,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewSpec(ref common.Reference
 					},
 					"timeoutSeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "timeoutSeconds is how long the review may take, from 1 to 30. A review of several parents ends then with those that it has come to, and continue for the others. Default: 20.",
+							Description: "timeoutSeconds is how long the review may take, from 1 to 30. After that, a review of several parents ends with the parents reviewed so far, and continue for the others. Default: 20.",
 							Default:     20,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -3634,7 +3634,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewStatus(ref common.Referen
 					},
 					"controller": {
 						SchemaProps: spec.SchemaProps{
-							Description: "controller is what has answered: Running is the controller that runs in the server, which remembers what earlier syncs found to need no write. Temporary is one that was made for the review, because there is a candidate, or because the controller does not run.\n\nPossible enum values:\n - `\"Running\"` is the controller that runs in the server.\n - `\"Temporary\"` is one that was made for the review.",
+							Description: "controller says which controller answered: Running is the controller that runs in the server, which remembers which answers of hooks needed no write. Temporary is a controller that was started for the review, because there is a candidate, or because the controller does not run.\n\nPossible enum values:\n - `\"Running\"` is the controller that runs in the server.\n - `\"Temporary\"` is a controller that was started for the review.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Running", "Temporary"},
@@ -3660,7 +3660,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewStatus(ref common.Referen
 					},
 					"continue": {
 						SchemaProps: spec.SchemaProps{
-							Description: "continue is there if there are more parents: put it into spec.parents.continue.",
+							Description: "continue is set if there are more parents: copy it to spec.parents.continue.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -3672,7 +3672,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewStatus(ref common.Referen
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "notes say why the answer is not complete, and what the cluster warns of, such as fields of the object that it does not know.",
+							Description: "notes say why the answer is incomplete, and contain warnings of the cluster, such as unknown fields of the object.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3734,7 +3734,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewSummary(ref common.Refere
 					},
 					"undecided": {
 						SchemaProps: spec.SchemaProps{
-							Description: "undecided is the number of parents of which it is not known, because an answer is missing or the review ends before the plan.",
+							Description: "undecided is the number of parents whose result is not known, because an answer is missing or the review ends before the plan.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -3800,7 +3800,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncStatus(ref common.ReferenceCall
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "SyncStatus is what the last sync of a parent came to, and what is to come.",
+				Description: "SyncStatus is the result of the last sync of a parent, and what happens next.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"state": {
@@ -3814,7 +3814,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncStatus(ref common.ReferenceCall
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message says in one line what the state does not: why the last sync failed, what is waited for, or what a warning says.",
+							Description: "message adds one line to the state: why the last sync failed, what the parent waits for, or what a warning says.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -3853,13 +3853,13 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncStatus(ref common.ReferenceCall
 					},
 					"nextSyncTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "nextSyncTime is when the parent is synced next, if nothing changes before. Absent if it is synced only when something changes.",
+							Description: "nextSyncTime is when the parent is synced next if nothing changes before. Absent if it is synced only when something changes.",
 							Ref:         ref(v1.MicroTime{}.OpenAPIModelName()),
 						},
 					},
 					"backoff": {
 						SchemaProps: spec.SchemaProps{
-							Description: "backoff is there while the parent is tried again and again.",
+							Description: "backoff is set while the parent is retried.",
 							Ref:         ref(v1alpha1.SyncBackoff{}.OpenAPIModelName()),
 						},
 					},
@@ -3873,7 +3873,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncStatus(ref common.ReferenceCall
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions are Synced, which is True in the state Synced, and Paused, only where it is True.",
+							Description: "conditions are Synced, which is True in the state Synced, and Paused, which is present only when True.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3904,7 +3904,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncStatus(ref common.ReferenceCall
 					},
 					"lastSteps": {
 						SchemaProps: spec.SchemaProps{
-							Description: "lastSteps are the steps of the last sync that did something. They are kept for a limited number of parents of each controller: those that were written last.",
+							Description: "lastSteps are the steps of the last sync that did something. They are kept only for the parents of each controller that were written last.",
 							Ref:         ref(v1alpha1.SyncSteps{}.OpenAPIModelName()),
 						},
 					},
@@ -3973,7 +3973,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncStep(ref common.ReferenceCallba
 					},
 					"result": {
 						SchemaProps: spec.SchemaProps{
-							Description: "result is what came of it.\n\nPossible enum values:\n - `\"Conflict\"` says that the object had changed meanwhile, so that nothing was written.\n - `\"Failed\"` says that the write failed.\n - `\"NameConflict\"` says that another object has the name.\n - `\"Unchanged\"` says that the cluster had nothing to change.\n - `\"Written\"` says that the cluster stored something else than before.",
+							Description: "result is the result of the step.\n\nPossible enum values:\n - `\"Conflict\"` says that the object had changed in the meantime, so nothing was written.\n - `\"Failed\"` says that the write failed.\n - `\"NameConflict\"` says that another object has the name.\n - `\"Unchanged\"` says that the write changed nothing.\n - `\"Written\"` says that the cluster stored a change.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -4050,7 +4050,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncWarning(ref common.ReferenceCal
 				Properties: map[string]spec.Schema{
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reason is the reason of the event about it, in CamelCase. Where there are several warnings of a sort, it is that of the gravest.",
+							Description: "reason is the reason of the event about it, in CamelCase. If there are several similar warnings, it is the reason of the most serious one.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -4096,7 +4096,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_WatchedObject(ref common.ReferenceC
 					},
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace is that of the object. Default: absent, for a cluster-scoped object.",
+							Description: "namespace is the namespace of the object. Default: absent, for a cluster-scoped object.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -4125,7 +4125,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_Webhook(ref common.ReferenceCallbac
 				Properties: map[string]spec.Schema{
 					"url": {
 						SchemaProps: spec.SchemaProps{
-							Description: "url is the address of the webhook, http or https, for instance \"http://my-hooks.my-namespace/sync\". If it is set, service and path are not looked at. User names and passwords in it can be read by all who can read this object; use basicAuth. Default: absent, the webhook is called by service and path.",
+							Description: "url is the address of the webhook, http or https, for instance \"http://my-hooks.my-namespace/sync\". If it is set, service and path are ignored. Everyone who can read this object can read user names and passwords in it; use basicAuth instead. Default: absent, the webhook is called by service and path.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -4145,20 +4145,20 @@ func schema_pkg_apis_metacontroller_v1alpha1_Webhook(ref common.ReferenceCallbac
 					},
 					"path": {
 						SchemaProps: spec.SchemaProps{
-							Description: "path is the path of the webhook at its service, with the leading slash, for instance \"/sync\". It is put behind the port as it is, with a query if there is one. Required with service, and without effect beside url. Default: absent.",
+							Description: "path is the path of the webhook at its service, with the leading slash, for instance \"/sync\". It is appended to the port unchanged, including a query. Required with service; no effect beside url. Default: absent.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"service": {
 						SchemaProps: spec.SchemaProps{
-							Description: "service is the Service that the webhook is reached by. The address is \"<protocol>://<name>.<namespace>:<port><path>\". For instance {name: my-hooks, namespace: my-namespace, port: 8080}. It has no effect beside url. Default: absent.",
+							Description: "service is the Service of the webhook. The address is \"<protocol>://<name>.<namespace>:<port><path>\". For instance {name: my-hooks, namespace: my-namespace, port: 8080}. It has no effect beside url. Default: absent.",
 							Ref:         ref(v1alpha1.ServiceReference{}.OpenAPIModelName()),
 						},
 					},
 					"responseUnMarshallMode": {
 						SchemaProps: spec.SchemaProps{
-							Description: "responseUnMarshallMode says how strictly the answer is decoded: with strict, fields that there are not, and fields that are there twice, make the sync fail, and with loose they are ignored. Default: loose for hooks of version v1, strict for v2.\n\nPossible enum values:\n - `\"loose\"` ignores unknown and repeated fields in an answer.\n - `\"strict\"` makes unknown and repeated fields in an answer errors.",
+							Description: "responseUnMarshallMode says how strictly the answer is decoded: with strict, unknown and repeated fields make the sync fail; with loose, they are ignored. Default: loose for hooks of version v1, strict for v2.\n\nPossible enum values:\n - `\"loose\"` ignores unknown and repeated fields in an answer.\n - `\"strict\"` makes unknown and repeated fields in an answer errors.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"loose", "strict"},
@@ -4200,7 +4200,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_WebhookEtagConfig(ref common.Refere
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "WebhookEtagConfig says whether answers are remembered by their ETag. An answer that came with an ETag header is kept; the next request for the same parent carries it in If-None-Match; if the webhook answers 304 or 412, the kept answer is used.",
+				Description: "WebhookEtagConfig says whether answers are cached by their ETag. An answer that came with an ETag header is kept; the next request for the same parent carries it in If-None-Match; if the webhook answers 304 or 412, the kept answer is used.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"enabled": {
@@ -4212,14 +4212,14 @@ func schema_pkg_apis_metacontroller_v1alpha1_WebhookEtagConfig(ref common.Refere
 					},
 					"cacheTimeoutSeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "cacheTimeoutSeconds is for how many seconds an answer is kept, for instance 3600. A number below 1 counts as absent. Default: absent, until the controller is restarted.",
+							Description: "cacheTimeoutSeconds is the number of seconds for which an answer is kept, for instance 3600. A number below 1 counts as absent. Default: absent, until the controller is restarted.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"cacheCleanupSeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "cacheCleanupSeconds is accepted for compatibility and has no effect: answers that timed out are removed by themselves. Default: absent.",
+							Description: "cacheCleanupSeconds is accepted for compatibility and has no effect: expired answers are removed automatically. Default: absent.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},

@@ -47,8 +47,8 @@ func TestANarrowerSelectorFinalizesAndSaysSo(t *testing.T) {
 	t.Parallel()
 	f := start(t, scripted(t, notFinalized).handle, withFinalize)
 	f.createParentsWithFinalizer(2)
-	f.patchWarned(elsewhere(), fmt.Sprintf("spec.parentResource.labelSelector: parents (%s) that stop matching "+
-		"are let go of: their finalize hook will be called", f.Parents.GroupResource()))
+	f.patchWarned(elsewhere(), fmt.Sprintf("spec.parentResource.labelSelector: parents (%s) that no longer match "+
+		"are released: their finalize hook will be called", f.Parents.GroupResource()))
 	for _, parent := range []string{"p0", "p1"} {
 		env.WaitForEvent(t, f.Namespace, parent, "NoLongerSelected", "its finalize hook is called")
 	}
@@ -63,8 +63,8 @@ func TestANarrowerSelectorWithoutAFinalizeHookSaysSo(t *testing.T) {
 	f.labelled("c", "there")
 	f.waitForSynced("a")
 	f.waitForSynced("b")
-	f.patchWarned(elsewhere(), fmt.Sprintf("spec.parentResource.labelSelector: parents (%s) that stop matching "+
-		"are let go of: they are not synced any more, and their children stay as they are", f.Parents.GroupResource()))
+	f.patchWarned(elsewhere(), fmt.Sprintf("spec.parentResource.labelSelector: parents (%s) that no longer match "+
+		"are released: they are no longer synced, and their children stay as they are", f.Parents.GroupResource()))
 	for _, parent := range []string{"a", "b"} {
 		env.WaitForEvent(t, f.Namespace, parent, "NoLongerSelected", "it is not synced any more")
 	}

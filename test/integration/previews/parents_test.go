@@ -161,7 +161,7 @@ func TestReviewsThatCannotBeAnswered(t *testing.T) {
 			composite(func(s *v1alpha1.SyncReviewSpec) { s.Controller.Name = "nobody" }), `compositecontrollers.metacontroller.k8s.io "nobody" not found`,
 		},
 		"no parent": {
-			composite(func(s *v1alpha1.SyncReviewSpec) { s.Parent = nil }), `spec.parent: Required value: or parents, or object, says which syncs are reviewed`,
+			composite(func(s *v1alpha1.SyncReviewSpec) { s.Parent = nil }), `spec.parent: Required value: set parent, parents or object`,
 		},
 		"two ways to name parents": {
 			composite(func(s *v1alpha1.SyncReviewSpec) { s.Parents = &v1alpha1.SyncReviewParents{} }), `only one of parent, parents and object may be set`,

@@ -5,6 +5,9 @@ package v1alpha1
 
 import (
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -56,4 +59,40 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		addFieldSelectors(scheme, "Sync", FieldController, FieldKind, FieldParent, FieldState),
 		addFieldSelectors(scheme, "HookCall", FieldController, FieldKind, FieldParent, FieldHook, FieldResult),
 	)
+}
+
+// The fields by which Syncs and HookCalls are selected, besides those of metadata.
+const (
+	FieldController = "controller"
+	FieldKind       = "kind"
+	FieldParent     = "parent"
+	FieldState      = "state"
+	FieldHook       = "hook"
+	FieldResult     = "result"
+)
+
+// addFieldSelectors registers the fields by which objects of a kind are selected.
+func addFieldSelectors(scheme *runtime.Scheme, kind string, known ...string) error {
+	known = append(known, "metadata.name", "metadata.namespace")
+	return scheme.AddFieldLabelConversionFunc(SchemeGroupVersion.WithKind(kind),
+		func(label, value string) (string, string, error) {
+			if !slices.Contains(known, label) {
+				return "", "", fmt.Errorf("%q is not a field selector of a %s; supported are: %s", label, kind, strings.Join(known, ", "))
+			}
+			return label, value, nil
+		})
+}
+
+// NotForSyncs is why no controller can be for objects that are InMemory.
+const NotForSyncs = "is answered from the memory of the server and changes with each sync, " +
+	"so a controller that depends on it would keep itself busy; use metrics, or a program that watches it"
+
+// InMemory reports whether objects of a type are answered from the memory of the server, and not stored.
+// They change with each sync, so they cannot be parents, targets, children or related objects.
+func InMemory(of schema.GroupResource) bool {
+	switch of {
+	case Resource("syncs"), Resource("hookcalls"), Resource("syncreviews"):
+		return true
+	}
+	return false
 }

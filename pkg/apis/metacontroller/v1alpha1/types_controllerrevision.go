@@ -28,7 +28,7 @@ type ControllerRevision struct {
 	// "parentResource.revisionHistory.fieldPaths" names, with the values they had in this version.
 	ParentPatch runtime.RawExtension `json:"parentPatch"`
 
-	// children are the children of the parent that are, or are to be, as the hook wants them for this version.
+	// children are the children of the parent that are at this version, or will be.
 	// +listType=atomic
 	// +optional
 	Children []ControllerRevisionChildren `json:"children,omitzero"`
@@ -42,7 +42,8 @@ type ControllerRevisionChildren struct {
 	// kind is the kind of the children, for instance "Pod".
 	Kind string `json:"kind"`
 
-	// names are the names of the children, in the form "namespace/name" if the parent is cluster-scoped and the children are not.
+	// names are the names of the children, in the form "namespace/name" if the parent is cluster-scoped and the children
+	// are not.
 	// +listType=atomic
 	Names []string `json:"names"`
 }

@@ -3,7 +3,13 @@
 
 package v1alpha1
 
-import "time"
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
+)
 
 // Hook is a place where the controller asks a webhook what to do.
 type Hook struct {
@@ -13,7 +19,8 @@ type Hook struct {
 	// +optional
 	Version *HookVersion `json:"version,omitempty"`
 
-	// webhook is where the hook is found, for instance {url: "http://my-hooks.my-namespace/sync"}. It is required for a finalize hook.
+	// webhook is the endpoint of the hook, for instance {url: "http://my-hooks.my-namespace/sync"}. It is required for a
+	// finalize hook.
 	// Default: absent, the hook is not called.
 	// +optional
 	Webhook *Webhook `json:"webhook,omitempty"`
@@ -24,15 +31,15 @@ type Hook struct {
 type HookVersion string
 
 const (
-	// HookVersionV1 keys the objects in a request by name, or by "namespace/name" if the parent is cluster-scoped and they are
-	// not. A hook of a namespaced parent sees objects of that namespace only.
+	// HookVersionV1 keys the objects in a request by name, or by "namespace/name" if the parent is cluster-scoped and they
+	// are not. A hook of a namespaced parent sees objects of that namespace only.
 	HookVersionV1 HookVersion = "v1"
-	// HookVersionV2 keys all namespaced objects in a request by "namespace/name". Hooks see related objects of all namespaces.
-	// Unless responseUnMarshallMode is loose, unknown fields in an answer are errors.
+	// HookVersionV2 keys all namespaced objects in a request by "namespace/name". Hooks see related objects of all
+	// namespaces. Unless responseUnMarshallMode is loose, unknown fields in an answer are errors.
 	HookVersionV2 HookVersion = "v2"
 )
 
-// GetVersion returns the protocol version of the hook, which is v1 where nothing is said. It may be called on nil.
+// GetVersion returns the protocol version of the hook, by default v1. The hook may be nil.
 func (h *Hook) GetVersion() HookVersion {
 	if h == nil || h.Version == nil || *h.Version == "" {
 		return HookVersionV1
@@ -43,8 +50,9 @@ func (h *Hook) GetVersion() HookVersion {
 // Webhook is an HTTP endpoint that is sent a POST request with a JSON body and answers with status 200 and a JSON body.
 // It is given either by url, or by service and path.
 type Webhook struct {
-	// url is the address of the webhook, http or https, for instance "http://my-hooks.my-namespace/sync". If it is set, service
-	// and path are not looked at. User names and passwords in it can be read by all who can read this object; use basicAuth.
+	// url is the address of the webhook, http or https, for instance "http://my-hooks.my-namespace/sync". If it is set,
+	// service and path are ignored. Everyone who can read this object can read user names and passwords in it; use
+	// basicAuth instead.
 	// Default: absent, the webhook is called by service and path.
 	// +optional
 	URL *string `json:"url,omitempty"`
@@ -55,24 +63,24 @@ type Webhook struct {
 	// +optional
 	Timeout *Duration `json:"timeout,omitempty"`
 
-	// etag lets the webhook answer "304 Not Modified" instead of repeating its last answer for the same parent, for instance
-	// {enabled: true, cacheTimeoutSeconds: 3600}.
+	// etag lets the webhook answer "304 Not Modified" instead of repeating its last answer for the same parent, for
+	// instance {enabled: true, cacheTimeoutSeconds: 3600}.
 	// Default: absent, every answer has to be complete.
 	// +optional
 	Etag *WebhookEtagConfig `json:"etag,omitempty"`
 
-	// path is the path of the webhook at its service, with the leading slash, for instance "/sync". It is put behind the port
-	// as it is, with a query if there is one. Required with service, and without effect beside url. Default: absent.
+	// path is the path of the webhook at its service, with the leading slash, for instance "/sync". It is appended to the
+	// port unchanged, including a query. Required with service; no effect beside url. Default: absent.
 	// +optional
 	Path *string `json:"path,omitempty"`
 
-	// service is the Service that the webhook is reached by. The address is "<protocol>://<name>.<namespace>:<port><path>". For
-	// instance {name: my-hooks, namespace: my-namespace, port: 8080}. It has no effect beside url. Default: absent.
+	// service is the Service of the webhook. The address is "<protocol>://<name>.<namespace>:<port><path>". For instance
+	// {name: my-hooks, namespace: my-namespace, port: 8080}. It has no effect beside url. Default: absent.
 	// +optional
 	Service *ServiceReference `json:"service,omitempty"`
 
-	// responseUnMarshallMode says how strictly the answer is decoded: with strict, fields that there are not, and fields that
-	// are there twice, make the sync fail, and with loose they are ignored.
+	// responseUnMarshallMode says how strictly the answer is decoded: with strict, unknown and repeated fields make the
+	// sync fail; with loose, they are ignored.
 	// Default: loose for hooks of version v1, strict for v2.
 	// +optional
 	ResponseUnmarshallMode *ResponseUnmarshallMode `json:"responseUnMarshallMode,omitempty"`
@@ -109,7 +117,7 @@ type Webhook struct {
 // and repaired.
 type Duration string
 
-// Parse returns the length of time, or an error that says why the text is none.
+// Parse returns the length of time, or an error that says why the text is invalid.
 func (d Duration) Parse() (time.Duration, error) {
 	return time.ParseDuration(string(d))
 }
@@ -119,7 +127,8 @@ type ServiceReference struct {
 	// name of the Service, for instance "my-hooks".
 	Name string `json:"name"`
 
-	// namespace of the Service, for instance "my-namespace". It is put behind the name as it is, so "my-namespace.svc" works, too.
+	// namespace of the Service, for instance "my-namespace". It is appended to the name unchanged, so "my-namespace.svc"
+	// works, too.
 	Namespace string `json:"namespace"`
 
 	// port of the Service, from 1 to 65535, for instance 8080. Default: 80, also if the protocol is https.
@@ -131,19 +140,21 @@ type ServiceReference struct {
 	Protocol *string `json:"protocol,omitempty"`
 }
 
-// WebhookEtagConfig says whether answers are remembered by their ETag. An answer that came with an ETag header is kept; the next
-// request for the same parent carries it in If-None-Match; if the webhook answers 304 or 412, the kept answer is used.
+// WebhookEtagConfig says whether answers are cached by their ETag. An answer that came with an ETag header is kept; the
+// next request for the same parent carries it in If-None-Match; if the webhook answers 304 or 412, the kept answer is
+// used.
 type WebhookEtagConfig struct {
 	// enabled turns the cache of answers on. Default: false.
 	// +optional
 	Enabled *bool `json:"enabled,omitempty"`
 
-	// cacheTimeoutSeconds is for how many seconds an answer is kept, for instance 3600. A number below 1 counts as absent.
+	// cacheTimeoutSeconds is the number of seconds for which an answer is kept, for instance 3600. A number below 1 counts
+	// as absent.
 	// Default: absent, until the controller is restarted.
 	// +optional
 	CacheTimeoutSeconds *int32 `json:"cacheTimeoutSeconds,omitempty"`
 
-	// cacheCleanupSeconds is accepted for compatibility and has no effect: answers that timed out are removed by themselves.
+	// cacheCleanupSeconds is accepted for compatibility and has no effect: expired answers are removed automatically.
 	// Default: absent.
 	// +optional
 	CacheCleanupSeconds *int32 `json:"cacheCleanupSeconds,omitempty"`
@@ -159,3 +170,214 @@ const (
 	// ResponseUnmarshallModeStrict makes unknown and repeated fields in an answer errors.
 	ResponseUnmarshallModeStrict ResponseUnmarshallMode = "strict"
 )
+
+// EndpointConfig holds the connection settings for all webhooks of a controller at one host.
+type EndpointConfig struct {
+	// host is the host name of the webhooks, with or without a port, for instance "my-hooks.my-namespace" or
+	// "my-hooks.my-namespace:8443". Case does not matter. Without a port it matches only URLs that use the default port of
+	// their scheme (80 for http, 443 for https).
+	Host string `json:"host"`
+
+	// caBundle holds the certificate authorities that the serving certificate is verified with, for instance
+	// {configMapRef: {name: hooks-ca, namespace: my-namespace}}.
+	// Default: absent, those of the system the server runs on.
+	// +optional
+	CABundle *CABundle `json:"caBundle,omitempty"`
+
+	// clientTLS is the client certificate to present (mutual TLS), for instance
+	// {secretRef: {name: metacontroller-client, namespace: my-namespace}}.
+	// Default: absent, none.
+	// +optional
+	ClientTLS *ClientTLS `json:"clientTLS,omitempty"`
+
+	// authorization is the credential to send in the Authorization header, for instance
+	// {secretRef: {name: hooks-token, namespace: my-namespace, key: token}}. It cannot be combined with basicAuth.
+	// Default: absent, none.
+	// +optional
+	Authorization *Authorization `json:"authorization,omitempty"`
+
+	// basicAuth is the user name and password to send in the Authorization header, for instance
+	// {secretRef: {name: hooks-user, namespace: my-namespace}}. It cannot be combined with authorization.
+	// Default: absent, none.
+	// +optional
+	BasicAuth *BasicAuth `json:"basicAuth,omitempty"`
+}
+
+// CABundle says where to find the PEM-encoded certificates of the authorities to trust. Exactly one of inline,
+// secretRef and configMapRef is set. They are trusted instead of, not besides, the authorities of the system.
+type CABundle struct {
+	// inline is the certificates themselves, PEM-encoded: each begins with "-----BEGIN CERTIFICATE-----". An empty string
+	// means the authorities of the system. Default: absent.
+	// +optional
+	Inline *string `json:"inline,omitempty"`
+
+	// secretRef is the Secret, and the key in it, that holds the certificates, for instance {name: hooks-ca, namespace:
+	// my-namespace}.
+	// Default: absent.
+	// +optional
+	SecretRef *ResourceKeyRef `json:"secretRef,omitempty"`
+
+	// configMapRef is the ConfigMap, and the key in it, that holds the certificates, for instance
+	// {name: hooks-ca, namespace: my-namespace, key: ca.crt}. Default: absent.
+	// +optional
+	ConfigMapRef *ResourceKeyRef `json:"configMapRef,omitempty"`
+}
+
+// ResourceKeyRef names a key in a Secret or ConfigMap that holds certificates of authorities.
+type ResourceKeyRef struct {
+	// name of the Secret or ConfigMap, for instance "hooks-ca".
+	Name string `json:"name"`
+
+	// namespace of the Secret or ConfigMap, for instance "my-namespace".
+	Namespace string `json:"namespace"`
+
+	// key in the data of the Secret or ConfigMap. Default: ca.crt.
+	// +default="ca.crt"
+	// +optional
+	Key string `json:"key,omitempty"`
+}
+
+// ClientTLS says where to find a client certificate and its private key, both PEM-encoded and in the same Secret.
+type ClientTLS struct {
+	// secretRef is the Secret that holds both, usually of type kubernetes.io/tls.
+	SecretRef SecretRef `json:"secretRef"`
+
+	// certKey is the key of the certificate in the Secret. Default: tls.crt.
+	// +default="tls.crt"
+	// +optional
+	CertKey string `json:"certKey,omitempty"`
+
+	// privateKeyKey is the key of the private key in the Secret. Default: tls.key.
+	// +default="tls.key"
+	// +optional
+	PrivateKeyKey string `json:"privateKeyKey,omitempty"`
+}
+
+// Authorization is a credential for the Authorization header, which is sent as "<type> <credential>".
+type Authorization struct {
+	// type is the scheme of the header, for instance "Bearer". It cannot be "Basic"; use basicAuth for that.
+	// Default: Bearer.
+	// +default="Bearer"
+	// +optional
+	Type string `json:"type,omitempty"`
+
+	// secretRef is the Secret, and the key in it, that holds the credential. White space around it is removed.
+	SecretRef SecretKeyRef `json:"secretRef"`
+}
+
+// BasicAuth says where to find a user name and a password, both in the same Secret. White space around them is removed.
+type BasicAuth struct {
+	// secretRef is the Secret that holds both, usually of type kubernetes.io/basic-auth.
+	SecretRef SecretRef `json:"secretRef"`
+
+	// usernameKey is the key of the user name in the Secret. The user name cannot contain a colon. Default: username.
+	// +default="username"
+	// +optional
+	UsernameKey string `json:"usernameKey,omitempty"`
+
+	// passwordKey is the key of the password in the Secret. Default: password.
+	// +default="password"
+	// +optional
+	PasswordKey string `json:"passwordKey,omitempty"`
+}
+
+// SecretRef names a Secret of the cluster.
+type SecretRef struct {
+	// name of the Secret, for instance "hooks-credentials".
+	Name string `json:"name"`
+
+	// namespace of the Secret, for instance "my-namespace".
+	Namespace string `json:"namespace"`
+}
+
+// SecretKeyRef names a key in a Secret of the cluster.
+type SecretKeyRef struct {
+	// name of the Secret, for instance "hooks-credentials".
+	Name string `json:"name"`
+
+	// namespace of the Secret, for instance "my-namespace".
+	Namespace string `json:"namespace"`
+
+	// key in the data of the Secret, for instance "token". There is no default.
+	Key string `json:"key"`
+}
+
+// Address returns the fields of a webhook that give its address.
+func (w *Webhook) Address() hookaddress.Address {
+	return hookaddress.Address{URL: w.URL, Service: (*hookaddress.Service)(w.Service), Path: w.Path}
+}
+
+// Connection holds the settings that a webhook and an entry of endpointConfigs have in common.
+// +k8s:deepcopy-gen=false
+// +k8s:openapi-gen=false
+type Connection struct {
+	CABundle      *CABundle
+	ClientTLS     *ClientTLS
+	Authorization *Authorization
+	BasicAuth     *BasicAuth
+}
+
+// Connection returns the connection settings of a webhook.
+func (w *Webhook) Connection() Connection {
+	return Connection{CABundle: w.CABundle, ClientTLS: w.ClientTLS, Authorization: w.Authorization, BasicAuth: w.BasicAuth}
+}
+
+// Connection returns the connection settings of an entry of endpointConfigs.
+func (e *EndpointConfig) Connection() Connection {
+	return Connection{CABundle: e.CABundle, ClientTLS: e.ClientTLS, Authorization: e.Authorization, BasicAuth: e.BasicAuth}
+}
+
+// ObjectReference is a field that names a Secret or a ConfigMap, and keys in it.
+// +k8s:deepcopy-gen=false
+// +k8s:openapi-gen=false
+type ObjectReference struct {
+	Path *field.Path
+	// Kind is Secret or ConfigMap.
+	Kind, Name, Namespace string
+	Keys                  []ObjectKey
+}
+
+// ObjectKey is a field that names a key of a Secret or a ConfigMap. The name may be empty.
+// +k8s:deepcopy-gen=false
+// +k8s:openapi-gen=false
+type ObjectKey struct {
+	Path *field.Path
+	Name string
+}
+
+// References returns the Secrets and ConfigMaps that the settings are read from. Path is the field
+// that holds the settings.
+func (c Connection) References(path *field.Path) []ObjectReference {
+	var all []ObjectReference
+	if bundle := c.CABundle; bundle != nil {
+		for _, source := range []struct {
+			kind, field string
+			ref         *ResourceKeyRef
+		}{{"Secret", "secretRef", bundle.SecretRef}, {"ConfigMap", "configMapRef", bundle.ConfigMapRef}} {
+			if ref := source.ref; ref != nil {
+				at := path.Child("caBundle", source.field)
+				all = append(all, ObjectReference{at, source.kind, ref.Name, ref.Namespace,
+					[]ObjectKey{{at.Child("key"), ref.Key}}})
+			}
+		}
+	}
+	if tls := c.ClientTLS; tls != nil {
+		at := path.Child("clientTLS")
+		all = append(all, ObjectReference{at.Child("secretRef"), "Secret", tls.SecretRef.Name, tls.SecretRef.Namespace,
+			[]ObjectKey{
+				{at.Child("certKey"), tls.CertKey}, {at.Child("privateKeyKey"), tls.PrivateKeyKey},
+			}})
+	}
+	if authorization := c.Authorization; authorization != nil {
+		at, ref := path.Child("authorization", "secretRef"), authorization.SecretRef
+		all = append(all, ObjectReference{at, "Secret", ref.Name, ref.Namespace, []ObjectKey{{at.Child("key"), ref.Key}}})
+	}
+	if auth := c.BasicAuth; auth != nil {
+		at := path.Child("basicAuth")
+		all = append(all, ObjectReference{at.Child("secretRef"), "Secret", auth.SecretRef.Name, auth.SecretRef.Namespace,
+			[]ObjectKey{
+				{at.Child("usernameKey"), auth.UsernameKey}, {at.Child("passwordKey"), auth.PasswordKey},
+			}})
+	}
+	return all
+}

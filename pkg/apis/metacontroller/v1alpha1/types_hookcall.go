@@ -17,11 +17,11 @@ import (
 // is in none. Names sort by time. A limited number of calls of each controller is kept: the last ones that succeeded,
 // and the last ones that failed.
 //
-// Lists leave out what was sent and answered. "kubectl get hookcall NAME -o yaml" shows it to those who may get the controller, the
-// parent, its children and the related objects; values of Secrets and credentials are blanked.
+// Lists leave out the request and the response. "kubectl get hookcall NAME -o yaml" shows them to users who may get the
+// controller, the parent, its children and the related objects; values of Secrets and credentials are redacted.
 //
-// Its labels metacontroller.k8s.io/controller-kind and metacontroller.k8s.io/controller-name name the controller. Field selectors are
-// controller, kind (of the controller), parent, hook and result.
+// Its labels metacontroller.k8s.io/controller-kind and metacontroller.k8s.io/controller-name name the controller. Field
+// selectors are controller, kind (of the controller), parent, hook and result.
 type HookCall struct {
 	metav1.TypeMeta `json:",inline"`
 	// Standard object metadata. The creation timestamp is when the call began.
@@ -30,7 +30,7 @@ type HookCall struct {
 	// spec says which hook was called, and about what.
 	Spec HookCallSpec `json:"spec"`
 
-	// status is what came of the call.
+	// status is the result of the call.
 	// +optional
 	Status HookCallStatus `json:"status,omitempty,omitzero"`
 }
@@ -46,16 +46,16 @@ type HookCallSpec struct {
 	// hook is sync, finalize or customize.
 	Hook string `json:"hook"`
 
-	// url is where the hook was called, without what may be secret in it.
+	// url is the address of the call, without parts that may be secret.
 	URL string `json:"url"`
 
-	// revision is the name of the ControllerRevision with the earlier version of the parent that the call was about, while children roll
-	// out. Absent if it was about the parent as it was.
+	// revision is the name of the ControllerRevision with the earlier version of the parent that the call was about,
+	// during a rolling update. Absent if the call was about the current parent.
 	// +optional
 	Revision string `json:"revision,omitempty"`
 }
 
-// HookCallResult is what came of a call.
+// HookCallResult is the result of a call.
 // +enum
 type HookCallResult string
 
@@ -68,7 +68,7 @@ const (
 	HookCallThrottled HookCallResult = "Throttled"
 )
 
-// HookCallStatus is what came of a call.
+// HookCallStatus is the result of a call.
 type HookCallStatus struct {
 	// startTime is when the call began.
 	StartTime metav1.MicroTime `json:"startTime"`
@@ -76,7 +76,8 @@ type HookCallStatus struct {
 	// duration is how long it took.
 	Duration metav1.Duration `json:"duration"`
 
-	// code is the HTTP status code of the answer. Absent if there was none. 304 is for an answer that the server has kept by its ETag.
+	// code is the HTTP status code of the answer. Absent if there was none. 304 is for an answer that the server has kept
+	// by its ETag.
 	// +optional
 	Code int32 `json:"code,omitempty"`
 
@@ -87,11 +88,11 @@ type HookCallStatus struct {
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// request is what was sent.
+	// request is the request that was sent.
 	// +optional
 	Request *HookCallBody `json:"request,omitempty"`
 
-	// response is what was answered. Absent if there was no answer.
+	// response is the answer. Absent if there was none.
 	// +optional
 	Response *HookCallBody `json:"response,omitempty"`
 }
@@ -105,7 +106,7 @@ type HookCallBody struct {
 	// +optional
 	Object *runtime.RawExtension `json:"object,omitempty"`
 
-	// text is the body if it is no JSON object, or the beginning of a body that is too large to be kept whole.
+	// text is the body if it is not a JSON object, or the beginning of a body that is too large to be kept whole.
 	// +optional
 	Text string `json:"text,omitempty"`
 

@@ -7,10 +7,11 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// ResyncRequest has parents of a controller synced now. It is created in the subresource resync of a CompositeController or a
-// DecoratorController, is answered with its status, and is never stored:
-// "kubectl create --raw /apis/metacontroller.k8s.io/v1alpha1/compositecontrollers/NAME/resync -f request.json". Who creates it needs
-// the right to create compositecontrollers/resync or decoratorcontrollers/resync. With dryRun=All, the parents are only counted.
+// ResyncRequest requests an immediate sync of parents of a controller. It is created in the subresource resync of a
+// CompositeController or a DecoratorController, is answered with its status, and is never stored: "kubectl create --raw
+// /apis/metacontroller.k8s.io/v1alpha1/compositecontrollers/NAME/resync -f request.json". A user who creates it needs
+// the right to create compositecontrollers/resync or decoratorcontrollers/resync. With dryRun=All, the parents are only
+// counted.
 type ResyncRequest struct {
 	metav1.TypeMeta `json:",inline"`
 	// Standard object metadata. A request needs no name.
@@ -25,14 +26,14 @@ type ResyncRequest struct {
 	Status ResyncRequestStatus `json:"status,omitempty"`
 }
 
-// ResyncRequestSpec says which parents are synced. Exactly one of parent and parents must be set.
+// ResyncRequestSpec selects the parents to sync. Exactly one of parent and parents must be set.
 type ResyncRequestSpec struct {
-	// parent is the one parent that is synced, for instance {namespace: shop, name: web}.
+	// parent is the only parent to sync, for instance {namespace: shop, name: web}.
 	// Default: absent.
 	// +optional
 	Parent *SyncReviewParent `json:"parent,omitempty"`
 
-	// parents selects the parents that are synced, for instance {namespace: shop}. {} selects all that the controller has.
+	// parents selects the parents to sync, for instance {namespace: shop}. {} selects all that the controller has.
 	// Default: absent.
 	// +optional
 	Parents *ResyncParents `json:"parents,omitempty"`
@@ -40,7 +41,7 @@ type ResyncRequestSpec struct {
 
 // ResyncParents selects some of the parents that a controller has.
 type ResyncParents struct {
-	// namespace is that of the parents.
+	// namespace is the namespace of the parents.
 	// Default: absent, parents in all namespaces.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
@@ -53,12 +54,12 @@ type ResyncParents struct {
 
 // ResyncRequestStatus is the answer to a ResyncRequest.
 type ResyncRequestStatus struct {
-	// parents is how many parents are synced. They are synced one after the other, at most 100 of a controller in a second, before those
-	// that are retried or resynced, and after those that have changed.
+	// parents is the number of parents that will be synced. They are synced one after the other, at most 100 of a
+	// controller per second, before parents that are retried or resynced, and after parents that have changed.
 	Parents int32 `json:"parents"`
 
-	// paused is how many of the selected parents are paused, by their annotation or with their controller. They are not counted in
-	// parents, and this request does not have them synced.
+	// paused is the number of selected parents that are paused, by their annotation or with their controller. They are not
+	// counted in parents, and are not synced by this request.
 	// +optional
 	Paused int32 `json:"paused,omitempty"`
 
@@ -66,17 +67,4 @@ type ResyncRequestStatus struct {
 	// +listType=atomic
 	// +optional
 	Notes []string `json:"notes,omitempty"`
-}
-
-// WatchedObject names an object of the cluster.
-type WatchedObject struct {
-	ResourceRule `json:",inline"`
-
-	// namespace is that of the object.
-	// Default: absent, for a cluster-scoped object.
-	// +optional
-	Namespace string `json:"namespace,omitempty"`
-
-	// name is the name of the object.
-	Name string `json:"name"`
 }

@@ -3,6 +3,12 @@
 
 package v1alpha1
 
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
 // ResourceRule names a resource type of the cluster.
 type ResourceRule struct {
 	// apiVersion is the group and version of the resource, as "group/version", for instance "apps/v1", or only "version"
@@ -18,15 +24,16 @@ type ResourceRule struct {
 type ChildUpdateMethod string
 
 const (
-	// ChildUpdateOnDelete does nothing to a child that differs; the new version is made when something else deletes the child.
+	// ChildUpdateOnDelete does nothing to a child that differs; the new version is made when something else deletes the
+	// child.
 	ChildUpdateOnDelete ChildUpdateMethod = "OnDelete"
 	// ChildUpdateRecreate deletes a child that differs, and creates it again when it is gone.
 	ChildUpdateRecreate ChildUpdateMethod = "Recreate"
 	// ChildUpdateInPlace updates a child that differs.
 	ChildUpdateInPlace ChildUpdateMethod = "InPlace"
-	// ChildUpdateRollingRecreate does as Recreate, to one child of a parent at a time.
+	// ChildUpdateRollingRecreate acts like Recreate on one child of a parent at a time.
 	ChildUpdateRollingRecreate ChildUpdateMethod = "RollingRecreate"
-	// ChildUpdateRollingInPlace does as InPlace, to one child of a parent at a time.
+	// ChildUpdateRollingInPlace acts like InPlace on one child of a parent at a time.
 	ChildUpdateRollingInPlace ChildUpdateMethod = "RollingInPlace"
 )
 
@@ -43,10 +50,103 @@ func (s *CompositeControllerChildUpdateStrategy) Rolls() bool { return s != nil 
 type ChildApplyStrategy string
 
 const (
-	// ChildApplyDynamic merges three ways - what the hook wants, what it last wanted, and what is there - and keeps what it
-	// last wanted in the annotation "metacontroller.k8s.io/last-applied-configuration" of the child.
+	// ChildApplyDynamic merges three ways - what the hook wants, what it last wanted, and what is there - and keeps what
+	// it last wanted in the annotation "metacontroller.k8s.io/last-applied-configuration" of the child.
 	ChildApplyDynamic ChildApplyStrategy = "DynamicApply"
-	// ChildApplyServerSide has the cluster merge by server-side apply, taking over fields that others own. The child's
-	// "metadata.managedFields" keep which fields are the hook's.
+	// ChildApplyServerSide lets the cluster merge by server-side apply, and takes over fields that others own. The child's
+	// "metadata.managedFields" record which fields the hook owns.
 	ChildApplyServerSide ChildApplyStrategy = "ServerSideApply"
 )
+
+const (
+	// DrainFinalizer is the finalizer of every CompositeController and DecoratorController with a
+	// finalize hook. It keeps a controller that is being deleted until the controller's own
+	// finalizer is off all objects that carry it. Without the controller, these objects could never
+	// be deleted.
+	DrainFinalizer = GroupName + "/drain"
+
+	// SkipDrainAnnotation, with the value "true" on a controller, lets it be deleted at once. Its
+	// finalizer stays on the objects that carry it, and has to be removed by other means. The
+	// annotation works before and after the deletion.
+	SkipDrainAnnotation = GroupName + "/skip-drain"
+	// PausedAnnotation with the value "true" on a parent makes all controllers leave the parent alone.
+	PausedAnnotation = GroupName + "/paused"
+	// HoldAnnotation on the APIService of the group stops all controllers of the server. Its value says why. "false"
+	// counts as absent.
+	HoldAnnotation = GroupName + "/hold"
+
+	// MovedAnnotation on the APIService of the group is "true" once the objects of Metacontroller's
+	// CustomResourceDefinitions have been moved to the server.
+	MovedAnnotation = GroupName + "/moved"
+
+	// CompositeFinalizerPrefix and DecoratorFinalizerPrefix, with the name of the controller after
+	// them, are the finalizers that controllers put on their parents. They are Metacontroller's, and
+	// are stored in users' clusters.
+	CompositeFinalizerPrefix = "metacontroller.io/compositecontroller-"
+	DecoratorFinalizerPrefix = "metacontroller.io/decoratorcontroller-"
+)
+
+// GroupResource returns the type that a rule names, without the version.
+func (r ResourceRule) GroupResource() schema.GroupResource {
+	group, _, found := strings.Cut(r.APIVersion, "/")
+	if !found {
+		group = ""
+	}
+	return schema.GroupResource{Group: group, Resource: r.Resource}
+}
+
+// WatchedObject names an object of the cluster.
+type WatchedObject struct {
+	ResourceRule `json:",inline"`
+
+	// namespace is the namespace of the object.
+	// Default: absent, for a cluster-scoped object.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+
+	// name is the name of the object.
+	Name string `json:"name"`
+}
+
+// Access says which ServiceAccount a controller acts as, and what it may reach.
+type Access struct {
+	// serviceAccount is the ServiceAccount that the controller acts as, for instance {namespace: shop, name: websites}.
+	// The controller writes to the cluster as that account, and its hooks see only what the account may list and watch.
+	// While the account may not read what the controller needs, the controller does not run (Ready is False, reason
+	// Forbidden). A user who creates or changes the controller needs the right to impersonate the account, but not the
+	// rights that the controller uses.
+	// Default: absent, the controller acts as the server, and its author needs every right that the controller uses.
+	// +optional
+	ServiceAccount *ServiceAccountReference `json:"serviceAccount,omitempty"`
+
+	// namespaces limits the controller to these namespaces: it handles only parents, children and related objects in them,
+	// and it needs rights only in them instead of in the whole cluster. All its types must then be namespaced. For
+	// instance [shop, shop-test]. When a namespace is removed from the list, its objects and their children are left
+	// alone; only the finalizer of the controller is removed.
+	// Default: empty, all namespaces and cluster-scoped objects.
+	// +listType=atomic
+	// +optional
+	Namespaces []string `json:"namespaces,omitzero"`
+
+	// relatedResources lists the types that the customize hook may ask for, for instance [{apiVersion: v1, resource:
+	// nodes}]. If an answer asks for objects of another type, the sync of its parent fails.
+	// Default: empty, any type. Without a serviceAccount, the author of a controller with a customize hook must then be
+	// allowed to get, list and watch everything.
+	// +listType=atomic
+	// +optional
+	RelatedResources []ResourceRule `json:"relatedResources,omitzero"`
+}
+
+// ServiceAccountReference names a ServiceAccount of the cluster.
+type ServiceAccountReference struct {
+	// namespace is the namespace of the ServiceAccount.
+	Namespace string `json:"namespace"`
+
+	// name is the name of the ServiceAccount.
+	Name string `json:"name"`
+}
+
+// Username returns the name of the ServiceAccount as a user of the cluster.
+func (r ServiceAccountReference) Username() string {
+	return "system:serviceaccount:" + r.Namespace + ":" + r.Name
+}

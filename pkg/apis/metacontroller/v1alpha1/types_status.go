@@ -31,7 +31,8 @@ const (
 	ConditionServiceAccountSet = "ServiceAccountSet"
 )
 
-// Reasons of the condition Ready that say that nothing runs for a controller, and that its parents and children are left alone.
+// Reasons of the condition Ready that say that nothing runs for a controller, and that its parents and children are
+// left alone.
 const (
 	// ReasonHeld means that the APIService holds all controllers, or does not lead to this server.
 	ReasonHeld = "Held"
@@ -39,25 +40,26 @@ const (
 	ReasonNotSelected = "NotSelected"
 )
 
-// ControllerStatus is what the server last saw of the running controller of a CompositeController or DecoratorController.
-// It is refreshed once a second at most.
+// ControllerStatus is the last observed state of the running controller of a CompositeController or
+// DecoratorController. It is refreshed once a second at most.
 type ControllerStatus struct {
-	// observedGeneration is the metadata.generation that this status is about. If it is lower than the current one,
-	// the last change of the spec has not been looked at yet.
+	// observedGeneration is the metadata.generation that this status is about. If it is lower than the current one, the
+	// last change of the spec has not been observed yet.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// runningGeneration is the metadata.generation of the spec with which the controller still runs, because the present one cannot be
-	// used; the condition Ready says why. Absent otherwise.
+	// runningGeneration is the metadata.generation of the spec that the controller still runs with, because it cannot use
+	// the current one; the condition Ready says why. Absent otherwise.
 	// +optional
 	RunningGeneration int64 `json:"runningGeneration,omitempty"`
 
 	// conditions say how the controller is doing. Ready: it runs as its current spec says. ResourcesFound: the cluster
-	// serves every resource the spec names. HooksReachable: the last calls of the hooks were answered. ParentsSynced: every
-	// parent is as its hook wants. FieldsKnown: no field that a hook answers is dropped. ChildrenAsMeant: there is no
-	// warning about children. Stable: nothing is written again and again. Paused, only where it is True: the controller or some of its
-	// parents are paused, since then. ServiceAccountSet, only where it is False: the
-	// server requires new controllers to have a service account. Where another one is not True, its reason and message say why.
+	// serves every resource the spec names. HooksReachable: the last calls of the hooks were answered. ParentsSynced:
+	// every parent is as its hook wants. FieldsKnown: no field that a hook answers is dropped. ChildrenAsMeant: there is
+	// no warning about children. Stable: nothing is written again and again. Paused, present only when True: the
+	// controller or some of its parents have been paused since then. ServiceAccountSet, present only when False: the
+	// server requires new controllers to have a service account. If another condition is not True, its reason and message
+	// say why.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
@@ -73,12 +75,14 @@ type ControllerStatus struct {
 	// +optional
 	Children *ChildCounts `json:"children,omitempty"`
 
-	// lastError is the most recent failure to sync a parent. It stays after the parent has recovered, and then says when that was.
+	// lastError is the most recent failure to sync a parent. It stays after the parent has recovered, and then says when
+	// the parent recovered.
 	// +optional
 	LastError *LastSyncError `json:"lastError,omitempty"`
 
-	// heldResources are the types of objects that may carry the finalizer of this controller. It is taken off them before
-	// the controller is gone, when its finalize hook is taken out of the spec, and when the spec turns to another type.
+	// heldResources are the types of objects that may have the finalizer of this controller. The server removes the
+	// finalizer from them before the controller is gone, when the finalize hook is removed from the spec, and when the
+	// spec changes to another type.
 	// +listType=atomic
 	// +optional
 	HeldResources []ResourceRule `json:"heldResources,omitempty"`
@@ -92,17 +96,17 @@ type ParentCounts struct {
 	// synced is how many of them are as their hook wants since they were synced the last time.
 	Synced int32 `json:"synced"`
 
-	// failing is how many of them are not: their last sync failed, their hook does not answer, names of their children belong
-	// to others, or writes are slowed down because they do not end. One that has not been synced yet is in neither.
+	// failing is how many of them are not: their last sync failed, their hook does not answer, names of their children
+	// belong to others, or endless writes are slowed down. A parent that has not been synced yet is in neither count.
 	Failing int32 `json:"failing"`
 
 	// warned is how many of them are synced although the result is probably not what the author of the hook or of the
-	// controller means: the cluster does not know a field, a child is out of date or listed twice, a rollout waits for long,
-	// or the cluster warns of a child. Events about these parents say what it is.
+	// controller intends: the cluster does not know a field, a child is out of date or listed twice, a rollout has waited
+	// for a long time, or the cluster warns of a child. Events about these parents say what it is.
 	// +optional
 	Warned int32 `json:"warned,omitempty"`
 
-	// paused is how many of them are left alone, because the controller is paused or because their annotation
+	// paused is how many of them are left alone because the controller is paused, or because their annotation
 	// metacontroller.k8s.io/paused is "true". They are neither synced nor failing.
 	// +optional
 	Paused int32 `json:"paused,omitempty"`
@@ -110,9 +114,9 @@ type ParentCounts struct {
 
 // ChildCounts counts children that are not as their hook wants although no sync failed.
 type ChildCounts struct {
-	// outdated is the number of children that the update method OnDelete leaves as they are, although the hook wants them to be
-	// different now. Under server-side apply, a child that somebody else has changed also counts. To have such a child updated,
-	// delete it: the controller then creates it as the hook wants it.
+	// outdated is the number of children that the update method OnDelete leaves unchanged although they differ from what
+	// the hook wants. Under server-side apply, a child that another client has changed also counts. To update such a
+	// child, delete it: the controller then creates it as the hook wants it.
 	Outdated int32 `json:"outdated"`
 }
 

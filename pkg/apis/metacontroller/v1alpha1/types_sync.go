@@ -21,12 +21,13 @@ const ConditionSynced = "Synced"
 // +genclient:onlyVerbs=get,list,watch
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// Sync is how far a controller is with one of its parents: one Sync for each parent of a CompositeController, and for
-// each target of a DecoratorController. It is read from the memory of the process that runs the controllers, cannot
-// be written, and is in the namespace of the parent, or in that of the server if the parent is in none. Its name is
-// "cc:<controller>:<parent>" for a CompositeController, and "dec:<controller>:<resource>.<group>:<target>" for a
-// DecoratorController. Its labels metacontroller.k8s.io/controller-kind and metacontroller.k8s.io/controller-name
-// name the controller. Field selectors are controller, kind (of the controller), parent and state.
+// Sync is the progress of a controller on one of its parents: there is one Sync for each parent of a
+// CompositeController, and for each target of a DecoratorController. It is read from the memory of the process that
+// runs the controllers, cannot be written, and is in the namespace of the parent, or in that of the server if the
+// parent is in none. Its name is "cc:<controller>:<parent>" for a CompositeController, and
+// "dec:<controller>:<resource>.<group>:<target>" for a DecoratorController. Its labels
+// metacontroller.k8s.io/controller-kind and metacontroller.k8s.io/controller-name name the controller. Field selectors
+// are controller, kind (of the controller), parent and state.
 type Sync struct {
 	metav1.TypeMeta `json:",inline"`
 	// Standard object metadata. The creation timestamp and the generation are those of the parent.
@@ -35,7 +36,7 @@ type Sync struct {
 	// spec says which parent of which controller this is about.
 	Spec SyncSpec `json:"spec"`
 
-	// status is what the last sync of the parent came to, and what is to come.
+	// status is the result of the last sync of the parent, and what happens next.
 	// +optional
 	Status SyncStatus `json:"status,omitempty,omitzero"`
 }
@@ -58,7 +59,7 @@ type ControllerReference struct {
 	Name string `json:"name"`
 }
 
-// ParentReference names an object that a controller is for.
+// ParentReference names a parent or target of a controller.
 type ParentReference struct {
 	// apiVersion is the group and version in which the controller reads the object.
 	APIVersion string `json:"apiVersion"`
@@ -78,14 +79,15 @@ type ParentReference struct {
 	UID types.UID `json:"uid,omitempty"`
 }
 
-// SyncState is how far a controller is with a parent.
+// SyncState is the progress of a controller on a parent.
 // +enum
 type SyncState string
 
 const (
 	// SyncStateSynced says that the parent is as its hook wants since it was synced the last time.
 	SyncStateSynced SyncState = "Synced"
-	// SyncStateProgressing says that children are being made or rolled out, or that the parent has changed since its last sync.
+	// SyncStateProgressing says that children are being made or rolled out, or that the parent has changed since its last
+	// sync.
 	SyncStateProgressing SyncState = "Progressing"
 	// SyncStateWaiting says that nothing failed, and that the controller can do nothing more for now.
 	SyncStateWaiting SyncState = "Waiting"
@@ -95,12 +97,12 @@ const (
 	SyncStatePaused SyncState = "Paused"
 )
 
-// SyncStatus is what the last sync of a parent came to, and what is to come.
+// SyncStatus is the result of the last sync of a parent, and what happens next.
 type SyncStatus struct {
 	// state is Synced, Progressing, Waiting, Failing or Paused.
 	State SyncState `json:"state"`
 
-	// message says in one line what the state does not: why the last sync failed, what is waited for, or what a warning says.
+	// message adds one line to the state: why the last sync failed, what the parent waits for, or what a warning says.
 	// +optional
 	Message string `json:"message,omitempty"`
 
@@ -125,15 +127,16 @@ type SyncStatus struct {
 	// +optional
 	LastSyncDuration *metav1.Duration `json:"lastSyncDuration,omitempty"`
 
-	// nextSyncTime is when the parent is synced next, if nothing changes before. Absent if it is synced only when something changes.
+	// nextSyncTime is when the parent is synced next if nothing changes before. Absent if it is synced only when something
+	// changes.
 	// +optional
 	NextSyncTime *metav1.MicroTime `json:"nextSyncTime,omitempty"`
 
-	// backoff is there while the parent is tried again and again.
+	// backoff is set while the parent is retried.
 	// +optional
 	Backoff *SyncBackoff `json:"backoff,omitempty"`
 
-	// conditions are Synced, which is True in the state Synced, and Paused, only where it is True.
+	// conditions are Synced, which is True in the state Synced, and Paused, which is present only when True.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
@@ -144,8 +147,8 @@ type SyncStatus struct {
 	// +optional
 	Warnings []SyncWarning `json:"warnings,omitempty"`
 
-	// lastSteps are the steps of the last sync that did something. They are kept for a limited number of parents of each controller:
-	// those that were written last.
+	// lastSteps are the steps of the last sync that did something. They are kept only for the parents of each controller
+	// that were written last.
 	// +optional
 	LastSteps *SyncSteps `json:"lastSteps,omitempty"`
 }
@@ -155,7 +158,7 @@ type SyncChildren struct {
 	// wanted is how many children the hook wants.
 	Wanted int32 `json:"wanted"`
 
-	// asWanted is how many of these are there and as the hook wants them.
+	// asWanted is how many of these exist and are as the hook wants them.
 	AsWanted int32 `json:"asWanted"`
 
 	// outdated is how many differ from what the hook wants and are left alone by the update method OnDelete.
@@ -163,15 +166,16 @@ type SyncChildren struct {
 	Outdated int32 `json:"outdated,omitempty"`
 }
 
-// SyncBackoff says how a parent is tried again.
+// SyncBackoff says how often a parent has been retried.
 type SyncBackoff struct {
-	// failures is how many syncs in a row were to be tried again. The time between two doubles each time, up to 1000 seconds.
+	// failures is how many consecutive syncs had to be retried. The delay doubles each time, up to 1000 seconds.
 	Failures int32 `json:"failures"`
 }
 
 // SyncWarning is something that is probably wrong although the sync succeeded.
 type SyncWarning struct {
-	// reason is the reason of the event about it, in CamelCase. Where there are several warnings of a sort, it is that of the gravest.
+	// reason is the reason of the event about it, in CamelCase. If there are several similar warnings, it is the reason of
+	// the most serious one.
 	Reason string `json:"reason"`
 
 	// message says what is wrong, and what to do.
@@ -192,16 +196,16 @@ type SyncSteps struct {
 	Omitted int32 `json:"omitted,omitempty"`
 }
 
-// SyncStepResult is what came of a step.
+// SyncStepResult is the result of a step.
 // +enum
 type SyncStepResult string
 
 const (
-	// SyncStepWritten says that the cluster stored something else than before.
+	// SyncStepWritten says that the cluster stored a change.
 	SyncStepWritten SyncStepResult = "Written"
-	// SyncStepUnchanged says that the cluster had nothing to change.
+	// SyncStepUnchanged says that the write changed nothing.
 	SyncStepUnchanged SyncStepResult = "Unchanged"
-	// SyncStepConflict says that the object had changed meanwhile, so that nothing was written.
+	// SyncStepConflict says that the object had changed in the meantime, so nothing was written.
 	SyncStepConflict SyncStepResult = "Conflict"
 	// SyncStepNameConflict says that another object has the name.
 	SyncStepNameConflict SyncStepResult = "NameConflict"
@@ -211,8 +215,8 @@ const (
 
 // SyncStep is one thing that a sync did to one object.
 type SyncStep struct {
-	// operation is what was done: create, update, apply, delete, recreate, adopt, release, "move to server-side apply" or "move to
-	// dynamic apply" with a child; status, metadata or finalizer with the parent.
+	// operation is what was done: create, update, apply, delete, recreate, adopt, release, "move to server-side apply" or
+	// "move to dynamic apply" with a child; status, metadata or finalizer with the parent.
 	Operation string `json:"operation"`
 
 	// apiVersion is that of the object.
@@ -231,7 +235,7 @@ type SyncStep struct {
 	// why says what made the step necessary.
 	Why string `json:"why"`
 
-	// result is what came of it.
+	// result is the result of the step.
 	Result SyncStepResult `json:"result"`
 
 	// error says why it failed. Absent if it did not.

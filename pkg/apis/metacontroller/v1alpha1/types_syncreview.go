@@ -13,13 +13,13 @@ import (
 // +genclient:onlyVerbs=create
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// SyncReview shows what syncs of a controller would do, before it happens: what the hook is sent and
-// answers, and which writes would follow, each with its reason and what it changes. It is created and
-// answered, and never stored: "kubectl create -f review.yaml -o yaml" prints it with its status. Nothing
-// is written to the cluster, no event is told, and no call counts as a sync.
+// SyncReview previews syncs of a controller: what is sent to the hook, what the hook answers, and which writes would
+// follow, each with its reason and its changes. It is answered when it is created, and never stored: "kubectl create -f
+// review.yaml -o yaml" prints it with its status. A review writes nothing to the cluster, records no events, and does
+// not count as a sync.
 //
-// Who creates a SyncReview needs the right to get the controller, and every parent, child and related
-// object that is shown, and to list the objects that the review selects among.
+// A user who creates a SyncReview needs the right to get the controller, and every parent, child and related object
+// that the review shows, and to list the objects that the review selects from.
 type SyncReview struct {
 	metav1.TypeMeta `json:",inline"`
 	// Standard object metadata. A review needs no name.
@@ -39,78 +39,74 @@ type SyncReviewSpec struct {
 	// controller is the controller whose syncs are reviewed. It must exist unless there is a candidate.
 	Controller SyncReviewController `json:"controller"`
 
-	// candidate is a spec that the controller might have, with the fields of the spec of its kind. It is
-	// reviewed instead of the stored spec. Everything is checked that would be if the controller were
-	// created with it, or updated to it: the rights of the user who asks, the fields, and what
-	// admission says.
+	// candidate is a possible spec of the controller, with the fields of the spec of its kind. It is reviewed instead of
+	// the stored spec. It is checked as if the controller were created with it or updated to it: the rights of the user
+	// who creates the review, the fields, and admission.
 	// Default: absent, the stored spec is reviewed.
 	// +optional
 	Candidate *runtime.RawExtension `json:"candidate,omitempty"`
 
-	// parent is the one parent that is reviewed, for instance {namespace: shop, name: web}.
+	// parent is the only parent to review, for instance {namespace: shop, name: web}.
 	// Default: absent. Exactly one of parent, parents and object must be set.
 	// +optional
 	Parent *SyncReviewParent `json:"parent,omitempty"`
 
-	// parents selects the parents that are reviewed among those that the controller has. For instance
-	// {namespace: shop} or {limit: 100}.
+	// parents selects which parents of the controller to review. For instance {namespace: shop} or {limit: 100}.
 	// Default: absent. Exactly one of parent, parents and object must be set.
 	// +optional
 	Parents *SyncReviewParents `json:"parents,omitempty"`
 
-	// object is a whole parent that need not exist. If a parent of its name exists, the review shows
-	// what would happen after an update to this object: what an update leaves alone, such as the uid and
-	// the status, is that of the existing one. Who asks needs the right to create, or to update, such an
-	// object. Of an object that does not exist, children have no owner yet: the uid in their references
-	// to it is 00000000-0000-0000-0000-000000000000.
+	// object is a whole parent that need not exist. If a parent with its name exists, the review shows what would happen
+	// after an update to this object: what an update does not change, such as the uid and the status, is taken from the
+	// existing object. A user who creates the review needs the right to create or update such an object. The children of
+	// an object that does not exist have no owner yet: the uid in their owner references is
+	// 00000000-0000-0000-0000-000000000000.
 	// Default: absent. Exactly one of parent, parents and object must be set.
 	// +optional
 	Object *runtime.RawExtension `json:"object,omitempty"`
 
-	// response is what the sync hook, or the finalize hook if the parent is finalized, is taken to have
-	// answered about the parent as it is. The hook is not called about it.
+	// response is used as the answer of the sync hook, or of the finalize hook if the parent is finalized, about the
+	// current parent. The hook is not called for it.
 	// Default: absent, the hook is called unless calls is None.
 	// +optional
 	Response *runtime.RawExtension `json:"response,omitempty"`
 
-	// responses are what hooks are taken to have answered to other calls: to those of the customize
-	// hook, and during a rolling update to those about earlier versions of a parent. The first one that
-	// fits a call is used.
+	// responses are used as the answers of hooks to other calls: to calls of the customize hook, and during a rolling
+	// update to calls about earlier versions of a parent. The first one that matches a call is used.
 	// Default: empty.
 	// +listType=atomic
 	// +optional
 	Responses []SyncReviewResponse `json:"responses,omitempty"`
 
-	// request is sent to the sync or finalize hook in the place of the request that is made from what
-	// exists, for instance one that was sent before. The answer is planned for what exists.
-	// Default: absent, the request is made from what exists.
+	// request is sent to the sync or finalize hook instead of the request about the existing objects, for instance a
+	// request that was sent before. The plan for the answer is made for the existing objects.
+	// Default: absent, the request is about the existing objects.
 	// +optional
 	Request *runtime.RawExtension `json:"request,omitempty"`
 
-	// calls says whether the server calls hooks for answers that are not given. With None it calls none:
-	// each call whose answer is not in response or responses is listed in the status as Missing, with
-	// its request. Whoever reviews can then ask a hook that the server does not reach, and send the
-	// review again with the answer, until none is missing.
+	// calls says whether the server calls hooks for answers that are not given. With None it calls none: each call whose
+	// answer is not in response or responses is listed in the status as Missing, with its request. The client can then
+	// call a hook that the server cannot reach, and send the review again with the answer, until no answer is missing.
 	// Default: All.
 	// +default="All"
 	// +optional
 	Calls SyncReviewCalls `json:"calls,omitempty"`
 
-	// until is how far the syncs are followed.
+	// until is the stage at which the review of a sync ends.
 	// Default: Plan.
 	// +default="Plan"
 	// +optional
 	Until SyncReviewStage `json:"until,omitempty"`
 
-	// details says how much is shown of each parent. With Steps, the requests and answers of hooks are
-	// left out, unless an answer is missing.
+	// details says how much the status shows of each parent. With Steps, the requests and answers of hooks are left out,
+	// unless an answer is missing.
 	// Default: All.
 	// +default="All"
 	// +optional
 	Details SyncReviewDetails `json:"details,omitempty"`
 
-	// timeoutSeconds is how long the review may take, from 1 to 30. A review of several parents ends
-	// then with those that it has come to, and continue for the others.
+	// timeoutSeconds is how long the review may take, from 1 to 30. After that, a review of several parents ends with the
+	// parents reviewed so far, and continue for the others.
 	// Default: 20.
 	// +default=20
 	// +optional
@@ -129,14 +125,14 @@ type SyncReviewController struct {
 // SyncReviewParent names a parent.
 type SyncReviewParent struct {
 	// apiVersion of the parent, for instance "apps/v1".
-	// Default: absent, that of the controller's parents. It is required only if a DecoratorController
-	// has several types of the same kind.
+	// Default: absent, that of the controller's parents. It is required only if a DecoratorController has several types of
+	// the same kind.
 	// +optional
 	APIVersion string `json:"apiVersion,omitempty"`
 
 	// kind of the parent, for instance "Deployment".
-	// Default: absent, that of the controller's parents. It is required only if a DecoratorController is
-	// for several kinds.
+	// Default: absent, that of the controller's parents. It is required only if a DecoratorController is for several
+	// kinds.
 	// +optional
 	Kind string `json:"kind,omitempty"`
 
@@ -151,7 +147,7 @@ type SyncReviewParent struct {
 
 // SyncReviewParents selects some of the parents that a controller has.
 type SyncReviewParents struct {
-	// namespace is that of the parents.
+	// namespace is the namespace of the parents.
 	// Default: absent, parents in all namespaces.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
@@ -161,13 +157,13 @@ type SyncReviewParents struct {
 	// +optional
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
 
-	// limit is the most parents in one answer, from 1 to 100. status.continue is for the others.
+	// limit is the maximum number of parents in one answer, from 1 to 100. Use status.continue to get the others.
 	// Default: 20.
 	// +default=20
 	// +optional
 	Limit *int32 `json:"limit,omitempty"`
 
-	// continue is the status.continue of the answer before: the review goes on with the parents after those.
+	// continue is the status.continue of the previous answer: the review continues with the parents after those.
 	// Default: absent, the review begins with the first.
 	// +optional
 	Continue string `json:"continue,omitempty"`
@@ -178,9 +174,8 @@ type SyncReviewResponse struct {
 	// hook that was called: sync, finalize or customize.
 	Hook string `json:"hook"`
 
-	// revision is the name of the ControllerRevision with the version of the parent that the call is
-	// about, as the call has it.
-	// Default: absent, the parent as it is.
+	// revision is the name of the ControllerRevision with the version of the parent that the call is about, as in the
+	// call. Default: absent, the current parent.
 	// +optional
 	Revision string `json:"revision,omitempty"`
 
@@ -204,7 +199,7 @@ const (
 	SyncReviewCallsNone SyncReviewCalls = "None"
 )
 
-// SyncReviewDetails says how much is shown of each parent.
+// SyncReviewDetails says how much the status shows of each parent.
 // +enum
 type SyncReviewDetails string
 
@@ -215,7 +210,7 @@ const (
 	SyncReviewDetailsSteps SyncReviewDetails = "Steps"
 )
 
-// SyncReviewStage is how far syncs are followed.
+// SyncReviewStage is a stage of a sync.
 // +enum
 type SyncReviewStage string
 
@@ -227,7 +222,7 @@ const (
 	SyncReviewUntilResponse SyncReviewStage = "Response"
 	// SyncReviewUntilPlan shows the writes that would follow.
 	SyncReviewUntilPlan SyncReviewStage = "Plan"
-	// SyncReviewUntilDryRun sends each of these writes to the cluster with dryRun=All, as the controller
-	// would, so that its defaults, admission and quotas speak. Nothing is stored.
+	// SyncReviewUntilDryRun sends each of these writes to the cluster with dryRun=All, as the controller would, so that
+	// its defaults, admission and quotas apply. Nothing is stored.
 	SyncReviewUntilDryRun SyncReviewStage = "DryRun"
 )

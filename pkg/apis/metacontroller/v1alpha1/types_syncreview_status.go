@@ -3,18 +3,16 @@
 
 package v1alpha1
 
-import (
-	"k8s.io/apimachinery/pkg/runtime"
-)
+import "k8s.io/apimachinery/pkg/runtime"
 
 // SyncReviewStatus is the answer to a SyncReview.
 type SyncReviewStatus struct {
 	// summary counts the parents and the writes.
 	Summary SyncReviewSummary `json:"summary"`
 
-	// controller is what has answered: Running is the controller that runs in the server, which
-	// remembers what earlier syncs found to need no write. Temporary is one that was made for the
-	// review, because there is a candidate, or because the controller does not run.
+	// controller says which controller answered: Running is the controller that runs in the server, which remembers which
+	// answers of hooks needed no write. Temporary is a controller that was started for the review, because there is a
+	// candidate, or because the controller does not run.
 	// +optional
 	Controller ReviewedBy `json:"controller,omitempty"`
 
@@ -23,24 +21,24 @@ type SyncReviewStatus struct {
 	// +optional
 	Syncs []ReviewedSync `json:"syncs,omitempty"`
 
-	// continue is there if there are more parents: put it into spec.parents.continue.
+	// continue is set if there are more parents: copy it to spec.parents.continue.
 	// +optional
 	Continue string `json:"continue,omitempty"`
 
-	// notes say why the answer is not complete, and what the cluster warns of, such as fields of the object that it does not know.
+	// notes say why the answer is incomplete, and contain warnings of the cluster, such as unknown fields of the object.
 	// +listType=atomic
 	// +optional
 	Notes []string `json:"notes,omitempty"`
 }
 
-// ReviewedBy is what has answered a review.
+// ReviewedBy says which controller answered a review.
 // +enum
 type ReviewedBy string
 
 const (
 	// ReviewedByRunning is the controller that runs in the server.
 	ReviewedByRunning ReviewedBy = "Running"
-	// ReviewedByTemporary is one that was made for the review.
+	// ReviewedByTemporary is a controller that was started for the review.
 	ReviewedByTemporary ReviewedBy = "Temporary"
 )
 
@@ -58,8 +56,8 @@ type SyncReviewSummary struct {
 	// failed is the number of parents whose sync would fail, or would leave out something that the hook wants.
 	Failed int32 `json:"failed"`
 
-	// undecided is the number of parents of which it is not known, because an answer is missing or the
-	// review ends before the plan.
+	// undecided is the number of parents whose result is not known, because an answer is missing or the review ends before
+	// the plan.
 	// +optional
 	Undecided int32 `json:"undecided,omitempty"`
 
@@ -89,14 +87,14 @@ type ReviewedSync struct {
 	// parent is the parent.
 	Parent ReviewedObject `json:"parent"`
 
-	// result is what would come of the sync.
+	// result is the result that the sync would have.
 	Result ReviewedResult `json:"result"`
 
 	// error is why the sync would fail.
 	// +optional
 	Error string `json:"error,omitempty"`
 
-	// refused says of each child that would be left out why it would.
+	// refused says for each child that would be left out why it would be.
 	// +listType=atomic
 	// +optional
 	Refused []string `json:"refused,omitempty"`
@@ -105,26 +103,26 @@ type ReviewedSync struct {
 	// +optional
 	Hook string `json:"hook,omitempty"`
 
-	// steps are the writes in their order. Those of children that are in a row are made at once.
+	// steps are the writes in order. Consecutive writes of children are made concurrently.
 	// +listType=atomic
 	// +optional
 	Steps []ReviewedStep `json:"steps,omitempty"`
 
-	// rollout is how far the rolling update of the children would be.
+	// rollout is the progress that the rolling update of the children would have.
 	// +optional
 	Rollout *ReviewedRollout `json:"rollout,omitempty"`
 
-	// warnings are about what is probably a mistake.
+	// warnings are about likely mistakes.
 	// +listType=atomic
 	// +optional
 	Warnings []ReviewedWarning `json:"warnings,omitempty"`
 
-	// events are what the hook wants to be told.
+	// events are the events that the hook wants recorded.
 	// +listType=atomic
 	// +optional
 	Events []ReviewedEvent `json:"events,omitempty"`
 
-	// resyncAfter is when the parent would be synced again although nothing changes, for instance "30s".
+	// resyncAfter is the time after which the parent would be synced again even if nothing changes, for instance "30s".
 	// +optional
 	ResyncAfter Duration `json:"resyncAfter,omitempty"`
 
@@ -133,12 +131,12 @@ type ReviewedSync struct {
 	// +optional
 	Calls []ReviewedCall `json:"calls,omitempty"`
 
-	// truncated is true if something was left out, because the answer would be too large.
+	// truncated is true if something was left out because the answer would be too large.
 	// +optional
 	Truncated bool `json:"truncated,omitempty"`
 }
 
-// ReviewedResult is what would come of a sync.
+// ReviewedResult is the result that a sync would have.
 // +enum
 type ReviewedResult string
 
@@ -149,8 +147,8 @@ const (
 	ReviewedChanged ReviewedResult = "Changed"
 	// ReviewedFailed is the result of a sync that would fail, or would leave out something that the hook wants.
 	ReviewedFailed ReviewedResult = "Failed"
-	// ReviewedUndecided is the result of a sync of which it is not known, because an answer is missing
-	// or the review ends before the plan.
+	// ReviewedUndecided says that the result of a sync is not known, because an answer is missing or the review ends
+	// before the plan.
 	ReviewedUndecided ReviewedResult = "Undecided"
 )
 
@@ -175,8 +173,8 @@ type ReviewedCall struct {
 	// hook that is called: sync, finalize or customize.
 	Hook string `json:"hook"`
 
-	// revision is the name of the ControllerRevision with the version of the parent that the call is
-	// about; absent for the parent as it is.
+	// revision is the name of the ControllerRevision with the version of the parent that the call is about; absent for the
+	// current parent.
 	// +optional
 	Revision string `json:"revision,omitempty"`
 
@@ -187,7 +185,7 @@ type ReviewedCall struct {
 	// +optional
 	Request *runtime.RawExtension `json:"request,omitempty"`
 
-	// response is what the hook answers; absent if that cannot be used: then error says what is wrong.
+	// response is the answer of the hook; absent if it cannot be used: then error says what is wrong.
 	// +optional
 	Response *runtime.RawExtension `json:"response,omitempty"`
 
@@ -221,18 +219,18 @@ type ReviewedStep struct {
 	// why is what makes the write necessary.
 	Why string `json:"why"`
 
-	// changes are the fields that the write changes. Of a new object, all of it is one change. Those of
-	// Recreate are to the object that is created later. After a dry run, they are what the cluster would
-	// have stored. Values of Secrets are replaced by digests: the same value has the same digest.
+	// changes are the fields that the write changes. A new object is one change as a whole. The changes of Recreate are
+	// those of the object that is created later. After a dry run, they are the changes that the cluster would have stored.
+	// Values of Secrets are replaced by digests: the same value has the same digest.
 	// +listType=atomic
 	// +optional
 	Changes []ReviewedChange `json:"changes,omitempty"`
 
-	// postponed is true if the write would wait, because such writes were repeated too often.
+	// postponed is true if the write would wait because such writes were repeated too often.
 	// +optional
 	Postponed bool `json:"postponed,omitempty"`
 
-	// dryRun is what the cluster said to the write.
+	// dryRun is the result of a dry run of the write.
 	// +optional
 	DryRun *ReviewedDryRun `json:"dryRun,omitempty"`
 }
@@ -246,7 +244,7 @@ const (
 	ReviewedCreate ReviewedOperation = "Create"
 	// ReviewedUpdate replaces an object by another form of it.
 	ReviewedUpdate ReviewedOperation = "Update"
-	// ReviewedApply has the cluster merge what the hook wants into an object, or create it, by server-side apply.
+	// ReviewedApply lets the cluster merge what the hook wants into an object, or create it, by server-side apply.
 	ReviewedApply ReviewedOperation = "Apply"
 	// ReviewedDelete deletes an object.
 	ReviewedDelete ReviewedOperation = "Delete"
@@ -283,9 +281,9 @@ type ReviewedChange struct {
 	To *JSONValue `json:"to,omitempty"`
 }
 
-// ReviewedDryRun is what the cluster said to a write with dryRun=All.
+// ReviewedDryRun is the answer of the cluster to a write with dryRun=All.
 type ReviewedDryRun struct {
-	// outcome is what would come of the write.
+	// outcome is the outcome that the write would have.
 	Outcome ReviewedOutcome `json:"outcome"`
 
 	// message says why the write would not be made.
@@ -298,7 +296,7 @@ type ReviewedDryRun struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// ReviewedOutcome is what would come of a write.
+// ReviewedOutcome is the outcome that a write would have.
 // +enum
 type ReviewedOutcome string
 
@@ -309,17 +307,17 @@ const (
 	ReviewedChangesNothing ReviewedOutcome = "ChangesNothing"
 	// ReviewedRefused is a write that the cluster would refuse.
 	ReviewedRefused ReviewedOutcome = "Refused"
-	// ReviewedConflict is a write of an object that is not as it was observed. The sync would be tried again.
+	// ReviewedConflict is a write of an object that has changed since it was observed. The sync would be retried.
 	ReviewedConflict ReviewedOutcome = "Conflict"
 	// ReviewedNotSent is a write that was not tried, because a step before it failed, or because the
 	// parent does not exist.
 	ReviewedNotSent ReviewedOutcome = "NotSent"
 )
 
-// ReviewedRollout is how far the rolling update of the children of a parent would be.
+// ReviewedRollout is the progress that the rolling update of the children of a parent would have.
 type ReviewedRollout struct {
-	// reason is that of the condition Updated which the parent would get: RolloutProgressing,
-	// RolloutWaiting or OnLatestRevision.
+	// reason is the reason of the condition Updated that the parent would get: RolloutProgressing, RolloutWaiting or
+	// OnLatestRevision.
 	Reason string `json:"reason"`
 
 	// message says what the rollout waits for, or which children it moves.
@@ -336,16 +334,16 @@ type ReviewedRollout struct {
 	Behind []ReviewedObject `json:"behind,omitempty"`
 }
 
-// ReviewedWarning is something that is probably a mistake.
+// ReviewedWarning is a warning about a likely mistake.
 type ReviewedWarning struct {
-	// reason is that of the event that the sync would write about it.
+	// reason is the reason of the event that the sync would record about it.
 	Reason string `json:"reason"`
 
 	// message says what is wrong and what to do.
 	Message string `json:"message"`
 }
 
-// ReviewedEvent is an event that a hook answers.
+// ReviewedEvent is an event that a hook returns.
 type ReviewedEvent struct {
 	// type is Normal or Warning.
 	Type string `json:"type"`
@@ -359,4 +357,30 @@ type ReviewedEvent struct {
 	// child is the child that the event is about; absent for the parent.
 	// +optional
 	Child *ReviewedObject `json:"child,omitempty"`
+}
+
+// JSONValue is any JSON value: text, a number, true, false, null, a list or an object.
+type JSONValue struct {
+	// Raw is the JSON of the value.
+	Raw []byte `json:"-"`
+}
+
+// OpenAPISchemaType tells the generator of OpenAPI documents that the value may be of any type.
+func (JSONValue) OpenAPISchemaType() []string { return nil }
+
+// OpenAPISchemaFormat tells the generator that there is no format.
+func (JSONValue) OpenAPISchemaFormat() string { return "" }
+
+// MarshalJSON returns the JSON of the value, null if there is none.
+func (v JSONValue) MarshalJSON() ([]byte, error) {
+	if len(v.Raw) == 0 {
+		return []byte("null"), nil
+	}
+	return v.Raw, nil
+}
+
+// UnmarshalJSON keeps the JSON of the value.
+func (v *JSONValue) UnmarshalJSON(raw []byte) error {
+	v.Raw = append([]byte(nil), raw...)
+	return nil
 }

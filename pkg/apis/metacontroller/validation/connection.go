@@ -22,7 +22,8 @@ func validateReferences(settings v1alpha1.Connection, path *field.Path) field.Er
 		errs = append(errs, validateReference(ref.Kind, ref.Name, ref.Namespace, ref.Path)...)
 	}
 	if authorization := settings.Authorization; authorization != nil && authorization.SecretRef.Key == "" {
-		errs = append(errs, field.Required(path.Child("authorization", "secretRef", "key"), "is the key of the credential in the Secret"))
+		errs = append(errs, field.Required(path.Child("authorization", "secretRef", "key"),
+			"is the key of the credential in the Secret"))
 	}
 	return errs
 }
@@ -38,8 +39,7 @@ func validateReference(kind, name, namespace string, path *field.Path) field.Err
 	return errs
 }
 
-// validateConnection checks that connections can be made with the settings once the objects exist
-// that they refer to.
+// validateConnection checks that the settings allow connections once the referenced objects exist.
 func validateConnection(settings v1alpha1.Connection, path *field.Path) field.ErrorList {
 	errs := validateCABundle(settings.CABundle, path.Child("caBundle"))
 	for _, ref := range settings.References(path) {
@@ -48,7 +48,8 @@ func validateConnection(settings v1alpha1.Connection, path *field.Path) field.Er
 	if settings.Authorization != nil {
 		errs = append(errs, validateAuthorizationType(settings.Authorization.Type, path.Child("authorization", "type"))...)
 		if settings.BasicAuth != nil {
-			errs = append(errs, field.Forbidden(path.Child("basicAuth"), "cannot be set beside authorization: both are the Authorization header"))
+			errs = append(errs, field.Forbidden(path.Child("basicAuth"),
+				"cannot be set beside authorization: both are the Authorization header"))
 		}
 	}
 	return errs
@@ -58,20 +59,23 @@ func validateConnection(settings v1alpha1.Connection, path *field.Path) field.Er
 func validateExistable(ref v1alpha1.ObjectReference) field.ErrorList {
 	var errs field.ErrorList
 	if ref.Name != "" && len(validation.IsDNS1123Subdomain(ref.Name)) > 0 {
-		errs = append(errs, field.Invalid(ref.Path.Child("name"), ref.Name, "is the name of no "+ref.Kind+": they have lower-case letters, digits, '-' and '.'"))
+		errs = append(errs, field.Invalid(ref.Path.Child("name"), ref.Name,
+			"must be the name of a "+ref.Kind+": lower-case letters, digits, '-' and '.'"))
 	}
 	if ref.Namespace != "" && len(validation.IsDNS1123Label(ref.Namespace)) > 0 {
-		errs = append(errs, field.Invalid(ref.Path.Child("namespace"), ref.Namespace, "is the name of no namespace: they have lower-case letters, digits and '-'"))
+		errs = append(errs, field.Invalid(ref.Path.Child("namespace"), ref.Namespace,
+			"must be the name of a namespace: lower-case letters, digits and '-'"))
 	}
 	for _, key := range ref.Keys {
 		if key.Name != "" && len(validation.IsConfigMapKey(key.Name)) > 0 {
-			errs = append(errs, field.Invalid(key.Path, key.Name, "is a key of no "+ref.Kind+": they have letters, digits, '-', '_' and '.'"))
+			errs = append(errs, field.Invalid(key.Path, key.Name,
+				"must be a key of a "+ref.Kind+": letters, digits, '-', '_' and '.'"))
 		}
 	}
 	return errs
 }
 
-// maxQuoted is how many bytes of a certificate are quoted, enough to recognise it by.
+// maxQuoted is the number of bytes of a certificate that an error quotes, enough to recognise it.
 const maxQuoted = 40
 
 func validateCABundle(bundle *v1alpha1.CABundle, path *field.Path) field.ErrorList {
@@ -82,7 +86,8 @@ func validateCABundle(bundle *v1alpha1.CABundle, path *field.Path) field.ErrorLi
 	case len(set) == 0:
 		return field.ErrorList{field.Required(path, "must have one of inline, secretRef and configMapRef")}
 	case len(set) > 1:
-		return field.ErrorList{field.Invalid(path, strings.Join(set, ", "), "must have only one of inline, secretRef and configMapRef")}
+		return field.ErrorList{field.Invalid(path, strings.Join(set, ", "),
+			"must have only one of inline, secretRef and configMapRef")}
 	case bundle.Inline != nil && *bundle.Inline != "" && !x509.NewCertPool().AppendCertsFromPEM([]byte(*bundle.Inline)):
 		return field.ErrorList{field.Invalid(path.Child("inline"), text.Shorten(*bundle.Inline, maxQuoted),
 			"must hold certificates in PEM form, which begin with -----BEGIN CERTIFICATE-----")}
@@ -93,15 +98,14 @@ func validateCABundle(bundle *v1alpha1.CABundle, path *field.Path) field.ErrorLi
 func validateAuthorizationType(scheme string, path *field.Path) field.ErrorList {
 	switch scheme = strings.TrimSpace(scheme); {
 	case strings.EqualFold(scheme, "basic"):
-		return field.ErrorList{field.Invalid(path, scheme, "is not for here: set basicAuth instead of authorization")}
+		return field.ErrorList{field.Invalid(path, scheme, "is not supported here: set basicAuth instead of authorization")}
 	case strings.ContainsFunc(scheme, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
 		return field.ErrorList{field.Invalid(path, scheme, `must be text that a header can hold, such as "Bearer"`)}
 	}
 	return nil
 }
 
-// validateEndpointConfigs checks the entries of endpointConfigs. Only those that a hook uses have
-// to make a connection; the others do no harm.
+// validateEndpointConfigs checks the entries of endpointConfigs. Only an entry that a hook uses must allow a connection.
 func validateEndpointConfigs(configs []v1alpha1.EndpointConfig, hooks []namedHook, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	used := usedEndpoints(configs, hooks)

@@ -6,6 +6,7 @@ package compositecontroller
 import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/validation"
@@ -38,4 +39,23 @@ func kind() resource.Kind[compositeController, *compositeController] {
 		Warnings:             validation.CompositeControllerWarnings,
 		Table:                newTable(),
 	}
+}
+
+// newTable returns the table of CompositeControllers. Its columns are those of package resource, in
+// controllercolumns.go.
+func newTable() rest.TableConvertor {
+	return resource.NewControllerTable(func(controller *v1alpha1.CompositeController) resource.Controller {
+		shown := resource.Controller{
+			Parents:             []v1alpha1.ResourceRule{controller.Spec.ParentResource.ResourceRule},
+			ResyncPeriodSeconds: controller.Spec.ResyncPeriodSeconds,
+			Status:              &controller.Status,
+		}
+		for _, child := range controller.Spec.ChildResources {
+			shown.Children = append(shown.Children, child.ResourceRule)
+		}
+		if hooks := controller.Spec.Hooks; hooks != nil {
+			shown.Sync = hooks.Sync
+		}
+		return shown
+	})
 }

@@ -106,8 +106,8 @@ func (r *REST[T]) List(ctx context.Context, options *metainternalversion.ListOpt
 	return r.kind.NewList(meta, items), nil
 }
 
-// Watch tells what changes until it is stopped, or until ctx ends. The API server stops no watch that it refuses after it has
-// begun, such as one with an Accept header that allows no stream: it only ends ctx.
+// Watch tells what changes until it is stopped, or until ctx ends. The API server stops no watch that it refuses after
+// it has begun, such as one with an Accept header that allows no stream: it only ends ctx.
 func (r *REST[T]) Watch(ctx context.Context, options *metainternalversion.ListOptions) (watch.Interface, error) {
 	store, closeLook, err := r.open(ctx)
 	if err != nil {
@@ -149,7 +149,8 @@ func Unavailable(why error) error {
 }
 
 func selectionOf(ctx context.Context, options *metainternalversion.ListOptions) memory.Selection {
-	return memory.Selection{Namespace: request.NamespaceValue(ctx), Labels: options.LabelSelector, Fields: options.FieldSelector}
+	return memory.Selection{Namespace: request.NamespaceValue(ctx), Labels: options.LabelSelector,
+		Fields: options.FieldSelector}
 }
 
 // closingWatch is a watch that ends a look.

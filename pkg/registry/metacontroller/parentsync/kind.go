@@ -4,6 +4,7 @@
 package parentsync
 
 import (
+	"strconv"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/live"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/resource"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/storage/memory"
 )
 
@@ -55,4 +57,68 @@ func fieldsOf(of *v1alpha1.Sync) fields.Set {
 		v1alpha1.FieldController: of.Spec.Controller.Name, v1alpha1.FieldKind: of.Spec.Controller.Kind,
 		v1alpha1.FieldParent: of.Spec.Parent.Name, v1alpha1.FieldState: string(of.Status.State),
 	}
+}
+
+const unknown = "<unknown>"
+
+// newTable returns the table of Syncs. now is the clock for ages.
+func newTable(now func() time.Time) rest.TableConvertor {
+	columns := []metav1.TableColumnDefinition{
+		{Name: "Controller", Type: "string", Description: "The controller, by its short name."},
+		{Name: "Parent", Type: "string", Description: "The parent, or target, that the controller syncs."},
+		{Name: "State", Type: "string", Description: "Synced, Progressing, Waiting, Failing or Paused."},
+		{Name: "Children", Type: "string", Description: "How many children are as the hook wants, of how many it wants."},
+		{Name: "Last", Type: "string", Description: "How long ago the last sync ended."},
+		{Name: "Next", Type: "string", Description: "In how long the next sync is due, if nothing changes before."},
+		{Name: "Message", Type: "string", Description: "Why the last sync failed, what is waited for, or what a warning " +
+			"says."},
+	}
+	wide := []metav1.TableColumnDefinition{
+		{Name: "Took", Type: "string", Description: "How long the last sync took."},
+		{Name: "Retries", Type: "integer", Description: "How many syncs in a row were to be tried again."},
+	}
+	durations := &live.Durations{}
+	return resource.NewTableWithoutAge(columns, wide, func(of *v1alpha1.Sync) ([]any, []any) {
+		status, now := &of.Status, now()
+		retries := int64(0)
+		if status.Backoff != nil {
+			retries = int64(status.Backoff.Failures)
+		}
+		return []any{
+				live.ControllerName(of.Spec.Controller), of.Spec.Parent.Kind + "/" +
+					of.Spec.Parent.Name, string(status.State), children(status.Children),
+				ago(durations, status.LastSyncTime, now), in(durations, status.NextSyncTime,
+					now), live.ShortMessage(status.Message),
+			},
+			[]any{took(status.LastSyncDuration), retries}
+	})
+}
+
+func children(counts *v1alpha1.SyncChildren) string {
+	if counts == nil {
+		return unknown
+	}
+	return strconv.Itoa(int(counts.AsWanted)) + "/" + strconv.Itoa(int(counts.Wanted))
+}
+
+func ago(durations *live.Durations, at *metav1.MicroTime, now time.Time) string {
+	if at == nil {
+		return resource.None
+	}
+	return durations.Text(now.Sub(at.Time))
+}
+
+// in returns the time until something. What is due, and waits for its turn, is due now.
+func in(durations *live.Durations, at *metav1.MicroTime, now time.Time) string {
+	if at == nil {
+		return resource.None
+	}
+	return durations.Text(max(at.Sub(now), 0))
+}
+
+func took(of *metav1.Duration) string {
+	if of == nil {
+		return resource.None
+	}
+	return of.Round(time.Millisecond).String()
 }

@@ -59,7 +59,8 @@ func (p StorageProvider) NewRESTStorage(options generic.RESTOptionsGetter) (gene
 		return genericapiserver.APIGroupInfo{}, err
 	}
 	codecs := serializer.NewCodecFactory(p.Scheme, serializer.WithStreamingCollectionEncodingToJSON())
-	group := genericapiserver.NewDefaultAPIGroupInfo(v1alpha1.GroupName, p.Scheme, runtime.NewParameterCodec(p.Scheme), codecs)
+	group := genericapiserver.NewDefaultAPIGroupInfo(v1alpha1.GroupName, p.Scheme, runtime.NewParameterCodec(p.Scheme),
+		codecs)
 	group.NegotiatedSerializer = textOnly{codecs}
 	group.VersionedResourcesStorageMap[v1alpha1.SchemeGroupVersion.Version] = storages
 	return group, nil
@@ -84,7 +85,8 @@ func (p StorageProvider) v1alpha1(options generic.RESTOptionsGetter) (map[string
 		storages[name+"/status"] = storage.Status
 	}
 	if p.Live.Resync != nil {
-		for kind, resource := range map[string]string{"CompositeController": "compositecontrollers", "DecoratorController": "decoratorcontrollers"} {
+		for kind, resource := range map[string]string{"CompositeController": "compositecontrollers",
+			"DecoratorController": "decoratorcontrollers"} {
 			storages[resource+"/"+resync.Subresource] = resync.NewREST(kind, storages[resource].(rest.Getter), p.Live.Resync)
 		}
 	}

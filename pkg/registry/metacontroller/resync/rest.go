@@ -27,7 +27,8 @@ const kind = "ResyncRequest"
 
 // Requester enqueues the parents of a controller that the spec selects, unless they are only to be counted, and returns
 // how many there are. The spec is valid.
-type Requester func(ctx context.Context, of v1alpha1.ControllerReference, spec *v1alpha1.ResyncRequestSpec, onlyCount bool) (v1alpha1.ResyncRequestStatus, error)
+type Requester func(ctx context.Context, of v1alpha1.ControllerReference, spec *v1alpha1.ResyncRequestSpec,
+	onlyCount bool) (v1alpha1.ResyncRequestStatus, error)
 
 // REST serves the subresource of one kind of controllers.
 type REST struct {
@@ -59,7 +60,9 @@ func (r *REST) GroupVersionKind(containing schema.GroupVersion) schema.GroupVers
 }
 
 // Create has parents of the controller of that name synced.
-func (r *REST) Create(ctx context.Context, name string, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+func (r *REST) Create(
+	ctx context.Context, name string, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions,
+) (runtime.Object, error) {
 	request, ok := obj.(*v1alpha1.ResyncRequest)
 	if !ok {
 		return nil, apierrors.NewBadRequest("the body is no " + kind)
@@ -76,7 +79,8 @@ func (r *REST) Create(ctx context.Context, name string, obj runtime.Object, vali
 		return nil, err
 	}
 	onlyCount := options != nil && slices.Contains(options.DryRun, metav1.DryRunAll)
-	found, err := r.requester(ctx, v1alpha1.ControllerReference{Kind: r.controllerKind, Name: name}, &request.Spec, onlyCount)
+	found, err := r.requester(ctx, v1alpha1.ControllerReference{Kind: r.controllerKind, Name: name}, &request.Spec,
+		onlyCount)
 	if err != nil {
 		return nil, live.Unavailable(err)
 	}
@@ -89,9 +93,11 @@ func (r *REST) Create(ctx context.Context, name string, obj runtime.Object, vali
 func notes(found *v1alpha1.ResyncRequestStatus) []string {
 	switch {
 	case found.Paused == 1:
-		return []string{"1 parent is paused, by its annotation " + v1alpha1.PausedAnnotation + " or by the controller's spec.paused, and stays so until that is removed"}
+		return []string{"1 parent is paused, by its annotation " + v1alpha1.PausedAnnotation +
+			" or by the controller's spec.paused, and stays so until that is removed"}
 	case found.Paused > 1:
-		return []string{fmt.Sprintf("%d parents are paused, by their annotation %s or by the controller's spec.paused, and stay so until that is removed", found.Paused, v1alpha1.PausedAnnotation)}
+		return []string{fmt.Sprintf("%d parents are paused, by their annotation %s or by the controller's spec.paused, "+
+			"and stay so until that is removed", found.Paused, v1alpha1.PausedAnnotation)}
 	case found.Parents == 0:
 		return []string{"no such parent is known to the controller as it runs"}
 	}

@@ -54,7 +54,9 @@ func (r *REST) NamespaceScoped() bool { return false }
 func (r *REST) GetSingularName() string { return "syncreview" }
 
 // Create answers a review.
-func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
+func (r *REST) Create(
+	ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions,
+) (runtime.Object, error) {
 	review := obj.(*v1alpha1.SyncReview)
 	if errs := validation.ValidateSyncReview(review); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(v1alpha1.SchemeGroupVersion.WithKind("SyncReview").GroupKind(), review.Name, errs)

@@ -8,23 +8,25 @@ package v1alpha1
 // AccessApplyConfiguration represents a declarative configuration of the Access type for use
 // with apply.
 //
-// Access says as whom a controller acts, and what it may reach.
+// Access says which ServiceAccount a controller acts as, and what it may reach.
 type AccessApplyConfiguration struct {
-	// serviceAccount is the ServiceAccount that the controller acts as, for instance {namespace: shop, name: websites}. Whatever the
-	// controller writes to the cluster is written as that account, and its hooks are shown only what the account may list and
-	// watch. While the account lacks a right to read what the controller needs, the controller stands still (Ready is False, reason Forbidden).
-	// Whoever creates or changes the controller needs the right to impersonate the account, and no other right of those that the controller uses.
+	// serviceAccount is the ServiceAccount that the controller acts as, for instance {namespace: shop, name: websites}.
+	// The controller writes to the cluster as that account, and its hooks see only what the account may list and watch.
+	// While the account may not read what the controller needs, the controller does not run (Ready is False, reason
+	// Forbidden). A user who creates or changes the controller needs the right to impersonate the account, but not the
+	// rights that the controller uses.
 	// Default: absent, the controller acts as the server, and its author needs every right that the controller uses.
 	ServiceAccount *ServiceAccountReferenceApplyConfiguration `json:"serviceAccount,omitempty"`
-	// namespaces limits the controller to these namespaces: it handles only parents, children and related objects in them, and
-	// rights are asked for in them instead of in the whole cluster. All its types must then be namespaced. For instance [shop, shop-test].
-	// Objects of a namespace that is taken from the list are left alone, with their children; only the finalizer of the controller is removed.
+	// namespaces limits the controller to these namespaces: it handles only parents, children and related objects in them,
+	// and it needs rights only in them instead of in the whole cluster. All its types must then be namespaced. For
+	// instance [shop, shop-test]. When a namespace is removed from the list, its objects and their children are left
+	// alone; only the finalizer of the controller is removed.
 	// Default: empty, all namespaces and cluster-scoped objects.
 	Namespaces []string `json:"namespaces,omitempty"`
-	// relatedResources lists the types that the customize hook may ask for, for instance [{apiVersion: v1, resource: nodes}]. An answer
-	// that asks for objects of another type is an error of its parent.
-	// Default: empty, any type. Without a serviceAccount, the author of a controller with a customize hook must then be allowed to
-	// get, list and watch everything.
+	// relatedResources lists the types that the customize hook may ask for, for instance [{apiVersion: v1, resource:
+	// nodes}]. If an answer asks for objects of another type, the sync of its parent fails.
+	// Default: empty, any type. Without a serviceAccount, the author of a controller with a customize hook must then be
+	// allowed to get, list and watch everything.
 	RelatedResources []ResourceRuleApplyConfiguration `json:"relatedResources,omitempty"`
 }
 

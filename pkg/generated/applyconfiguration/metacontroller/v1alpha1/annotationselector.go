@@ -12,8 +12,8 @@ import (
 // AnnotationSelectorApplyConfiguration represents a declarative configuration of the AnnotationSelector type for use
 // with apply.
 //
-// AnnotationSelector selects objects by their annotations, as a label selector does by labels. All of matchAnnotations and
-// matchExpressions must hold.
+// AnnotationSelector selects objects by their annotations, as a label selector does by labels. All of matchAnnotations
+// and matchExpressions must hold.
 type AnnotationSelectorApplyConfiguration struct {
 	// matchAnnotations are annotations the object must have, with these values, which may be any text.
 	// Default: empty, none.

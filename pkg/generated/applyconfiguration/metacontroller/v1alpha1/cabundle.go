@@ -8,13 +8,14 @@ package v1alpha1
 // CABundleApplyConfiguration represents a declarative configuration of the CABundle type for use
 // with apply.
 //
-// CABundle says where to find the PEM-encoded certificates of the authorities to trust. Exactly one of inline, secretRef and
-// configMapRef is set. They are trusted instead of, not besides, the authorities of the system.
+// CABundle says where to find the PEM-encoded certificates of the authorities to trust. Exactly one of inline,
+// secretRef and configMapRef is set. They are trusted instead of, not besides, the authorities of the system.
 type CABundleApplyConfiguration struct {
-	// inline is the certificates themselves, PEM-encoded: each begins with "-----BEGIN CERTIFICATE-----". An empty text stands for the
-	// authorities of the system. Default: absent.
+	// inline is the certificates themselves, PEM-encoded: each begins with "-----BEGIN CERTIFICATE-----". An empty string
+	// means the authorities of the system. Default: absent.
 	Inline *string `json:"inline,omitempty"`
-	// secretRef is the Secret, and the key in it, that holds the certificates, for instance {name: hooks-ca, namespace: my-namespace}.
+	// secretRef is the Secret, and the key in it, that holds the certificates, for instance {name: hooks-ca, namespace:
+	// my-namespace}.
 	// Default: absent.
 	SecretRef *ResourceKeyRefApplyConfiguration `json:"secretRef,omitempty"`
 	// configMapRef is the ConfigMap, and the key in it, that holds the certificates, for instance

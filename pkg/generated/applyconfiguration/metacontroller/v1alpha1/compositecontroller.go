@@ -17,18 +17,18 @@ import (
 // CompositeControllerApplyConfiguration represents a declarative configuration of the CompositeController type for use
 // with apply.
 //
-// CompositeController makes a controller out of a webhook: for every object of one parent type, the webhook is given the
-// parent and its children, and answers which children there should be and what the parent's status is. Children that
-// are missing are created, children that differ are updated as their update strategy says, and children that the answer
-// does not name are deleted.
+// CompositeController makes a controller out of a webhook: for every object of one parent type, the webhook is given
+// the parent and its children, and answers which children there should be and what the parent's status is. Children
+// that are missing are created, children that differ are updated as their update strategy says, and children that the
+// answer does not name are deleted.
 type CompositeControllerApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
-	// Standard object metadata. The name is part of what is stored in users' clusters (the finalizer put on parents is
+	// Standard object metadata. The name becomes part of objects in users' clusters (the finalizer on parents is
 	// "metacontroller.io/compositecontroller-<name>"), so a controller with another name is another controller.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
 	// spec says which parents are handled, which children they may have and which webhook decides.
 	Spec *CompositeControllerSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is what the server last saw of the running controller. It is written by the server only.
+	// status is the last observed state of the running controller. Only the server writes it.
 	Status *ControllerStatusApplyConfiguration `json:"status,omitempty"`
 }
 

@@ -16,32 +16,32 @@ import (
 // CompositeControllerChildUpdateStrategy says how existing children of a type are brought up to date.
 type CompositeControllerChildUpdateStrategyApplyConfiguration struct {
 	// method is how a child that differs from what the hook returned is brought up to date. With the rolling methods, one
-	// child is moved at a time, the next only when the one before passes the statusChecks. Recreate is for types of which
-	// hardly anything can be changed, such as pods, and InPlace for most others.
+	// child is updated at a time, and the next one only when the previous one passes the statusChecks. Use Recreate for
+	// types that can hardly be changed, such as pods, and InPlace for most others.
 	// Default: OnDelete.
 	Method *metacontrollerv1alpha1.ChildUpdateMethod `json:"method,omitempty"`
-	// apply is how what the hook returned is put into children. With DynamicApply the server merges it into a child; with
-	// ServerSideApply the cluster does, which knows what identifies the items of every list, and shows in
-	// "metadata.managedFields" which fields the hook owns. Either way fields that the hook leaves out keep the
-	// values that others gave them, and fields that the hook no longer returns are removed. An object that has the name of a
-	// child and belongs to somebody else is left alone. It can be changed at any time: children are taken over as they
-	// are, those with the method OnDelete when they are created again.
-	// Default: absent, what the server's flag --apply-strategy says, which is DynamicApply if it is not set.
+	// apply is how the server writes what the hook returned to children. With DynamicApply, the server merges it into a
+	// child. With ServerSideApply, the cluster merges it: the cluster knows what identifies the items of every list, and
+	// shows in "metadata.managedFields" which fields the hook owns. Either way, fields that the hook leaves out keep the
+	// values that others gave them, and fields that the hook no longer returns are removed. An object that has the name of
+	// a child but belongs to another owner is left alone. This field can be changed at any time: existing children are
+	// converted as they are, and those with the method OnDelete when they are created again.
+	// Default: absent, the value of the server's flag --apply-strategy, which defaults to DynamicApply.
 	Apply *metacontrollerv1alpha1.ChildApplyStrategy `json:"apply,omitempty"`
-	// statusChecks are what a child must show before a rolling update goes on to the next one, for instance
-	// {conditions: [{type: Ready, status: "True"}]}. Other methods do not look at it.
+	// statusChecks are what a child must show in its status before a rolling update continues with the next one, for
+	// instance {conditions: [{type: Ready, status: "True"}]}. Other methods ignore it.
 	// Default: absent, a child is done when its own controller has completed the change; a Pod, or an object without
 	// status, as soon as it is updated.
 	StatusChecks *ChildUpdateStatusChecksApplyConfiguration `json:"statusChecks,omitempty"`
-	// maxUnavailable is how many children of a parent a rolling update may have in motion once it moves a child of this type: a
-	// number, or a percentage of the parent's children of this type, rounded up. A child is in motion while it is missing,
-	// being deleted, not as its version of the parent wants it, or without what statusChecks ask for. The children of
-	// all types with a rolling method are counted together. Other methods do not look at it.
+	// maxUnavailable is how many children of a parent may be in motion while a rolling update updates children of this
+	// type: a number, or a percentage of the parent's children of this type, rounded up. A child is in motion while it is
+	// missing, is being deleted, differs from what the hook wants for its version of the parent, or does not pass the
+	// statusChecks. The children of all types with a rolling method are counted together. Other methods ignore it.
 	// Default: 1.
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
-	// partition is how many children of this type, counted in the order in which the hook returns them, a rolling update leaves
-	// at the version of the parent they are at, also when one is deleted and created again. Children that are new have
-	// the latest version all the same. When the partition is lowered, the update goes on. Other methods do not look at it.
+	// partition is how many children of this type, in the order in which the hook returns them, a rolling update leaves at
+	// their version of the parent, even if one is deleted and created again. New children always have the latest version.
+	// When the partition is lowered, the update continues. Other methods ignore it.
 	// Default: 0, all children move.
 	Partition *int32 `json:"partition,omitempty"`
 }

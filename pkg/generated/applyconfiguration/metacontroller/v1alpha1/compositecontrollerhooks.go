@@ -10,18 +10,18 @@ package v1alpha1
 //
 // CompositeControllerHooks are the webhooks of a CompositeController.
 type CompositeControllerHooksApplyConfiguration struct {
-	// customize is asked which other objects, besides parent and children, the other hooks want to see; they are sent to
-	// these in "related", and a change of one leads to a sync of the parent.
+	// customize returns which related objects the other hooks need besides the parent and its children. These objects are
+	// sent to the other hooks in "related", and a change of one leads to a sync of the parent.
 	// Default: absent, no other objects.
 	Customize *HookApplyConfiguration `json:"customize,omitempty"`
-	// sync is given the parent and its children and answers the desired children and the parent's status. It is called
+	// sync receives the parent and its children, and returns the desired children and the parent's status. It is called
 	// whenever the parent, one of its children or a related object changes. It must be idempotent and should be quick.
 	// Default: absent, only deletion is handled, by the finalize hook.
 	Sync *HookApplyConfiguration `json:"sync,omitempty"`
 	// finalize is called instead of sync when the parent is being deleted or no longer selected, until it answers
-	// "finalized": true; for cleaning up in order, or outside of the cluster. When it is set, a finalizer is put on
-	// every parent, and one on this object: when it is deleted, it first waits until the former is off all parents.
-	// It needs a webhook, and metadata.name may have 43 characters at most. It is often the same webhook as sync.
+	// "finalized": true; it cleans up in order, or outside the cluster. When it is set, every parent gets a finalizer, and
+	// so does this object: when this object is deleted, it waits until the finalizer is removed from all parents. It needs
+	// a webhook, and metadata.name may have at most 43 characters. It is often the same webhook as sync.
 	// Default: absent, a parent is deleted at once, and its children by the cluster's garbage collector.
 	Finalize *HookApplyConfiguration `json:"finalize,omitempty"`
 	// preUpdateChild is accepted and stored for compatibility. It is never called. Default: absent.

@@ -15,17 +15,17 @@ import (
 // CompositeControllerParentResourceRule names the type of the parents and which of them are handled.
 type CompositeControllerParentResourceRuleApplyConfiguration struct {
 	ResourceRuleApplyConfiguration `json:""`
-	// revisionHistory says which fields of the parent start a rollout when they change. It matters only if a child type has
-	// one of the update methods RollingRecreate and RollingInPlace.
+	// revisionHistory says which fields of the parent start a rollout when they change. It matters only if a child type
+	// has one of the update methods RollingRecreate and RollingInPlace.
 	// Default: absent, any field of the parent's spec.
 	RevisionHistory *CompositeControllerRevisionHistoryApplyConfiguration `json:"revisionHistory,omitempty"`
-	// labelSelector restricts the controller to the parents whose labels match. For a parent that stops matching the finalize
-	// hook is called; without a finalize hook it is left alone, and so are its children. For instance {matchLabels: {app: web}} or
-	// {matchExpressions: [{key: tier, operator: In, values: [front, back]}]}.
+	// labelSelector restricts the controller to the parents whose labels match. When a parent stops matching, its finalize
+	// hook is called; without a finalize hook, the parent and its children are left alone. For instance {matchLabels:
+	// {app: web}} or {matchExpressions: [{key: tier, operator: In, values: [front, back]}]}.
 	// Default: absent, all objects of the type.
 	LabelSelector *v1.LabelSelectorApplyConfiguration `json:"labelSelector,omitempty"`
 	// ignoreStatusChanges ignores updates of a parent that leave its generation, labels and annotations as they were. It
-	// saves the hook calls caused by other programs writing the parent's status, finalizers or owner references.
+	// saves hook calls when other programs write the parent's status, finalizers or owner references.
 	// Default: false, every update of a parent leads to a sync.
 	IgnoreStatusChanges *bool `json:"ignoreStatusChanges,omitempty"`
 }

@@ -10,8 +10,8 @@ package v1alpha1
 //
 // CompositeControllerSpec describes a controller that builds objects (children) for the objects of one type (parents).
 type CompositeControllerSpecApplyConfiguration struct {
-	// parentResource is the type of the objects this controller is for, for instance {apiVersion: example.com/v1, resource: catsets}.
-	// Each of them is handled on its own. If it is a custom resource, it needs the status subresource.
+	// parentResource is the type of the objects this controller is for, for instance {apiVersion: example.com/v1,
+	// resource: catsets}. Each of them is handled on its own. If it is a custom resource, it needs the status subresource.
 	ParentResource *CompositeControllerParentResourceRuleApplyConfiguration `json:"parentResource,omitempty"`
 	// childResources lists every type of object the sync hook may return. Objects of these types that match the parent's
 	// selector are adopted, sent to the hook in "children", and deleted when the hook has returned them and no longer
@@ -19,33 +19,34 @@ type CompositeControllerSpecApplyConfiguration struct {
 	// [{apiVersion: v1, resource: pods, updateStrategy: {method: Recreate}}].
 	// Default: empty, which is for a controller that only keeps the parent's status.
 	ChildResources []CompositeControllerChildResourceRuleApplyConfiguration `json:"childResources,omitempty"`
-	// hooks are the webhooks that decide. Required is a sync hook, or a finalize hook for a controller that handles nothing
-	// but deletion, with a webhook. For instance {sync: {webhook: {url: "http://my-hooks.my-namespace/sync"}}}.
+	// hooks are the webhooks that decide. A sync hook with a webhook is required, or a finalize hook for a controller that
+	// handles only deletion. For instance {sync: {webhook: {url: "http://my-hooks.my-namespace/sync"}}}.
 	Hooks *CompositeControllerHooksApplyConfiguration `json:"hooks,omitempty"`
-	// endpointConfigs holds TLS and authentication settings by webhook host, so that they need not be repeated in every hook.
-	// The first entry whose host matches the host of a webhook's URL is used, and only if that webhook itself
-	// sets none of caBundle, clientTLS, authorization and basicAuth. An entry that no hook uses has no effect.
+	// endpointConfigs holds TLS and authentication settings by webhook host, so that they need not be repeated in every
+	// hook. The first entry whose host matches the host of a webhook's URL is used, and only if that webhook itself sets
+	// none of caBundle, clientTLS, authorization and basicAuth. An entry that no hook uses has no effect.
 	// Default: empty, every webhook is called with its own settings only.
 	EndpointConfigs []EndpointConfigApplyConfiguration `json:"endpointConfigs,omitempty"`
-	// resyncPeriodSeconds has every parent synced again after this many seconds even though nothing changed; for hooks that
-	// depend on things outside of the cluster. For instance 300 for every five minutes. Values below 1 count as 1. A hook can ask for a single sync
-	// of a single parent with "resyncAfterSeconds" in its answer instead.
+	// resyncPeriodSeconds is the number of seconds after which every parent is synced again even if nothing changed. It is
+	// for hooks that depend on things outside the cluster. For instance 300 for every five minutes. Values below 1 count
+	// as 1. A hook can ask for a single sync of a single parent with "resyncAfterSeconds" in its answer instead.
 	// Default: absent, no periodic sync.
 	ResyncPeriodSeconds *int32 `json:"resyncPeriodSeconds,omitempty"`
-	// generateSelector has children found by a label that is made up for each parent ("controller-uid" with the parent's UID)
-	// and added to each child, as Jobs do. Parents then need no "spec.selector", and labels that the hook forgets cannot
-	// orphan children. Use it unless users of the parent type are to choose the selector.
+	// generateSelector selects children by a label that is generated for each parent ("controller-uid" with the parent's
+	// UID) and added to each child, as Jobs do. Parents then need no "spec.selector", and labels that the hook forgets
+	// cannot orphan children. Use it unless users of the parent type are to choose the selector.
 	// Default: false, every parent has a label selector in "spec.selector" that all its children match.
 	GenerateSelector *bool `json:"generateSelector,omitempty"`
 	// resyncOn lists objects that the answers of the hooks depend on, such as the Deployment that serves them:
-	// [{apiVersion: apps/v1, resource: deployments, namespace: hooks, name: my-hook}]. When the rollout of a Deployment, StatefulSet or
-	// DaemonSet has finished, or the content of another object has changed, every parent is synced again, one after the other. Whoever creates
-	// or changes the controller needs the right to get, list and watch each of them. At most 16.
+	// [{apiVersion: apps/v1, resource: deployments, namespace: hooks, name: my-hook}]. When the rollout of a Deployment,
+	// StatefulSet or DaemonSet has finished, or the content of another object has changed, every parent is synced again,
+	// one after the other. A user who creates or changes the controller needs the right to get, list and watch each of
+	// them. At most 16.
 	// Default: empty, parents are synced when they, or what belongs to them, change.
 	ResyncOn []WatchedObjectApplyConfiguration `json:"resyncOn,omitempty"`
-	// paused has the controller stand still: no hook is called, and nothing is written, neither to parents nor to children. The condition
-	// Paused in the status says since when. Parents that are being deleted and have the controller's finalizer wait.
-	// When it is taken back, every parent is synced. A single parent is paused by its annotation metacontroller.k8s.io/paused: "true".
+	// paused stops the controller: it calls no hook, and writes neither parents nor children. The condition Paused in the
+	// status says since when. Parents that are being deleted and have the controller's finalizer wait. When paused is
+	// unset, every parent is synced. A single parent is paused by its annotation metacontroller.k8s.io/paused: "true".
 	// Default: false.
 	Paused                   *bool `json:"paused,omitempty"`
 	AccessApplyConfiguration `json:""`

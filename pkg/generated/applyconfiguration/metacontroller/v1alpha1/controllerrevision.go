@@ -28,7 +28,7 @@ type ControllerRevisionApplyConfiguration struct {
 	// parentPatch is a partial parent object: only the fields that the controller's
 	// "parentResource.revisionHistory.fieldPaths" names, with the values they had in this version.
 	ParentPatch *runtime.RawExtension `json:"parentPatch,omitempty"`
-	// children are the children of the parent that are, or are to be, as the hook wants them for this version.
+	// children are the children of the parent that are at this version, or will be.
 	Children []ControllerRevisionChildrenApplyConfiguration `json:"children,omitempty"`
 }
 

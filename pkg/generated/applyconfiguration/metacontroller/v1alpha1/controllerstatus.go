@@ -12,21 +12,22 @@ import (
 // ControllerStatusApplyConfiguration represents a declarative configuration of the ControllerStatus type for use
 // with apply.
 //
-// ControllerStatus is what the server last saw of the running controller of a CompositeController or DecoratorController.
-// It is refreshed once a second at most.
+// ControllerStatus is the last observed state of the running controller of a CompositeController or
+// DecoratorController. It is refreshed once a second at most.
 type ControllerStatusApplyConfiguration struct {
-	// observedGeneration is the metadata.generation that this status is about. If it is lower than the current one,
-	// the last change of the spec has not been looked at yet.
+	// observedGeneration is the metadata.generation that this status is about. If it is lower than the current one, the
+	// last change of the spec has not been observed yet.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// runningGeneration is the metadata.generation of the spec with which the controller still runs, because the present one cannot be
-	// used; the condition Ready says why. Absent otherwise.
+	// runningGeneration is the metadata.generation of the spec that the controller still runs with, because it cannot use
+	// the current one; the condition Ready says why. Absent otherwise.
 	RunningGeneration *int64 `json:"runningGeneration,omitempty"`
 	// conditions say how the controller is doing. Ready: it runs as its current spec says. ResourcesFound: the cluster
-	// serves every resource the spec names. HooksReachable: the last calls of the hooks were answered. ParentsSynced: every
-	// parent is as its hook wants. FieldsKnown: no field that a hook answers is dropped. ChildrenAsMeant: there is no
-	// warning about children. Stable: nothing is written again and again. Paused, only where it is True: the controller or some of its
-	// parents are paused, since then. ServiceAccountSet, only where it is False: the
-	// server requires new controllers to have a service account. Where another one is not True, its reason and message say why.
+	// serves every resource the spec names. HooksReachable: the last calls of the hooks were answered. ParentsSynced:
+	// every parent is as its hook wants. FieldsKnown: no field that a hook answers is dropped. ChildrenAsMeant: there is
+	// no warning about children. Stable: nothing is written again and again. Paused, present only when True: the
+	// controller or some of its parents have been paused since then. ServiceAccountSet, present only when False: the
+	// server requires new controllers to have a service account. If another condition is not True, its reason and message
+	// say why.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// parents counts the objects that the controller is for: the parents of a CompositeController, the targets of a
 	// DecoratorController. Absent until they have been counted.
@@ -34,10 +35,12 @@ type ControllerStatusApplyConfiguration struct {
 	// children counts children that are not as their hook wants although no sync failed. Absent until they have been
 	// counted.
 	Children *ChildCountsApplyConfiguration `json:"children,omitempty"`
-	// lastError is the most recent failure to sync a parent. It stays after the parent has recovered, and then says when that was.
+	// lastError is the most recent failure to sync a parent. It stays after the parent has recovered, and then says when
+	// the parent recovered.
 	LastError *LastSyncErrorApplyConfiguration `json:"lastError,omitempty"`
-	// heldResources are the types of objects that may carry the finalizer of this controller. It is taken off them before
-	// the controller is gone, when its finalize hook is taken out of the spec, and when the spec turns to another type.
+	// heldResources are the types of objects that may have the finalizer of this controller. The server removes the
+	// finalizer from them before the controller is gone, when the finalize hook is removed from the spec, and when the
+	// spec changes to another type.
 	HeldResources []ResourceRuleApplyConfiguration `json:"heldResources,omitempty"`
 }
 

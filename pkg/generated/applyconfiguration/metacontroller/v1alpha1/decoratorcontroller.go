@@ -22,12 +22,12 @@ import (
 // should be and which labels, annotations or status to set on the object.
 type DecoratorControllerApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
-	// Standard object metadata. The name is part of what is stored in users' clusters (attachments carry it in the annotation
-	// "metacontroller.k8s.io/decorator-controller"), so a controller with another name is another controller.
+	// Standard object metadata. The name becomes part of objects in users' clusters (attachments carry it in the
+	// annotation "metacontroller.k8s.io/decorator-controller"), so a controller with another name is another controller.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
 	// spec says which objects are decorated, what may be attached to them and which webhook decides.
 	Spec *DecoratorControllerSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is what the server last saw of the running controller. It is written by the server only.
+	// status is the last observed state of the running controller. Only the server writes it.
 	Status *ControllerStatusApplyConfiguration `json:"status,omitempty"`
 }
 

@@ -14,8 +14,8 @@ import (
 //
 // DecoratorControllerAttachmentUpdateStrategy says how existing attachments of a type are brought up to date.
 type DecoratorControllerAttachmentUpdateStrategyApplyConfiguration struct {
-	// method is how an attachment that differs from what the hook returned is brought up to date. Decorators do not roll:
-	// RollingRecreate and RollingInPlace are accepted, and act exactly as Recreate and InPlace.
+	// method is how an attachment that differs from what the hook returned is brought up to date. A DecoratorController
+	// has no rollouts: RollingRecreate and RollingInPlace are accepted, and act exactly like Recreate and InPlace.
 	// Default: OnDelete.
 	Method *metacontrollerv1alpha1.ChildUpdateMethod `json:"method,omitempty"`
 }

@@ -10,19 +10,18 @@ package v1alpha1
 //
 // DecoratorControllerHooks are the webhooks of a DecoratorController.
 type DecoratorControllerHooksApplyConfiguration struct {
-	// customize is asked which other objects, besides target and attachments, the other hooks want to see; they are sent to
-	// these in "related", and a change of one leads to a sync of the target.
+	// customize returns which related objects the other hooks need besides the target and its attachments. These objects
+	// are sent to the other hooks in "related", and a change of one leads to a sync of the target.
 	// Default: absent, no other objects.
 	Customize *HookApplyConfiguration `json:"customize,omitempty"`
-	// sync is given the target object and its attachments and answers the desired attachments, and labels, annotations and
-	// status for the target. It is called whenever the target, one of its attachments or a related object
-	// changes. It must be idempotent and should be quick.
+	// sync receives the target and its attachments, and returns the desired attachments, and labels, annotations and
+	// status for the target. It is called whenever the target, one of its attachments or a related object changes. It must
+	// be idempotent and should be quick.
 	// Default: absent, only deletion is handled, by the finalize hook.
 	Sync *HookApplyConfiguration `json:"sync,omitempty"`
 	// finalize is called instead of sync when the target is being deleted or no longer selected, until it answers
-	// "finalized": true; for cleaning up in order, or outside of the cluster. When it is set, a finalizer is put on
-	// every target.
-	// It needs a webhook, and metadata.name may have 43 characters at most. It is often the same webhook as sync.
+	// "finalized": true; it cleans up in order, or outside the cluster. When it is set, every target gets a finalizer. It
+	// needs a webhook, and metadata.name may have at most 43 characters. It is often the same webhook as sync.
 	// Default: absent, a target is deleted at once, and its attachments by the cluster's garbage collector.
 	Finalize *HookApplyConfiguration `json:"finalize,omitempty"`
 }

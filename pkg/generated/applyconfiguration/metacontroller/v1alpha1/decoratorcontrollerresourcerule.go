@@ -13,7 +13,8 @@ import (
 // with apply.
 //
 // DecoratorControllerResourceRule names a type of target objects and which of them are decorated. An object must match
-// both selectors. For one that stops matching the finalize hook is called; without a finalize hook it keeps its attachments.
+// both selectors. When an object stops matching, its finalize hook is called; without a finalize hook, it keeps its
+// attachments.
 type DecoratorControllerResourceRuleApplyConfiguration struct {
 	ResourceRuleApplyConfiguration `json:""`
 	// labelSelector restricts the controller to the objects whose labels match. For instance {matchLabels: {app: web}} or
@@ -25,7 +26,7 @@ type DecoratorControllerResourceRuleApplyConfiguration struct {
 	// Default: absent, all objects of the type.
 	AnnotationSelector *AnnotationSelectorApplyConfiguration `json:"annotationSelector,omitempty"`
 	// ignoreStatusChanges ignores updates of a target that leave its generation, labels and annotations as they were. It
-	// saves the hook calls caused by other programs writing the target's status, finalizers or owner references.
+	// saves hook calls when other programs write the target's status, finalizers or owner references.
 	// Default: false, every update of a target leads to a sync.
 	IgnoreStatusChanges *bool `json:"ignoreStatusChanges,omitempty"`
 }

@@ -10,37 +10,38 @@ package v1alpha1
 //
 // DecoratorControllerSpec describes a controller that attaches objects and metadata to objects of any types (targets).
 type DecoratorControllerSpecApplyConfiguration struct {
-	// resources lists the types of the target objects and which of them are decorated, for instance
-	// [{apiVersion: apps/v1, resource: statefulsets, annotationSelector: {matchExpressions: [{key: service-per-pod, operator: Exists}]}}].
+	// resources lists the types of the target objects and which of them are decorated, for instance [{apiVersion: apps/v1,
+	// resource: statefulsets, annotationSelector: {matchExpressions: [{key: service-per-pod, operator: Exists}]}}].
 	Resources []DecoratorControllerResourceRuleApplyConfiguration `json:"resources,omitempty"`
-	// attachments lists every type of object the sync hook may return. Objects of these types that this controller attached
-	// to the target are sent to the hook in "attachments", and deleted when the hook no longer returns them.
+	// attachments lists every type of object the sync hook may return. Objects of these types that this controller
+	// attached to the target are sent to the hook in "attachments", and deleted when the hook no longer returns them.
 	// Changes of an attachment lead to a sync of its target. The order has no meaning; name each type once. For instance
 	// [{apiVersion: v1, resource: services, updateStrategy: {method: InPlace}}].
 	// Default: empty, which is for a controller that only sets labels, annotations or status.
 	Attachments []DecoratorControllerAttachmentRuleApplyConfiguration `json:"attachments,omitempty"`
-	// hooks are the webhooks that decide. Required is a sync hook, or a finalize hook for a controller that handles nothing
-	// but deletion, with a webhook. For instance {sync: {webhook: {url: "http://my-hooks.my-namespace/sync"}}}.
+	// hooks are the webhooks that decide. A sync hook with a webhook is required, or a finalize hook for a controller that
+	// handles only deletion. For instance {sync: {webhook: {url: "http://my-hooks.my-namespace/sync"}}}.
 	Hooks *DecoratorControllerHooksApplyConfiguration `json:"hooks,omitempty"`
-	// endpointConfigs holds TLS and authentication settings by webhook host, so that they need not be repeated in every hook.
-	// The first entry whose host matches the host of a webhook's URL is used, and only if that webhook itself
-	// sets none of caBundle, clientTLS, authorization and basicAuth. An entry that no hook uses has no effect.
+	// endpointConfigs holds TLS and authentication settings by webhook host, so that they need not be repeated in every
+	// hook. The first entry whose host matches the host of a webhook's URL is used, and only if that webhook itself sets
+	// none of caBundle, clientTLS, authorization and basicAuth. An entry that no hook uses has no effect.
 	// Default: empty, every webhook is called with its own settings only.
 	EndpointConfigs []EndpointConfigApplyConfiguration `json:"endpointConfigs,omitempty"`
-	// resyncPeriodSeconds has every target synced again after this many seconds even though nothing changed; for hooks that
-	// depend on things outside of the cluster. For instance 300 for every five minutes. Values below 1 count as 1. A hook can ask for a single sync
-	// of a single target with "resyncAfterSeconds" in its answer instead.
+	// resyncPeriodSeconds is the number of seconds after which every target is synced again even if nothing changed. It is
+	// for hooks that depend on things outside the cluster. For instance 300 for every five minutes. Values below 1 count
+	// as 1. A hook can ask for a single sync of a single target with "resyncAfterSeconds" in its answer instead.
 	// Default: absent, no periodic sync.
 	ResyncPeriodSeconds *int32 `json:"resyncPeriodSeconds,omitempty"`
 	// resyncOn lists objects that the answers of the hooks depend on, such as the Deployment that serves them:
-	// [{apiVersion: apps/v1, resource: deployments, namespace: hooks, name: my-hook}]. When the rollout of a Deployment, StatefulSet or
-	// DaemonSet has finished, or the content of another object has changed, every target is synced again, one after the other. Whoever creates
-	// or changes the controller needs the right to get, list and watch each of them. At most 16.
+	// [{apiVersion: apps/v1, resource: deployments, namespace: hooks, name: my-hook}]. When the rollout of a Deployment,
+	// StatefulSet or DaemonSet has finished, or the content of another object has changed, every target is synced again,
+	// one after the other. A user who creates or changes the controller needs the right to get, list and watch each of
+	// them. At most 16.
 	// Default: empty, targets are synced when they, or what belongs to them, change.
 	ResyncOn []WatchedObjectApplyConfiguration `json:"resyncOn,omitempty"`
-	// paused has the controller stand still: no hook is called, and nothing is written, neither to targets nor to attachments. The condition
-	// Paused in the status says since when. Targets that are being deleted and have the controller's finalizer wait.
-	// When it is taken back, every target is synced. A single target is paused by its annotation metacontroller.k8s.io/paused: "true".
+	// paused stops the controller: it calls no hook, and writes neither targets nor attachments. The condition Paused in
+	// the status says since when. Targets that are being deleted and have the controller's finalizer wait. When paused is
+	// unset, every target is synced. A single target is paused by its annotation metacontroller.k8s.io/paused: "true".
 	// Default: false.
 	Paused                   *bool `json:"paused,omitempty"`
 	AccessApplyConfiguration `json:""`

@@ -14,14 +14,14 @@ type ParentCountsApplyConfiguration struct {
 	Total *int32 `json:"total,omitempty"`
 	// synced is how many of them are as their hook wants since they were synced the last time.
 	Synced *int32 `json:"synced,omitempty"`
-	// failing is how many of them are not: their last sync failed, their hook does not answer, names of their children belong
-	// to others, or writes are slowed down because they do not end. One that has not been synced yet is in neither.
+	// failing is how many of them are not: their last sync failed, their hook does not answer, names of their children
+	// belong to others, or endless writes are slowed down. A parent that has not been synced yet is in neither count.
 	Failing *int32 `json:"failing,omitempty"`
 	// warned is how many of them are synced although the result is probably not what the author of the hook or of the
-	// controller means: the cluster does not know a field, a child is out of date or listed twice, a rollout waits for long,
-	// or the cluster warns of a child. Events about these parents say what it is.
+	// controller intends: the cluster does not know a field, a child is out of date or listed twice, a rollout has waited
+	// for a long time, or the cluster warns of a child. Events about these parents say what it is.
 	Warned *int32 `json:"warned,omitempty"`
-	// paused is how many of them are left alone, because the controller is paused or because their annotation
+	// paused is how many of them are left alone because the controller is paused, or because their annotation
 	// metacontroller.k8s.io/paused is "true". They are neither synced nor failing.
 	Paused *int32 `json:"paused,omitempty"`
 }

@@ -12,7 +12,8 @@ package v1alpha1
 type ServiceReferenceApplyConfiguration struct {
 	// name of the Service, for instance "my-hooks".
 	Name *string `json:"name,omitempty"`
-	// namespace of the Service, for instance "my-namespace". It is put behind the name as it is, so "my-namespace.svc" works, too.
+	// namespace of the Service, for instance "my-namespace". It is appended to the name unchanged, so "my-namespace.svc"
+	// works, too.
 	Namespace *string `json:"namespace,omitempty"`
 	// port of the Service, from 1 to 65535, for instance 8080. Default: 80, also if the protocol is https.
 	Port *int32 `json:"port,omitempty"`

@@ -8,7 +8,8 @@ package v1alpha1
 // StatusConditionCheckApplyConfiguration represents a declarative configuration of the StatusConditionCheck type for use
 // with apply.
 //
-// StatusConditionCheck asks for one condition in "status.conditions" of a child, for instance type "Ready" with status "True".
+// StatusConditionCheck requires one condition in "status.conditions" of a child, for instance type "Ready" with status
+// "True".
 type StatusConditionCheckApplyConfiguration struct {
 	// type of the condition, for instance "Ready".
 	Type *string `json:"type,omitempty"`

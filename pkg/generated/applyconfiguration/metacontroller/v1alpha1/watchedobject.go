@@ -11,7 +11,7 @@ package v1alpha1
 // WatchedObject names an object of the cluster.
 type WatchedObjectApplyConfiguration struct {
 	ResourceRuleApplyConfiguration `json:""`
-	// namespace is that of the object.
+	// namespace is the namespace of the object.
 	// Default: absent, for a cluster-scoped object.
 	Namespace *string `json:"namespace,omitempty"`
 	// name is the name of the object.

@@ -8,15 +8,17 @@ package v1alpha1
 // WebhookEtagConfigApplyConfiguration represents a declarative configuration of the WebhookEtagConfig type for use
 // with apply.
 //
-// WebhookEtagConfig says whether answers are remembered by their ETag. An answer that came with an ETag header is kept; the next
-// request for the same parent carries it in If-None-Match; if the webhook answers 304 or 412, the kept answer is used.
+// WebhookEtagConfig says whether answers are cached by their ETag. An answer that came with an ETag header is kept; the
+// next request for the same parent carries it in If-None-Match; if the webhook answers 304 or 412, the kept answer is
+// used.
 type WebhookEtagConfigApplyConfiguration struct {
 	// enabled turns the cache of answers on. Default: false.
 	Enabled *bool `json:"enabled,omitempty"`
-	// cacheTimeoutSeconds is for how many seconds an answer is kept, for instance 3600. A number below 1 counts as absent.
+	// cacheTimeoutSeconds is the number of seconds for which an answer is kept, for instance 3600. A number below 1 counts
+	// as absent.
 	// Default: absent, until the controller is restarted.
 	CacheTimeoutSeconds *int32 `json:"cacheTimeoutSeconds,omitempty"`
-	// cacheCleanupSeconds is accepted for compatibility and has no effect: answers that timed out are removed by themselves.
+	// cacheCleanupSeconds is accepted for compatibility and has no effect: expired answers are removed automatically.
 	// Default: absent.
 	CacheCleanupSeconds *int32 `json:"cacheCleanupSeconds,omitempty"`
 }

@@ -1,0 +1,192 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	"net"
+	"net/url"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
+)
+
+func (w *warnings) hooks(sync, finalize, customize *v1alpha1.Hook, path *field.Path) {
+	if !hasWebhook(sync) {
+		w.add(path.Child("sync"), "has no webhook, so only deletion is handled")
+	}
+	if customize != nil && !hasWebhook(customize) {
+		w.add(path.Child("customize"), "has no webhook, so it is never called")
+	}
+	w.hookVersions(sync, finalize, customize, path)
+	for _, hook := range namedHooks(sync, finalize, customize) {
+		w.webhook(hook.webhook, path.Child(hook.name, "webhook"))
+	}
+}
+
+func (w *warnings) webhook(webhook *v1alpha1.Webhook, path *field.Path) {
+	if webhook.Address().HasURL() {
+		w.url(webhook, path)
+	} else {
+		w.service(webhook, path)
+	}
+	if timeout := webhook.Timeout; timeout != nil {
+		if length, err := timeout.Parse(); err == nil && length <= 0 {
+			w.add(path.Child("timeout"), "is not positive, so 10s is used")
+		}
+	}
+	if webhook.Etag != nil {
+		w.etag(webhook.Etag, path.Child("etag"))
+	}
+	w.caBundle(webhook.CABundle, path.Child("caBundle"))
+	if address := addressOf(webhook); address != nil && address.Scheme == "http" {
+		if webhook.CABundle != nil {
+			w.add(path.Child("caBundle"), "has no effect: the webhook is not called by https")
+		}
+		if webhook.ClientTLS != nil {
+			w.add(path.Child("clientTLS"), "has no effect: the webhook is not called by https")
+		}
+	}
+}
+
+func (w *warnings) etag(etag *v1alpha1.WebhookEtagConfig, path *field.Path) {
+	switch timeout := etag.CacheTimeoutSeconds; {
+	case (etag.Enabled == nil || !*etag.Enabled) && (timeout != nil || etag.CacheCleanupSeconds != nil):
+		w.add(path, "has no effect: enabled is not true")
+	case timeout != nil && *timeout < 0:
+		w.add(path.Child("cacheTimeoutSeconds"), "is negative, so answers are kept without a time limit")
+	}
+}
+
+func (w *warnings) url(webhook *v1alpha1.Webhook, path *field.Path) {
+	if webhook.Service != nil {
+		w.add(path.Child("service"), "has no effect beside url")
+	}
+	if webhook.Path != nil {
+		w.add(path.Child("path"), "has no effect beside url")
+	}
+	address, err := url.Parse(*webhook.URL)
+	if err != nil {
+		return
+	}
+	switch path := path.Child("url"); {
+	case address.Hostname() == "":
+		w.add(path, "has no host, so it is called at the machine that the server runs on")
+	case address.Scheme == "http" && isOutside(address.Hostname()):
+		w.add(path, "is plain http to a host outside the cluster: others can read and change what is said; use https")
+	}
+	if address.User != nil {
+		w.add(path.Child("url"), "contains credentials that everyone who can read this object can see; use basicAuth")
+	}
+}
+
+func (w *warnings) service(webhook *v1alpha1.Webhook, path *field.Path) {
+	if webhook.URL != nil && webhook.Service != nil {
+		w.add(path.Child("url"), "is empty, so service and path are used")
+	}
+	switch {
+	case webhook.Path == nil:
+	case *webhook.Path == "":
+		w.add(path.Child("path"), `is empty, so "/" is called`)
+	case !strings.HasPrefix(*webhook.Path, "/"):
+		w.add(path.Child("path"), `does not start with "/"`)
+	}
+	if isHTTPSOnPort80(webhook.Service) {
+		w.add(path.Child("service", "port"), "is 80, as if it is not given, and https is rarely served there")
+	}
+}
+
+func isHTTPSOnPort80(service *v1alpha1.ServiceReference) bool {
+	return service != nil && service.Protocol != nil && strings.EqualFold(*service.Protocol, "https") &&
+		(service.Port == nil || *service.Port == 80)
+}
+
+func (w *warnings) caBundle(bundle *v1alpha1.CABundle, path *field.Path) {
+	if bundle != nil && bundle.Inline != nil && *bundle.Inline == "" {
+		w.add(path.Child("inline"), "is empty, so the authorities of the system are trusted")
+	}
+}
+
+func (w *warnings) endpointConfigs(configs []v1alpha1.EndpointConfig, hooks []namedHook, path *field.Path) {
+	used := usedEndpoints(configs, hooks)
+	for i := range configs {
+		path := path.Index(i)
+		if used[i] {
+			w.caBundle(configs[i].CABundle, path.Child("caBundle"))
+			continue
+		}
+		if address := withOtherPort(configs[i].Host, hooks); address != "" {
+			w.add(path.Child("host"), "has no port, so it does not match %s", address)
+			continue
+		}
+		w.add(path, "is not used: no hook without connection settings of its own has this host, or an earlier item has it")
+	}
+}
+
+// withOtherPort returns the host and port of a hook that a host would match if it had the same
+// port. It returns "" if there is none.
+func withOtherPort(host string, hooks []namedHook) string {
+	for _, hook := range hooks {
+		if address := addressOf(hook.webhook); address != nil && !hookaddress.MatchesHost(host, address) &&
+			strings.EqualFold(host, address.Hostname()) {
+			return address.Host
+		}
+	}
+	return ""
+}
+
+// isOutside reports whether a host is likely outside of the cluster and its network. A name of two
+// parts counts as that of a Service and its namespace unless it ends in a common top-level domain.
+func isOutside(host string) bool {
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	if ip := net.ParseIP(host); ip != nil {
+		return !ip.IsPrivate() && !ip.IsLoopback() && !ip.IsUnspecified() && !ip.IsLinkLocalUnicast()
+	}
+	labels := strings.Split(host, ".")
+	last := labels[len(labels)-1]
+	switch {
+	case len(labels) == 1, sets.New("local", "localhost", "internal", "svc").Has(last):
+		return false
+	case len(labels) == 2:
+		return sets.New("com", "edu", "gov", "io", "net", "org").Has(last)
+	default:
+		return labels[2] != "svc"
+	}
+}
+
+// hookVersions warns of hooks of one controller that speak different versions of the protocol.
+func (w *warnings) hookVersions(sync, finalize, customize *v1alpha1.Hook, path *field.Path) {
+	if hasWebhook(finalize) && hasWebhook(sync) && versionOf(finalize) != versionOf(sync) {
+		w.add(path.Child("finalize", "version"), `is %q, and that of sync is %q: set both to the same; in v2, keys in requests `+
+			`are "namespace/name" where they are "name" in v1, and unknown fields in answers are errors`,
+			versionOf(finalize), versionOf(sync))
+	}
+	shown, name := sync, "sync"
+	if !hasWebhook(sync) {
+		shown, name = finalize, "finalize"
+	}
+	if !hasWebhook(customize) || !hasWebhook(shown) || versionOf(customize) == versionOf(shown) {
+		return
+	}
+	customizes := path.Child("customize", "version")
+	if versionOf(customize) == v1alpha1.HookVersionV2 {
+		w.add(customizes, `is "v2", and that of %s is "v1", which gets no objects outside a parent's namespace: set %s to `+
+			`v2; then keys in its requests are "namespace/name", and unknown fields in its answers are errors`,
+			name, path.Child(name, "version"))
+		return
+	}
+	w.add(customizes, `is "v1", and that of %s is "v2": customize cannot ask for objects outside a parent's namespace; to `+
+		`allow this, set it to v2; then unknown fields in its answers are errors`, name)
+}
+
+// versionOf returns the version of the protocol that a hook speaks.
+func versionOf(hook *v1alpha1.Hook) v1alpha1.HookVersion {
+	if hook.Version == nil || *hook.Version == "" {
+		return v1alpha1.HookVersionV1
+	}
+	return *hook.Version
+}

@@ -1,0 +1,203 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/spf13/pflag"
+	"go.etcd.io/etcd/client/pkg/v3/transport"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apiserver"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/storage/etcd"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/storage/identity"
+)
+
+// StorageOptions are the settings of the embedded etcd.
+type StorageOptions struct {
+	// DataDir is the directory of the data. No other process may use it.
+	DataDir string
+	// QuotaBytes is the size of the database at which writes are refused; 0 is etcd's default, 2 GiB.
+	QuotaBytes int64
+	// MaxObjectBytes is how many bytes of JSON an object may have, and MaxControllersPerNamespace how many controllers
+	// may have service accounts in one namespace or be limited to it.
+	MaxObjectBytes             int
+	MaxControllersPerNamespace int
+}
+
+// NewStorageOptions returns the defaults.
+func NewStorageOptions() *StorageOptions {
+	return &StorageOptions{DataDir: defaultDataDir, MaxObjectBytes: 512 << 10, MaxControllersPerNamespace: 100}
+}
+
+func (o *StorageOptions) addFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.DataDir, "data-dir", o.DataDir,
+		"The directory of this process alone: of the data of the embedded etcd, "+
+			"and of the certificate that the server makes for itself. It must outlive the process. It is made if it is missing.")
+	flags.Int64Var(&o.QuotaBytes, "etcd-quota-backend-bytes", o.QuotaBytes, "The size in bytes at which the database of "+
+		"the embedded etcd refuses writes. It should be below half of the volume of --data-dir. 0 is etcd's default, 2 GiB.")
+	flags.IntVar(&o.MaxObjectBytes, "max-object-bytes", o.MaxObjectBytes, "How many bytes of JSON a controller or a "+
+		"ControllerRevision may have. What is stored already may stay as large as it is.")
+	flags.IntVar(&o.MaxControllersPerNamespace, "max-controllers-per-namespace", o.MaxControllersPerNamespace,
+		"How many controllers may have a spec.serviceAccount in one namespace or, without an account, be limited to it by "+
+			"spec.namespaces. Controllers with neither are not counted.")
+}
+
+func (o *StorageOptions) validate() []error {
+	var errs []error
+	if o.DataDir == "" {
+		errs = append(errs, errors.New("--data-dir must not be empty"))
+	}
+	if o.MaxObjectBytes < 1 || o.MaxControllersPerNamespace < 1 {
+		errs = append(errs, errors.New("--max-object-bytes and --max-controllers-per-namespace must be at least 1"))
+	}
+	if o.QuotaBytes < 0 {
+		errs = append(errs, errors.New("--etcd-quota-backend-bytes must not be negative"))
+	}
+	return errs
+}
+
+// claimRetryPeriod is the time after which a claim that failed is tried again.
+const claimRetryPeriod = time.Second
+
+// storageIdentity reads the ID of the storage, and checks that the storage belongs to the cluster.
+type storageIdentity struct {
+	host    kubernetes.Interface
+	storage storagebackend.Config
+	// place is where the etcd inside this process is; empty for another one.
+	place string
+}
+
+// claim returns the ID. The error may be that the storage is of another cluster.
+func (i *storageIdentity) claim(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, hostRequestTimeout)
+	defer cancel()
+	system, err := i.host.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	if err == nil && system.UID == "" {
+		err = errors.New("it has no UID")
+	}
+	if err != nil {
+		return "", fmt.Errorf("read namespace %s, whose UID identifies the cluster: %w", metav1.NamespaceSystem, err)
+	}
+	client, closeClient, err := etcdClient(ctx, i.storage)
+	if err != nil {
+		return "", err
+	}
+	defer closeClient()
+	return identity.Storage{Client: client, Prefix: i.storage.Prefix, Place: i.place}.Claim(ctx, system.UID)
+}
+
+// await returns the ID when it is known, or if ctx ends. It returns an error if the storage is of another cluster.
+// It calls report with the reason while the ID is not known.
+func (i *storageIdentity) await(ctx context.Context, report func(error)) (id string, err error) {
+	logged := ""
+	err = wait.PollUntilContextCancel(ctx, claimRetryPeriod, true, func(ctx context.Context) (bool, error) {
+		var err error
+		id, err = i.claim(ctx)
+		if identity.IsOfOtherCluster(err) {
+			return false, err
+		}
+		if err != nil {
+			report(err)
+		}
+		if err != nil && ctx.Err() == nil && err.Error() != logged {
+			logged = err.Error()
+			klog.FromContext(ctx).Error(err, "No controllers run until it is known to which cluster the storage belongs")
+		}
+		return err == nil, nil
+	})
+	if ctx.Err() != nil {
+		return "", nil
+	}
+	return id, err
+}
+
+// etcdClient returns a client of the etcd that objects are stored in, and the function that closes it.
+func etcdClient(
+	ctx context.Context, storage storagebackend.Config,
+) (_ *clientv3.Client, closeClient func(), err error) {
+	var config *tls.Config
+	if of := storage.Transport; of.TrustedCAFile != "" || of.CertFile != "" {
+		info := transport.TLSInfo{TrustedCAFile: of.TrustedCAFile, CertFile: of.CertFile, KeyFile: of.KeyFile}
+		if config, err = info.ClientConfig(); err != nil {
+			return nil, nil, fmt.Errorf("certificates for the etcd: %w", err)
+		}
+	}
+	client, err := clientv3.New(clientv3.Config{Endpoints: storage.Transport.ServerList, TLS: config,
+		Logger: zap.NewNop()})
+	if err != nil {
+		return nil, nil, fmt.Errorf("reach the etcd: %w", err)
+	}
+	return client, func() {
+		if err := client.Close(); err != nil {
+			klog.FromContext(ctx).Error(err, "Failed to close the connections to the etcd")
+		}
+	}, nil
+}
+
+// SnapshotPath is the path of a snapshot of the storage. It is below the API version, so the aggregation layer of the
+// cluster forwards it. A user needs the verb get on the resource snapshots of metacontroller.k8s.io.
+const SnapshotPath = "/apis/metacontroller.k8s.io/v1alpha1/snapshots/current"
+
+// serveSnapshots makes the server answer at SnapshotPath. Users are authenticated and authorized as for all paths of
+// the API. Without an embedded storage, the answer is 501.
+func serveSnapshots(config *apiserver.Config, storage *etcd.Server) {
+	generic := &config.GenericConfig.Config
+	build := generic.BuildHandlerChainFunc
+	generic.BuildHandlerChainFunc = func(next http.Handler, config *genericapiserver.Config) http.Handler {
+		return build(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != SnapshotPath {
+				next.ServeHTTP(w, r)
+				return
+			}
+			serveSnapshot(w, r, storage)
+		}), config)
+	}
+}
+
+func serveSnapshot(w http.ResponseWriter, r *http.Request, storage *etcd.Server) {
+	switch {
+	case r.Method != http.MethodGet:
+		w.Header().Set("Allow", http.MethodGet)
+		http.Error(w, "a snapshot can only be read", http.StatusMethodNotAllowed)
+		return
+	case storage == nil:
+		http.Error(w, "the server keeps its objects in an external etcd: save a snapshot with etcdctl",
+			http.StatusNotImplemented)
+		return
+	}
+	snapshot, err := storage.Snapshot(r.Context())
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	defer func() {
+		if err := snapshot.Close(); err != nil {
+			klog.FromContext(r.Context()).Error(err, "Failed to end a snapshot")
+		}
+	}()
+	// A client that does not read would block a write forever: the timeout of a request does not end that.
+	if end, limited := r.Context().Deadline(); limited {
+		_ = http.NewResponseController(w).SetWriteDeadline(end) // not all connections have one
+	}
+	w.Header().Set("Content-Type", "application/octet-stream")
+	if _, err := io.Copy(w, snapshot); err != nil {
+		klog.FromContext(r.Context()).Error(err, "Failed to send a snapshot")
+		panic(http.ErrAbortHandler) // so that the client knows that it does not have all
+	}
+}
