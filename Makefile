@@ -137,6 +137,18 @@ test: host-binaries build ## Run all tests, with the race detector.
 	go test $(RACE) -count=1 -p 3 -parallel 8 -timeout 30m $$(go list ./... | grep -v /test/) \
 		./test/integration/migrate ./test/integration/composite ./test/integration/replicas $$(go list ./test/... | grep -vE '/test/(faults|e2e|integration/mistakes)$$')
 
+# The packages are those whose tests depend most on what kube-apiserver does.
+.PHONY: test-kubernetes
+test-kubernetes: build ## Run the tests and the demo with another Kubernetes, whose programs are built once (VERSION=1.30.14).
+	$(if $(VERSION),,$(error set VERSION to a version of Kubernetes, such as VERSION=1.30.14))
+	KUBERNETES_VERSION=$(VERSION) hack/hostcluster/build.sh
+	KUBEBUILDER_ASSETS="$$(KUBERNETES_VERSION=$(VERSION) hack/hostcluster/build.sh --print-dir)" \
+	METACONTROLLER_APISERVER="$(CURDIR)/bin/metacontroller-apiserver" \
+	KUBECTL_METACONTROLLER="$(CURDIR)/bin/kubectl-metacontroller" \
+	go test -count=1 -p 2 -parallel 8 -timeout 30m ./test/conformance/... ./test/integration/api \
+		./test/integration/composite ./test/integration/decorator
+	KUBERNETES_VERSION=$(VERSION) $(MAKE) demo
+
 # It needs root, and the folder ../shared/realcluster or a cluster in E2E_KUBECONFIG.
 .PHONY: e2e
 e2e: host-binaries ## Install the server in a real cluster, and play the tutorial and the examples in it.
@@ -251,9 +263,10 @@ vet: ## Run go vet.
 	cd hack/monitoring && go vet ./...
 
 .PHONY: lint
-lint: ## Run golangci-lint, which also checks the import rules, compare docs/architecture.md with the tree, and run helm lint and actionlint.
+lint: ## Run golangci-lint, which also checks the import rules, compare docs/architecture.md with the tree, limit the files of packages and types, and run helm lint and actionlint.
 	$(LINT) run
 	hack/check-map.sh
+	go run ./hack/limits cmd pkg
 	hack/check-ci.sh
 	$(ACTIONLINT) .github/workflows/*.yml
 	$(HELM) lint --strict --quiet artifacts/charts/metacontroller

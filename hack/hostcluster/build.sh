@@ -7,11 +7,14 @@
 #   build.sh --print-dir   print the folder of the programs, build nothing
 #
 # If KUBEBUILDER_ASSETS is set, the programs in that folder are used and nothing is built.
+# KUBERNETES_VERSION, such as 1.30.14, builds another version than that of go.mod, with the same etcd.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 programs=(etcd kube-apiserver kube-controller-manager kubectl)
-version=$(awk '$1 == "k8s.io/kubernetes" {print $2}' go.mod)
+tested=$(awk '$1 == "k8s.io/kubernetes" {print $2}' go.mod)
+version=${KUBERNETES_VERSION:-$tested}
+version=v${version#v}
 
 # The name of the folder depends on everything that decides its content.
 cache_dir() {
@@ -42,6 +45,20 @@ linker_flags() {
   done
 }
 
+# Writes a go.mod for a version other than that of ours. k8s.io/kubernetes names its staging modules v0.0.0; the
+# replacements are the ones it was released with.
+other_module() {
+  local dir=$1 required
+  required=$(go mod download -json "k8s.io/kubernetes@$version" | sed -n 's/^\t"GoMod": "\(.*\)",$/\1/p')
+  {
+    printf 'module hostcluster\n\n'
+    grep -E '^go ' "$required"
+    printf '\nrequire k8s.io/kubernetes %s\n\nreplace (\n' "$version"
+    awk -v version="v0${version#v1}" '$1 ~ /^k8s\.io\// && $2 == "v0.0.0" {print "\t" $1 " => " $1 " " version}' "$required"
+    printf ')\n'
+  } >"$dir/go.mod"
+}
+
 # Prints the progress of a running `go build -v` every 15 seconds. The log has one line for each
 # compiled package.
 report_progress() {
@@ -63,6 +80,13 @@ build() {
   local target=$1 work packages total log pid
   packages=$(go list tool)
   work=$(mktemp -d "$target.XXXXXX")
+  if [[ $version != "$tested" ]]; then
+    other_module "$work"
+    cp "$(KUBERNETES_VERSION='' ./build.sh --print-dir)/etcd" "$work/server"
+    packages=$(grep -v /etcd/ <<<"$packages")
+    cd "$work"
+    export GOFLAGS="${GOFLAGS:-} -mod=mod"
+  fi
   log=$work/build.log
   pid=
   # shellcheck disable=SC2064 # the present name of the folder is meant
@@ -108,6 +132,7 @@ if [[ ${1:-} == --print-dir ]]; then
   exit 0
 fi
 [[ -n $(missing "$target") ]] || exit 0
+[[ $version == "$tested" ]] || KUBERNETES_VERSION='' ./build.sh # for its etcd
 
 mkdir -p "$(dirname "$target")"
 # If two makes run at once, only one builds. Without flock (macOS) both build, and the files of the
