@@ -55,7 +55,7 @@ func explainModel(t *testing.T, model string, definition common.OpenAPIDefinitio
 		if len(description) < 20 || !strings.HasSuffix(description, ".") {
 			t.Errorf("%s.%s is not explained: %q", model, name, description)
 		}
-		required := slices.Contains(definition.Schema.Required, name) || strings.Contains(description, ". Required is ")
+		required := slices.Contains(definition.Schema.Required, name) || strings.Contains(description, ". Required: ")
 		if !required && !isStatus(model) && name != "status" && !strings.Contains(description, "Default: ") {
 			t.Errorf("of %s.%s it is not said what holds if it is left out: %q", model, name, description)
 		}

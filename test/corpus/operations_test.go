@@ -85,7 +85,7 @@ func TestTheEventsOfTheDocumentationAreThoseOfTheServer(t *testing.T) {
 	for file, reasons := range map[string]string{
 		"pkg/controller/pipeline/report/events.go": `(?m)^\treason\w+ += "(\w+)"$`,
 		"pkg/controller/pipeline/warning.go":       `(?m)^\t\w+ +WarningReason = "(\w+)"$`,
-		"pkg/servingcert/event.go":                 `(?m)^\teventReason += "(\w+)"$`,
+		"pkg/servingcert/secret.go":                `(?m)^\teventReason += "(\w+)"$`,
 	} {
 		source, err := os.ReadFile(filepath.Join(hostcluster.RepositoryRoot(), file))
 		if err != nil {

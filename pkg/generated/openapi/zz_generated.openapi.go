@@ -815,7 +815,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerSpec(ref common.
 					},
 					"hooks": {
 						SchemaProps: spec.SchemaProps{
-							Description: "hooks are the webhooks that decide. A sync hook with a webhook is required, or a finalize hook for a controller that handles only deletion. For instance {sync: {webhook: {url: \"http://my-hooks.my-namespace/sync\"}}}.",
+							Description: "hooks are the webhooks that decide. Required: a sync hook with a webhook, or a finalize hook for a controller that handles only deletion. For instance {sync: {webhook: {url: \"http://my-hooks.my-namespace/sync\"}}}.",
 							Ref:         ref(v1alpha1.CompositeControllerHooks{}.OpenAPIModelName()),
 						},
 					},
@@ -1493,7 +1493,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerSpec(ref common.
 					},
 					"hooks": {
 						SchemaProps: spec.SchemaProps{
-							Description: "hooks are the webhooks that decide. A sync hook with a webhook is required, or a finalize hook for a controller that handles only deletion. For instance {sync: {webhook: {url: \"http://my-hooks.my-namespace/sync\"}}}.",
+							Description: "hooks are the webhooks that decide. Required: a sync hook with a webhook, or a finalize hook for a controller that handles only deletion. For instance {sync: {webhook: {url: \"http://my-hooks.my-namespace/sync\"}}}.",
 							Ref:         ref(v1alpha1.DecoratorControllerHooks{}.OpenAPIModelName()),
 						},
 					},

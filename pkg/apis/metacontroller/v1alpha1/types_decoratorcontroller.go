@@ -75,7 +75,7 @@ type DecoratorControllerSpec struct {
 	// +optional
 	Attachments []DecoratorControllerAttachmentRule `json:"attachments,omitzero"`
 
-	// hooks are the webhooks that decide. A sync hook with a webhook is required, or a finalize hook for a controller that
+	// hooks are the webhooks that decide. Required: a sync hook with a webhook, or a finalize hook for a controller that
 	// handles only deletion. For instance {sync: {webhook: {url: "http://my-hooks.my-namespace/sync"}}}.
 	// +optional
 	Hooks *DecoratorControllerHooks `json:"hooks,omitempty"`

@@ -19,7 +19,7 @@ type CompositeControllerSpecApplyConfiguration struct {
 	// [{apiVersion: v1, resource: pods, updateStrategy: {method: Recreate}}].
 	// Default: empty, which is for a controller that only keeps the parent's status.
 	ChildResources []CompositeControllerChildResourceRuleApplyConfiguration `json:"childResources,omitempty"`
-	// hooks are the webhooks that decide. A sync hook with a webhook is required, or a finalize hook for a controller that
+	// hooks are the webhooks that decide. Required: a sync hook with a webhook, or a finalize hook for a controller that
 	// handles only deletion. For instance {sync: {webhook: {url: "http://my-hooks.my-namespace/sync"}}}.
 	Hooks *CompositeControllerHooksApplyConfiguration `json:"hooks,omitempty"`
 	// endpointConfigs holds TLS and authentication settings by webhook host, so that they need not be repeated in every

@@ -19,7 +19,7 @@ type DecoratorControllerSpecApplyConfiguration struct {
 	// [{apiVersion: v1, resource: services, updateStrategy: {method: InPlace}}].
 	// Default: empty, which is for a controller that only sets labels, annotations or status.
 	Attachments []DecoratorControllerAttachmentRuleApplyConfiguration `json:"attachments,omitempty"`
-	// hooks are the webhooks that decide. A sync hook with a webhook is required, or a finalize hook for a controller that
+	// hooks are the webhooks that decide. Required: a sync hook with a webhook, or a finalize hook for a controller that
 	// handles only deletion. For instance {sync: {webhook: {url: "http://my-hooks.my-namespace/sync"}}}.
 	Hooks *DecoratorControllerHooksApplyConfiguration `json:"hooks,omitempty"`
 	// endpointConfigs holds TLS and authentication settings by webhook host, so that they need not be repeated in every
