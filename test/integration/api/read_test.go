@@ -115,7 +115,7 @@ func TestExplainReadsTheFields(t *testing.T) {
 		{[]string{"cc.spec.hooks.sync.webhook.timeout"}, []string{"connecting to the last byte", `"30s"`, "Default: 10s"}},
 		{[]string{"dec.spec"}, []string{"attachments", "resources", "Default: absent, no periodic sync"}},
 		{[]string{"controllerrevisions", "--api-version=metacontroller.k8s.io/v1alpha1"}, []string{"parentPatch", "children"}},
-		{[]string{"syncreviews"}, []string{"what syncs of a controller would do, before it happens", "kubectl create -f review.yaml -o yaml", "needs the right to get"}},
+		{[]string{"syncreviews"}, []string{"previews syncs of a controller", "kubectl create -f review.yaml -o yaml", "needs the right to get"}},
 		{[]string{"syncreviews.spec"}, []string{"candidate", "enum: DryRun, Plan, Request, Response", "Default: Plan.", "Exactly one of parent, parents and object must be set", "-required-"}},
 		{[]string{"syncreviews.spec.parents.limit"}, []string{"from 1 to 100", "Default: 20."}},
 		{[]string{"syncreviews.status.syncs.steps"}, []string{"operation", "why", "changes", "dryRun"}},

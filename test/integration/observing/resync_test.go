@@ -158,7 +158,7 @@ func TestRequestsThatCannotBeMet(t *testing.T) {
 	path := "/apis/metacontroller.k8s.io/v1alpha1/compositecontrollers/"
 	for name, test := range map[string]struct{ path, body, says string }{
 		"of no controller":   {path + "nobody/resync", `{"apiVersion":"metacontroller.k8s.io/v1alpha1","kind":"ResyncRequest","spec":{"parents":{}}}`, `"nobody" not found`},
-		"for nobody":         {path + f.Controller.Name + "/resync", `{"apiVersion":"metacontroller.k8s.io/v1alpha1","kind":"ResyncRequest","spec":{}}`, "parents: {} is all of them"},
+		"for nobody":         {path + f.Controller.Name + "/resync", `{"apiVersion":"metacontroller.k8s.io/v1alpha1","kind":"ResyncRequest","spec":{}}`, "parents: {} selects all parents"},
 		"of another kind":    {path + f.Controller.Name + "/resync", `{"apiVersion":"metacontroller.k8s.io/v1alpha1","kind":"SyncReview","spec":{}}`, "ResyncRequest"},
 		"that are no object": {path + f.Controller.Name + "/resync", `[]`, "BadRequest"},
 	} {

@@ -266,7 +266,7 @@ func (c *children) deleteUnwanted(group pipeline.Group, observed []pipeline.Grou
 			c.protected.Has(kindAndName{group.Type.Kind, child.Name}) {
 			continue
 		}
-		if !isKnown(child) {
+		if !isKnown(child, c.parent.UID) {
 			kept.add(group.Type, child)
 			continue
 		}
@@ -326,7 +326,7 @@ func (c *children) step(
 		step = keep(observed, "it is adopted first")
 	case c.upToDate.Is(observed.UID, desired.Hash, observed.Hash):
 		step = keep(observed, whyUpToDate)
-	case leavesAlone && !c.upToDate.isOutdated(observed, desired) && !isKnown(observed):
+	case leavesAlone && !c.upToDate.isOutdated(observed, desired) && !isKnown(observed, c.parent.UID):
 		return engine.markListed(observed) // the result is not what is desired
 	default:
 		if leavesAlone {

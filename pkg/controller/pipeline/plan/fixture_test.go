@@ -299,8 +299,12 @@ func (w *world) carryOut(planned *pipeline.Plan) {
 			w.parent = outcome.Result
 		case pipeline.Adopt, pipeline.Release:
 			content := decode(w.t, step.Observed)
-			patch := w.content(step.Body)["metadata"].(map[string]any)["ownerReferences"]
-			content["metadata"].(map[string]any)["ownerReferences"] = patch
+			patch, metadata := w.content(step.Body)["metadata"].(map[string]any), content["metadata"].(map[string]any)
+			metadata["ownerReferences"] = patch["ownerReferences"]
+			removed, _, _ := unstructured.NestedMap(patch, "annotations")
+			for name := range removed {
+				unstructured.RemoveNestedField(metadata, "annotations", name)
+			}
 			outcome.Result = w.stored(content, step.Observed.UID)
 			w.replace(step, outcome.Result)
 		}

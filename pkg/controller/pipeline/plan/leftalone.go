@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -19,9 +20,11 @@ import (
 // delete them unless the hook has listed them once. A child that the controller has created or changed shows this in
 // the record of dynamic apply, or in fields that server-side apply owns. An adoption changes only the owners.
 
-// isKnown reports whether the controller has created a child, or its hook has listed it once.
-func isKnown(child *object.Object) bool {
-	if child.Applied != nil {
+// isKnown reports whether the controller has created a child of the parent, or its hook has listed it once. Fields that
+// another controller applied do not count: an apply of ours has the reference to the parent. Adoption removes the
+// record of dynamic apply from an orphan that the hook does not list.
+func isKnown(child *object.Object, parent types.UID) bool {
+	if child.Applied != nil && bytes.Contains(child.Applied, []byte(parent)) {
 		return true
 	}
 	text, _ := child.Annotation(object.LastAppliedAnnotation)
@@ -54,7 +57,7 @@ func HideKept(snapshot *pipeline.Snapshot) {
 	for i := range snapshot.Children {
 		group := &snapshot.Children[i]
 		group.Claimed = slices.DeleteFunc(group.Claimed, func(child *object.Object) bool {
-			isKept := child.DeletionTimestamp == nil && !isKnown(child)
+			isKept := child.DeletionTimestamp == nil && !isKnown(child, snapshot.Parent.UID)
 			if isKept {
 				group.Kept = append(group.Kept, child)
 			}

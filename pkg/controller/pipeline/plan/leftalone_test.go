@@ -44,6 +44,9 @@ func TestOnlyWhatTheControllerHasMadeOrNamedIsDeleted(t *testing.T) {
 				ofParent(withRecord(`{"metadata":{"name":"`+digestOf(long)+`"}}`)), "name: a,", "name: "+long+",", 1),
 		},
 		"server-side apply owns fields of it": {child: ofParent("generation: 1"), applied: fieldsOfA},
+		"server-side apply of another parent owns fields of it": {
+			child: ofParent("generation: 1"), applied: strings.ReplaceAll(fieldsOfA, "parent-uid", "another"), kept: true,
+		},
 		"it has the record of another kind": {
 			child: ofParent(withRecord(`{"kind":"Secret","metadata":{"name":"a"}}`)),
 			kept:  true,
@@ -108,6 +111,28 @@ func TestAnAdoptedChildThatWasNamedIsDeleted(t *testing.T) {
 				t.Errorf("writes (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// Another controller, or the same one in an earlier life of the parent, has created the orphan and let it go.
+func TestAnOrphanOfAnotherControllerIsKept(t *testing.T) {
+	const owners = `, ownerReferences: [` + ours + `]}`
+	record := withRecord(`{"kind":"ConfigMap","metadata":{"name":"a"}}`)
+	w := newWorld(t, web, configMaps).hasAsIs(configMaps, strings.Replace(ofParent(record), owners, `}`, 1))
+	w.carryOut(w.plan(w.answer())) // adopted
+	if again := writes(w.plan(w.answer())); len(again) > 0 {
+		t.Errorf("the sync after the adoption writes %v", again)
+	}
+}
+
+func TestAnOrphanThatTheHookListsKeepsItsRecord(t *testing.T) {
+	const owners = `, ownerReferences: [` + ours + `]}`
+	record := withRecord(`{"kind":"ConfigMap","metadata":{"name":"a"},"data":{"key":"one","old":"1"}}`)
+	orphan := strings.Replace(ofParent(record), owners, `}, data: {key: one, old: "1"}`, 1)
+	w := newWorld(t, web, configMaps).method(InPlace).hasAsIs(configMaps, orphan)
+	w.carryOut(w.plan(w.answer(childA)))
+	if diff := cmp.Diff([]string{"update ConfigMap default/a"}, writes(w.plan(w.answer(childA)))); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
 	}
 }
 

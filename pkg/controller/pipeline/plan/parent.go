@@ -174,14 +174,18 @@ func (p *parent) claim(plan *pipeline.Plan, group pipeline.Group, desired []*obj
 		case slices.Contains(group.Kept, child) && !p.isDesired(child, desired):
 			continue
 		}
-		if err := setOwners(&step, child, append(p.othersOwners(child), p.ownerReference())); err != nil {
+		owners := ownersPatch{OwnerReferences: append(p.othersOwners(child), p.ownerReference())}
+		if metav1.GetControllerOfNoCopy(child) == nil && child.HasLastApplied() && !p.isDesired(child, desired) {
+			owners.Annotations = map[string]*string{object.LastAppliedAnnotation: nil} // it is the record of another controller
+		}
+		if err := owners.fill(&step, child); err != nil {
 			return err
 		}
 		plan.Steps = append(plan.Steps, step)
 	}
 	for _, child := range group.Release {
 		step := pipeline.Step{Op: pipeline.Release, Type: group.Type, Why: "the parent's selector no longer matches it"}
-		if err := setOwners(&step, child, p.othersOwners(child)); err != nil {
+		if err := (ownersPatch{OwnerReferences: p.othersOwners(child)}).fill(&step, child); err != nil {
 			return err
 		}
 		plan.Steps = append(plan.Steps, step)
@@ -202,21 +206,21 @@ func (p *parent) othersOwners(child *object.Object) []metav1.OwnerReference {
 	return slices.DeleteFunc(slices.Clone(child.OwnerReferences), p.owns)
 }
 
-// setOwners makes the step a merge patch that replaces a child's owners. The host refuses the patch
-// if the child has changed since it was observed.
-func setOwners(step *pipeline.Step, child *object.Object, owners []metav1.OwnerReference) (err error) {
-	var patch struct {
-		Metadata struct {
-			UID             types.UID               `json:"uid"`
-			ResourceVersion string                  `json:"resourceVersion"`
-			OwnerReferences []metav1.OwnerReference `json:"ownerReferences"`
-		} `json:"metadata"`
-	}
-	patch.Metadata.UID = child.UID
-	patch.Metadata.ResourceVersion = child.ResourceVersion
-	patch.Metadata.OwnerReferences = owners
+// ownersPatch is the metadata of a merge patch that replaces a child's owners. The host refuses the patch if the child
+// has changed since it was observed.
+type ownersPatch struct {
+	UID             types.UID               `json:"uid"`
+	ResourceVersion string                  `json:"resourceVersion"`
+	OwnerReferences []metav1.OwnerReference `json:"ownerReferences"`
+	// Annotations removes those that are nil.
+	Annotations map[string]*string `json:"annotations,omitempty"`
+}
+
+// fill makes the step the patch of a child.
+func (o ownersPatch) fill(step *pipeline.Step, child *object.Object) (err error) {
+	o.UID, o.ResourceVersion = child.UID, child.ResourceVersion
 	step.Observed, step.Namespace, step.Name = child, child.Namespace, child.Name
-	step.Body, err = json.Marshal(patch)
+	step.Body, err = json.Marshal(map[string]ownersPatch{"metadata": o})
 	return err
 }
 
