@@ -5,6 +5,7 @@ package composite
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
@@ -64,20 +66,34 @@ func testAChildIsControlledByItsParentWhateverTheHookLists(t *testing.T, engine 
 	env.ExpectNoSyncErrorBut(t, f.Namespace, "a", "none is expected")
 }
 
-// The cluster warns of Endpoints in each answer to a read or a write. No answer of a hook can change that.
+// The cluster warns of a deprecated type in each answer to a read or a write. No answer of a hook can change that.
 func TestADeprecatedTypeIsAWarningOfTheController(t *testing.T) {
 	t.Parallel()
+	group := harness.Name("deprecated") + ".example.com"
+	env.Apply(t, strings.ReplaceAll(`
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: old.GROUP}
+spec:
+  group: GROUP
+  scope: Namespaced
+  names: {plural: old, singular: old, kind: Old}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    deprecated: true
+    deprecationWarning: Old is deprecated
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+`, "GROUP", group))
 	f := start(t, answers(t, func(asked request) object {
-		return object{"children": []object{{
-			"apiVersion": "v1", "kind": "Endpoints", "metadata": object{"name": "a"},
-			"subsets": []object{{"addresses": []object{{"ip": "192.0.2.1"}}, "ports": []object{{"port": 80}}}},
-		}}}
+		return object{"children": []object{{"apiVersion": group + "/v1", "kind": "Old", "metadata": object{"name": "a"}}}}
 	}), func(spec *v1alpha1.CompositeControllerSpec) {
-		spec.ChildResources[0].ResourceRule = v1alpha1.ResourceRule{APIVersion: "v1", Resource: "endpoints"}
+		spec.ChildResources[0].ResourceRule = v1alpha1.ResourceRule{APIVersion: group + "/v1", Resource: "old"}
 	})
 	parent := f.CreateParent("a", object{"value": "1"})
 	f.WaitForParent("a", isSyncedAt(parent.GetGeneration()))
-	env.WaitForEvent(t, metav1.NamespaceDefault, f.Controller.Name, "ClusterWarning", "v1 Endpoints is deprecated")
+	env.WaitForEvent(t, metav1.NamespaceDefault, f.Controller.Name, "ClusterWarning", "Old is deprecated")
 	f.WaitForController(func(_ metav1.ObjectMeta, status v1alpha1.ControllerStatus) error {
 		if status.Parents == nil || status.Parents.Synced != 1 {
 			return fmt.Errorf("the parent should be counted as synced: %+v", status.Parents)

@@ -38,7 +38,7 @@ spec:
     schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 `, "GROUP", group)
 	env.Apply(t, strings.ReplaceAll(definition, "CONVERSION", "{strategy: None}"))
-	env.Apply(t, fmt.Sprintf("{apiVersion: %s/v1, kind: Old, metadata: {name: one, namespace: %s}}", group, namespace))
+	env.Apply(t, fmt.Sprintf("apiVersion: %s/v1\nkind: Old\nmetadata: {name: one, namespace: %s}", group, namespace))
 	env.Apply(t, strings.ReplaceAll(definition, "CONVERSION",
 		"{strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {url: 'https://127.0.0.1:1/convert'}}}"))
 	return definition

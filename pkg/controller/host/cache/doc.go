@@ -59,7 +59,7 @@
 // # Trouble
 //
 // A store knows what keeps it from following the host (trouble.go): requests that are refused, and
-// watches that end in an error or as soon as they have begun, which stream.go sees. A view that is
+// watches that end in an error or as soon as they have begun, which listwatch.go sees. A view that is
 // synced tells of it only after some seconds, since it is nothing but the restart of a host most of
 // the time. A view that is not tells of it at once, and since when it waits for its first list.
 //

@@ -15,8 +15,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
-// informer keeps the objects of one scope for all its views. Normally it has one store. It has a
-// second one while that is filled to replace the first, see switchover.go.
+// informer keeps the objects of one scope for all its views. Normally it has one store. While a
+// wider scope is being listed, it has a second store, which then replaces the first.
 type informer struct {
 	client *host.Client
 	scope  scope

@@ -22,7 +22,7 @@ import (
 //     decides when: until it is the child's turn, the desired form of the child is the old one, so this
 //     package sees nothing to change.
 //   - The API declares the methods in pkg/apis/metacontroller/v1alpha1 (types_shared.go) and
-//     validates them in pkg/apis/metacontroller/validation (updatestrategy.go).
+//     validates them in pkg/apis/metacontroller/validation (resource.go).
 
 // Method is the way in which a child that differs from what the hook wants is updated.
 type Method string

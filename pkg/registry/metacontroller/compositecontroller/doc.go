@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package compositecontroller stores CompositeControllers. It describes the kind to package
-// resource, which makes the REST storage of it: kind.go names its resource, content and validation,
-// and columns.go which of its fields fill the
-// columns, which resource/controllercolumns.go has. It touches nothing but the storage that it is given.
+// resource, which makes its REST storage: its resource, content and validation, and the fields that fill the columns of
+// resource/controllertable.go. It touches only the storage that it is given.
 package compositecontroller

@@ -41,8 +41,7 @@ func kind() resource.Kind[compositeController, *compositeController] {
 	}
 }
 
-// newTable returns the table of CompositeControllers. Its columns are those of package resource, in
-// controllercolumns.go.
+// newTable returns the table of CompositeControllers. Its columns are in resource/controllertable.go.
 func newTable() rest.TableConvertor {
 	return resource.NewControllerTable(func(controller *v1alpha1.CompositeController) resource.Controller {
 		shown := resource.Controller{

@@ -43,8 +43,7 @@ func kind() resource.Kind[decoratorController, *decoratorController] {
 	}
 }
 
-// newTable returns the table of DecoratorControllers. Its columns are those of package resource, in
-// controllercolumns.go.
+// newTable returns the table of DecoratorControllers. Its columns are in resource/controllertable.go.
 func newTable() rest.TableConvertor {
 	return resource.NewControllerTable(func(controller *v1alpha1.DecoratorController) resource.Controller {
 		shown := resource.Controller{

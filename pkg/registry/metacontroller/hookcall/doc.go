@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package hookcall serves HookCalls, the last calls of the hooks of controllers. It describes the kind to package live,
-// which makes the REST storage of it: kind.go names its resource and the fields that are selected by, and columns.go
-// what kubectl get prints. A call is read with its bodies, so that its reader has to have the rights to what these show
-// (bodies.go).
+// which makes its REST storage: its resource, the supported field selectors, and what kubectl get prints. A reader of one
+// call gets its bodies, and needs the rights to the objects in them.
 package hookcall

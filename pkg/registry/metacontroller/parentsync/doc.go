@@ -2,6 +2,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package parentsync serves Syncs, the rows for every parent of a controller. It describes the kind to package live,
-// which makes the REST storage of it: kind.go names its resource and the fields that are selected by, and columns.go
-// what kubectl get prints.
+// which makes its REST storage: its resource, the supported field selectors, and what kubectl get prints.
 package parentsync

@@ -7,8 +7,8 @@
 //
 // What the kinds have in common is here: how metadata, content and status are kept apart on each
 // way to write, when the generation is raised (Strategy, StatusStrategy), tables
-// (tableconvertor.go) and their columns (controllercolumns.go), and watches from a resourceVersion
-// that the storage has not reached (resourceversion.go).
+// (table.go) and their columns (controllertable.go), and watches from a resourceVersion that the
+// storage has not reached (storage.go).
 //
 // Objects behave as those of a CRD do, since that is what their clients know: the main resource
 // cannot touch the status, the status subresource cannot touch anything else, an update needs a
