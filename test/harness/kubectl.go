@@ -4,6 +4,7 @@
 package harness
 
 import (
+	"context"
 	"strings"
 	"testing"
 )
@@ -27,6 +28,16 @@ func (e *Env) KubectlError(t testing.TB, args ...string) string {
 		t.Fatalf("kubectl %s should have failed, but says:\n%s", strings.Join(args, " "), out)
 	}
 	return err.Error()
+}
+
+// WaitUntilEstablished waits until the cluster serves the types of CustomResourceDefinitions. Of is what names them to
+// `kubectl wait`, which fails instead of waiting if it finds a definition before that has any conditions.
+func (e *Env) WaitUntilEstablished(t testing.TB, of ...string) {
+	t.Helper()
+	e.Eventually(t, func(context.Context) error {
+		_, err := e.Host.RunKubectl(t.Context(), append([]string{"wait", "--for=condition=Established", "--timeout=60s"}, of...)...)
+		return err
+	})
 }
 
 // Apply runs `kubectl apply` on a manifest and returns what kubectl printed, warnings included.

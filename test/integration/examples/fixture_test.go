@@ -44,7 +44,7 @@ func startExample(t *testing.T, name, usualPort, protocol string) (directory str
 	switch {
 	case err == nil:
 		env.Kubectl(t, "apply", "-f", crd)
-		env.Kubectl(t, "wait", "--for=condition=Established", "-f", crd, patience)
+		env.WaitUntilEstablished(t, "-f", crd)
 	case !errors.Is(err, fs.ErrNotExist):
 		t.Fatal(err)
 	}

@@ -49,5 +49,5 @@ func prepare(t *testing.T) {
 	t.Helper()
 	strictly(t, read(t, deploy("base/namespace.yaml")), "--force-conflicts")
 	strictly(t, read(t, filepath.Join("testdata", "cert-manager.yaml")))
-	env.Kubectl(t, "wait", "--for=condition=Established", "crd/issuers.cert-manager.io", "crd/certificates.cert-manager.io")
+	env.WaitUntilEstablished(t, "crd/issuers.cert-manager.io", "crd/certificates.cert-manager.io")
 }

@@ -65,7 +65,7 @@ func newWorld(t *testing.T, args ...string) *world {
 	env.Kubectl(t, "apply", "-f", filepath.Join(hostcluster.RepositoryRoot(), "artifacts", "deploy", "components", "migration", "rbac.yaml"))
 	env.Kubectl(t, "apply", "-f", filepath.Join(hostcluster.RepositoryRoot(), "pkg", "migration", "crds"))
 	for _, kind := range kinds {
-		env.Kubectl(t, "wait", "--for=condition=Established", "crd/"+kind.GroupResource().String())
+		env.WaitUntilEstablished(t, "crd/"+kind.GroupResource().String())
 	}
 	w.waitForDefinitions()
 	env.Apply(t, fmt.Sprintf(`

@@ -156,7 +156,7 @@ func newSession(t *testing.T) *transcript.Session {
 		path := filepath.Join(directory, file)
 		env.Kubectl(t, "apply", "-f", path)
 		if file == "crd.yaml" {
-			env.Kubectl(t, "wait", "--for=condition=Established", "-f", path, "--timeout=60s")
+			env.WaitUntilEstablished(t, "-f", path)
 		}
 	}
 	env.Kubectl(t, "wait", "--for=jsonpath={.status.parents.synced}=2", "cc/websites", "--timeout=60s")
