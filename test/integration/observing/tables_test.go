@@ -6,6 +6,7 @@ package observing
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -64,7 +65,9 @@ func TestTheRowOfAParentThatRollsOut(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if children := row.Status.Children; row.Status.State != v1alpha1.SyncStateProgressing || *children != (v1alpha1.SyncChildren{Wanted: 3, AsWanted: 1}) {
+		if children := row.Status.Children; row.Status.State != v1alpha1.SyncStateProgressing ||
+			*children != (v1alpha1.SyncChildren{Wanted: 3, AsWanted: 1}) ||
+			!strings.Contains(row.Status.Message, "status check") { // the sync before that says what it updates
 			return fmt.Errorf("the row is %+v, with the children %+v", row.Status, children)
 		}
 		return nil
