@@ -57,5 +57,5 @@ kube::codegen::gen_client \
   --boilerplate "${boilerplate}" \
   "${root}/pkg/apis"
 
-grep -rlF "${go_models}" "${root}/pkg/generated/applyconfiguration" | xargs sed -i.go "s|${go_models//./\\.}|${api_models}|g"
-find "${root}/pkg/generated/applyconfiguration" -name '*.go.go' -delete
+grep -rlF "${go_models}" "${root}/pkg/generated/applyconfiguration" | xargs sed -i.bak "s|${go_models//./\\.}|${api_models}|g"
+find "${root}/pkg/generated/applyconfiguration" -name '*.bak' -delete

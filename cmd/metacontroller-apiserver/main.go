@@ -10,7 +10,7 @@ import (
 	"fmt"
 	"os"
 
-	// The image has no certificates of public authorities. Hooks may be elsewhere than in the cluster.
+	// The image contains no root certificates. The server needs them for hooks outside the cluster.
 	_ "golang.org/x/crypto/x509roots/fallback"
 	"k8s.io/component-base/cli"
 

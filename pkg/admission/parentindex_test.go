@@ -35,7 +35,7 @@ func TestSelectorsThatKeepParentsApart(t *testing.T) {
 		{label("Exists"), label("In", "a"), false},
 		{label("NotIn", "a"), label("NotIn", "b"), false},
 		{label("NotIn", "a"), label("DoesNotExist"), false},
-		{label("In"), label("In", "a"), false}, // the first is no selector
+		{label("In"), label("In", "a"), false}, // In without values is not a valid selector
 	} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			if got := areDisjoint(test.a, test.b); got != test.want {

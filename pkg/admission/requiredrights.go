@@ -250,7 +250,7 @@ func conferringTypes() []conferring {
 		{certificates("podcertificaterequests"), []written{itsStatus}, everywhere, rightsTo(certificates("signers"), "sign")},
 		// The writer of a bundle must be allowed to attest for its signer.
 		{certificates("clustertrustbundles"), objectOrMetadata, everywhere, rightsTo(certificates("signers"), "attest")},
-		// The writer of a policy must be allowed to read its parameters, which may be of any type.
+		// A user who writes a policy must be allowed to read its parameters, which can have any type.
 		{policies("validatingadmissionpolicies"), []written{theObject}, everywhere, readsParameters},
 		{policies("mutatingadmissionpolicies"), []written{theObject}, everywhere, readsParameters},
 		{policies("validatingadmissionpolicybindings"), []written{theObject}, everywhere, readsAnyParameters},

@@ -32,7 +32,8 @@ const RightsPlugin = "ControllerRights"
 // of a request, so that the user gets an error that names the reason.
 const rightsTimeout = 10 * time.Second
 
-// retryAfterSeconds is when a client tries a request again about which the host could not be asked.
+// retryAfterSeconds is the delay before a client retries a request that failed because the host did not answer a
+// review.
 const retryAfterSeconds = 1
 
 // Rights refuses to create a controller that may do what its author may not. A user who changes the spec of a
@@ -52,8 +53,8 @@ func NewRights(io.Reader) (admission.Interface, error) {
 	return &Rights{Handler: admission.NewHandler(admission.Create, admission.Update)}, nil
 }
 
-// Validate returns an error if the author of a spec lacks a right that it uses, or if the host cannot
-// be asked.
+// Validate returns an error if the author of a spec lacks a permission that the spec uses, or if the host does not
+// answer the review.
 func (r *Rights) Validate(ctx context.Context, request admission.Attributes, _ admission.ObjectInterfaces) error {
 	updated := controllerOf(request.GetObject())
 	if updated == nil || request.GetSubresource() != "" {
@@ -177,9 +178,8 @@ const RevisionsPlugin = "ControllerRevisions"
 // backup.
 const restore = "restore"
 
-// Revisions refuses ControllerRevisions that are not written by the server itself, unless the user may
-// restore them. They are the memory of controllers: what is in one becomes what a hook is told of a
-// parent.
+// Revisions refuses ControllerRevisions that are not written by the server itself, unless the user may restore them.
+// They are the memory of controllers: the server sends their content to hooks as the parent.
 type Revisions struct {
 	*admission.Handler
 	hostUser

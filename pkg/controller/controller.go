@@ -152,9 +152,9 @@ func (l *loop) announce(ctx context.Context) {
 	}
 }
 
-// WithReviews calls do with what answers reviews of syncs, and returns its error when all has stopped that it
-// started. No controller runs and nothing is written. Nothing is concealed either: it is for those who have all
-// objects anyway, in files.
+// WithReviews calls do with a reviewer of syncs, stops everything that it started, and returns the error of do. It
+// runs no controller and writes nothing. It does not redact Secrets, because its users already have all objects in
+// files.
 func WithReviews(ctx context.Context, config Config, do func(context.Context, *review.Reviews) error) (err error) {
 	clients, err := newClients(config, nil)
 	if err != nil {

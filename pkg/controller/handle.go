@@ -56,7 +56,7 @@ func (h *Handle) use(ctx context.Context, do func(context.Context, *loop) error)
 }
 
 // open lets the loop be used until ctx ends. The caller must then call close, which returns when nothing uses the
-// loop any more. A nil handle does nothing.
+// loop. A nil handle does nothing.
 func (h *Handle) open(ctx context.Context, running *loop) (close func()) {
 	if h == nil {
 		return func() {}
@@ -86,8 +86,8 @@ func (h *Handle) FollowHookCalls(ctx context.Context, tell tell[*v1alpha1.HookCa
 	return h.use(ctx, func(ctx context.Context, l *loop) error { return l.dependencies.Calls.Follow(ctx, tell) })
 }
 
-// HookCall returns a call with its bodies, and the rights that one needs who sees it. It is nil if the call is not
-// kept.
+// HookCall returns a call with its bodies, and the permissions that a user needs to see it. It returns nil if the
+// call is no longer kept.
 func (h *Handle) HookCall(
 	ctx context.Context, name types.NamespacedName,
 ) (found *v1alpha1.HookCall, required []rights.Required, err error) {

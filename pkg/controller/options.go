@@ -45,7 +45,7 @@ type Config struct {
 type Options struct {
 	// Namespace is the server's own. It holds the ControllerRevisions of cluster-scoped parents.
 	Namespace string
-	// Workers is how many parents of one controller are synced at once. At least 1.
+	// Workers is the maximum number of parents of one controller that are synced concurrently. It is at least 1.
 	Workers int
 	// ParallelWrites is the maximum number of writes to the host at once in the whole process,
 	// ParallelWritesPerSync the maximum for one parent. At least 1.
@@ -61,7 +61,7 @@ type Options struct {
 	ApplyFieldManager string
 	// Client limits the rate of requests to the host.
 	Client ClientLimits
-	// CacheFlushInterval is how often all parents are synced again. Zero is never.
+	// CacheFlushInterval is the interval at which all parents are synced again. Zero disables it.
 	CacheFlushInterval time.Duration
 	// DiscoveryInterval is how often the types in use are read from the host again. Most changes
 	// are noticed without that, at once. Zero is never.
@@ -123,7 +123,7 @@ func (s ApplyStrategy) engine() plan.Engine {
 // ClientLimits limit the rate of requests to the host, of all controllers together. Events have
 // limits of their own.
 type ClientLimits struct {
-	// QPS is the maximum of requests a second in the long run. Zero is no limit.
+	// QPS is the maximum number of requests per second, on average. Zero means no limit.
 	QPS float32
 	// Burst is the maximum of requests at once. At least 1 if there is a limit.
 	Burst int

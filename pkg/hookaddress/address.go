@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// Address is where a webhook is called, as the spec of a controller gives it: by a url, or by a
-// service and a path. If there is a url, the others have no meaning. An empty url is none.
+// Address is the address of a webhook in the spec of a controller: either a URL, or a Service and a path. If the URL
+// is set, the Service and the path are ignored. An empty URL counts as not set.
 type Address struct {
 	URL     *string
 	Service *Service

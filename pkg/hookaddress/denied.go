@@ -33,7 +33,7 @@ func DeniedByDefault() Denied {
 	return denied
 }
 
-// Parse reads networks in CIDR notation, for instance "10.0.0.0/8". The error names the text that
+// Parse reads networks in CIDR notation, for example "10.0.0.0/8". The error names the text that
 // is not one.
 func Parse(cidrs []string) (Denied, error) {
 	denied := Denied{}

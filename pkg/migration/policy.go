@@ -133,7 +133,8 @@ func (f *freezer) apply(ctx context.Context, resource schema.GroupVersionResourc
 	return err
 }
 
-// freeze refuses writes by others, whichever side serves the API, and notes which side is authoritative.
+// freeze rejects writes by other users, regardless of which side serves the API, and records which side is
+// authoritative.
 func (f *freezer) freeze(ctx context.Context, counts side) error {
 	wasFrozen := f.frozen(ctx) == nil
 	if err := f.setCounts(ctx, counts); err != nil {

@@ -23,7 +23,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/enumerate"
 )
 
-// Workload names a StatefulSet or a Deployment. The zero value stands for any that is recognised as Metacontroller.
+// Workload names a StatefulSet or a Deployment. The zero value stands for any that is recognized as Metacontroller.
 type Workload struct{ Kind, Namespace, Name string }
 
 // NoWorkload returns the Workload for a cluster in which Metacontroller does not run.

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// maxLetters bounds the work for a word. Nobody means a name by a longer one.
+// maxLetters limits the work for a word. A longer word is not a misspelled name.
 const maxLetters = 100
 
 // To returns the candidate that is written most like the word, or "" if none is written so much alike
@@ -71,8 +71,8 @@ func isPart(word, candidate string) bool {
 // beginsWord reports whether a word in camel case begins at i.
 func beginsWord(name string, i int) bool { return i == 0 || 'A' <= name[i] && name[i] <= 'Z' }
 
-// distance returns how many letters have to be inserted, removed, replaced, or exchanged with the next
-// one to make one word of the other.
+// distance returns the edit distance of two words: the minimum number of insertions, deletions, and substitutions of
+// characters, and swaps of adjacent ones.
 func distance(a, b []rune) int {
 	beforePrevious, previous, current := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range current {

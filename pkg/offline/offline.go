@@ -21,7 +21,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
-// Reviewer answers SyncReviews. Secrets are shown as they are.
+// Reviewer answers SyncReviews. It does not redact Secrets.
 type Reviewer struct{ reviews *review.Reviews }
 
 // With calls do with a Reviewer of objects, which types must have completed: controllers, parents and others. strategy

@@ -98,8 +98,8 @@ func NewSecretProvider(config SecretConfig) (*SecretProvider, error) {
 	return p, err
 }
 
-// RunOnce makes the Secret, the APIService and what is served agree. If the host cannot be asked, what was
-// served before is served on.
+// RunOnce makes the Secret, the APIService and what is served agree. If the host is unreachable, the server keeps
+// serving the previous certificate.
 func (p *SecretProvider) RunOnce(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -110,8 +110,8 @@ func (p *SecretProvider) RunOnce(ctx context.Context) error {
 	return err
 }
 
-// Run keeps the certificate valid and the host's trust in it, until the context ends. It has one worker,
-// whatever number is given.
+// Run keeps the certificate valid and the host's trust in it, until the context ends. It runs one worker and ignores
+// the given number.
 func (p *SecretProvider) Run(ctx context.Context, _ int) {
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](minRetryDelay,
 		maxRetryDelay))
@@ -147,7 +147,7 @@ func (p *SecretProvider) Run(ctx context.Context, _ int) {
 			logged = ""
 			queue.Forget(key)
 		default:
-			// A replica that was first is no failure, and a failure that lasts is logged once.
+			// It is not a failure if another replica wrote first. A failure that persists is logged once.
 			if err.Error() != logged && !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
 				klog.FromContext(ctx).Error(err, "Failed to keep the serving certificate", "secret", p.secretRef())
 				p.writeEvent(ctx, err)
@@ -193,7 +193,7 @@ func (p *SecretProvider) watch(ctx context.Context, enqueue func()) (stop func()
 }
 
 // agree reads the Secret and the APIService, and changes what is not as it should be: first the Secret, so that
-// replicas agree, then the caBundle, and at last what is served.
+// replicas agree, then the caBundle, and finally the served certificate.
 func (p *SecretProvider) agree(ctx context.Context) error {
 	secret, stored, err := p.readSecret(ctx)
 	if err != nil {
@@ -338,7 +338,7 @@ func (p *SecretProvider) Name() string {
 	return "serving certificate of Secret " + p.secretRef().String()
 }
 
-// CurrentCertKeyContent returns the certificate and its key in PEM.
+// CurrentCertKeyContent returns the certificate and its private key in PEM format.
 func (p *SecretProvider) CurrentCertKeyContent() (certPEM, keyPEM []byte) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()

@@ -17,8 +17,8 @@ var gitVersion, gitCommit string
 type Info struct {
 	// Version is that of the release, or of the commit if there is no release, or "devel".
 	Version string
-	// Commit is the Git commit it was built from, with "-dirty" if there were changes besides; ""
-	// if that is unknown.
+	// Commit is the Git commit of the build, with the suffix "-dirty" if the working tree had uncommitted changes, or
+	// "" if it is unknown.
 	Commit string
 	// GoVersion is the version of Go it was built with.
 	GoVersion string
@@ -49,7 +49,7 @@ func Get() Info {
 	return info
 }
 
-// String returns the build in one line.
+// String returns a description of the build on one line.
 func (i Info) String() string {
 	text := i.Version
 	if i.Commit != "" {

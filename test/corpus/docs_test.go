@@ -141,14 +141,8 @@ func TestDocsHaveEveryTextOfValidation(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("found %d files: %v", len(files), err)
 	}
-	verb := regexp.MustCompile(`%[a-z]`)
+	pages := map[string]int{}
 	for _, file := range files {
-		switch filepath.Base(file) {
-		case "revision.go", "doc.go": // what the server writes, and no code
-			continue
-		case "review.go": // its messages explain themselves
-			continue
-		}
 		if strings.HasSuffix(file, "_test.go") {
 			continue
 		}
@@ -156,25 +150,56 @@ func TestDocsHaveEveryTextOfValidation(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		docs := readPage(t, "admission.md")
-		ast.Inspect(parsed, func(node ast.Node) bool {
-			literal, ok := node.(*ast.BasicLit)
-			if !ok || literal.Kind != token.STRING || strings.Count(literal.Value, " ") < 2 {
-				return true
+		for _, declaration := range parsed.Decls {
+			if page := pageOfTexts(filepath.Base(file), declaration); page != "" {
+				pages[page]++
+				expectTexts(t, declaration, page)
 			}
-			text, err := strconv.Unquote(literal.Value)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if text == "must not be negative" { // in the status, which the server writes
-				return true
-			}
-			for _, piece := range verb.Split(text, -1) {
-				if !strings.Contains(docs, strings.Trim(piece, `": `)) && !strings.Contains(text, "encode the object") {
-					t.Errorf("docs/admission.md does not have %q of %s", piece, filepath.Base(file))
-				}
-			}
-			return true
-		})
+		}
 	}
+	for _, page := range []string{"admission.md", "observing.md"} {
+		if pages[page] == 0 {
+			t.Errorf("no declaration has texts of docs/%s", page)
+		}
+	}
+}
+
+// pageOfTexts returns the page with the messages of a declaration, or nothing if no page needs to have them.
+func pageOfTexts(file string, declaration ast.Decl) string {
+	var name string
+	if function, ok := declaration.(*ast.FuncDecl); ok {
+		name = function.Name.Name
+	}
+	switch {
+	case name == "ValidateResyncRequest":
+		return "observing.md"
+	case file == "review.go": // the messages about SyncReviews explain themselves
+		return ""
+	case file == "revision.go", name == "validateControllerStatus", name == "validateCount": // what the server writes
+		return ""
+	default:
+		return "admission.md"
+	}
+}
+
+// expectTexts checks that a page has each message of a declaration.
+func expectTexts(t *testing.T, declaration ast.Decl, page string) {
+	t.Helper()
+	docs, verb := readPage(t, page), regexp.MustCompile(`%[a-z]`)
+	ast.Inspect(declaration, func(node ast.Node) bool {
+		literal, ok := node.(*ast.BasicLit)
+		if !ok || literal.Kind != token.STRING || strings.Count(literal.Value, " ") < 2 {
+			return true
+		}
+		text, err := strconv.Unquote(literal.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, piece := range verb.Split(text, -1) {
+			if !strings.Contains(docs, strings.Trim(piece, `": `)) && !strings.Contains(text, "encode the object") {
+				t.Errorf("docs/%s does not have %q", page, piece)
+			}
+		}
+		return true
+	})
 }

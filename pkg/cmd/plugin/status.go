@@ -271,7 +271,7 @@ func (s *status) stateOfSync(row *v1alpha1.Sync) string {
 	return s.colored(row, string(row.Status.State)+reason(row))
 }
 
-// reason returns why a parent is in its state, to append to the state; empty if there is no reason.
+// reason returns the text that follows the state of a parent: a colon and the message of its row, or nothing.
 func reason(row *v1alpha1.Sync) string {
 	if message := cmp.Or(row.Status.Message, row.Status.WaitsFor); message != "" {
 		return ": " + text.OneLine(message)

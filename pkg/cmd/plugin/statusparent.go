@@ -204,8 +204,8 @@ func (s *status) answeredBefore(ctx context.Context, row *v1alpha1.Sync) string 
 	return " when the hook answered last, " + ago(&answered.Status.StartTime) + " ago"
 }
 
-// whyNoController returns why no controller has a parent: each controller of its type does not run, or does not select
-// the parent. If the object is itself a child, the error names its parent.
+// whyNoController returns an error that explains why no controller has the parent: no controller of its type runs, or
+// none selects the parent. If the object is itself a child, the error names its parent.
 func (s *status) whyNoController(
 	ctx context.Context, find *lookup.Lookup, only *lookup.Controller, of *lookup.Parent,
 	object *unstructured.Unstructured,

@@ -68,7 +68,8 @@ func (o *CertificateOptions) names() []string {
 	return []string{o.ServiceName, service, service + ".svc", service + ".svc.cluster.local", "localhost"}
 }
 
-// ensure makes a certificate unless the flags name one. kubeconfig is that of the host, for a certificate in a Secret.
+// ensure makes a certificate unless the flags name one. kubeconfig is the kubeconfig of the host, in which a Secret
+// holds the certificate.
 func (o *CertificateOptions) ensure(serving *genericoptions.SecureServingOptions, kubeconfig string) error {
 	if serving.ServerCert.CertKey.CertFile != "" {
 		return nil
@@ -112,7 +113,7 @@ func (o *CertificateOptions) inSecret(kubeconfig string) (*servingcert.SecretPro
 	})
 }
 
-// registration returns the registration at the host that tells whether this server is the active one.
+// registration returns the APIService and the Service by which the host sends requests to this server.
 func (o *CertificateOptions) registration() registration.Config {
 	return registration.Config{APIService: apiServiceName, Namespace: o.ServiceNamespace, Service: o.ServiceName}
 }

@@ -31,8 +31,7 @@ Objects are kept in an etcd inside the process, under --data-dir, or in the etcd
 SIGTERM or SIGINT the process stops its controllers, finishes its requests and closes its storage; on a second one
 it ends at once.
 
-The commands "metacontroller-apiserver snapshot" and "metacontroller-apiserver storage" save, restore and move that
-storage; --help says how.`
+The command "metacontroller-apiserver snapshot" saves and restores that storage; its --help says how.`
 
 // NewCommand returns the command that runs a server until the process gets a signal to stop.
 func NewCommand() (*cobra.Command, error) {

@@ -40,8 +40,8 @@ const (
 	// time until the host has taken it out of the endpoints. With a single server, waiting would
 	// only make the gap longer.
 	shutdownDelay = 10 * time.Second
-	// goawayChance is the chance of each request that its client is asked to connect again.
-	// Otherwise the host would keep its connections, and so send all its requests to one server.
+	// goawayChance is the probability with which the server answers a request with GOAWAY, so that the client
+	// reconnects. Otherwise the host would keep its connections and send all its requests to one server.
 	goawayChance = 0.001
 )
 
@@ -73,8 +73,8 @@ type Options struct {
 
 // NewOptions returns the defaults.
 func NewOptions() (*Options, error) {
-	// There is one component, the API server library: its version is that of Kubernetes to emulate,
-	// and its feature gates are the only ones.
+	// There is one component, the API server library: its version is the Kubernetes version to emulate, and there are
+	// no other feature gates.
 	gates := utilfeature.DefaultMutableFeatureGate
 	if _, known := gates.GetAll()[logsapi.ContextualLogging]; !known {
 		if err := logsapi.AddFeatureGates(gates); err != nil {

@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	// abandonedAfter is the time after its last write from which on a part counts as left by a killed save. A save that
-	// runs writes more often: its request to the cluster ends after a minute.
+	// abandonedAfter is the time since its last write after which a part counts as abandoned by a killed save. A save
+	// that runs writes more often: its request to the cluster ends after a minute.
 	abandonedAfter = time.Hour
 
-	// leastKept is how many snapshots stay on a full volume, if as many are to be kept.
+	// leastKept is the minimum number of snapshots to keep on a full volume, unless keep is lower.
 	leastKept = 3
 )
 
@@ -56,7 +56,7 @@ func (d directory) save(open func() (io.ReadCloser, error), stderr io.Writer) er
 }
 
 // tidy removes the snapshots beyond the number that is kept, the oldest first, and the parts that killed saves have
-// left. The snapshot named latest counts, but stays whatever its name says. It is empty before one is saved.
+// left. The snapshot named latest counts, but tidy never removes it. latest is empty before the first save.
 func (d directory) tidy(now time.Time, latest string) error {
 	entries, err := os.ReadDir(d.path)
 	if err != nil {

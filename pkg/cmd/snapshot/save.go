@@ -25,7 +25,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/storage/etcd"
 )
 
-// save is what the command `snapshot save` is told.
+// save holds the options of the command `snapshot save`.
 type save struct {
 	kubeconfig, context string
 	// directory is where a file with the time as its name is made, instead of a named one.
@@ -124,8 +124,8 @@ func saveAs(open func() (io.ReadCloser, error), path string, stderr io.Writer) e
 	return nil
 }
 
-// saveFile makes a file of a snapshot, which must be whole, and returns its size in bytes. The file is compressed if
-// its name ends in ".gz". No other file is touched.
+// saveFile writes a complete snapshot to a file and returns the size of the file in bytes. It compresses the file if
+// its name ends in ".gz". It changes no other file.
 func saveFile(snapshot io.Reader, path string) (size int64, err error) {
 	if _, err := os.Stat(path); !os.IsNotExist(err) {
 		return 0, errors.Join(fmt.Errorf("%s exists already", path), err)

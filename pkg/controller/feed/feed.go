@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// interval is how long changes are collected before a follower is told.
+// interval is how long the feed collects changes before it notifies a follower.
 const interval = 100 * time.Millisecond
 
 // Feed tells its followers the keys of objects that have changed. The zero value has no followers. Its methods may be
@@ -31,10 +31,10 @@ type follower[K comparable] struct {
 	wake chan struct{}
 }
 
-// IsFollowed reports whether anybody is told of changes. It costs next to nothing.
+// IsFollowed reports whether the feed has a follower. It is cheap.
 func (f *Feed[K]) IsFollowed() bool { return f.followers.Load() != nil }
 
-// Changed tells the followers that an object was added, has changed or is gone.
+// Changed notifies the followers that an object was added, updated, or deleted.
 func (f *Feed[K]) Changed(key K) {
 	followers := f.followers.Load()
 	if followers == nil {

@@ -67,7 +67,7 @@ func (t *completingTransport) RoundTrip(request *http.Request) (*http.Response, 
 	return response, nil
 }
 
-// WrappedRoundTripper lets client-go find the transport within.
+// WrappedRoundTripper gives client-go access to the wrapped transport.
 func (t *completingTransport) WrappedRoundTripper() http.RoundTripper { return t.inner }
 
 // completedBody is the body of an answer. Once it is closed, nothing of the request is left.

@@ -97,11 +97,11 @@ func (f *finalizers) postpone(snapshot *pipeline.Snapshot, step *pipeline.Step) 
 // finalizeThreshold is how long a finalize hook may take from the deletion of one child to that of the next.
 const finalizeThreshold = 30 * time.Second
 
-// finalization is how far the finalization of a parent is. A finalization that has not begun, or is
-// over, is nil.
+// finalization is the progress of the finalization of a parent. It is nil before the finalization starts and after it
+// ends.
 type finalization struct {
-	// since is when the hook answered for the first time, and progress is when a child was last
-	// found to have gone.
+	// since is the time of the first answer of the hook, and progress is the time at which a child was last found to
+	// be deleted.
 	since, progress time.Time
 	children        int
 	// saysFalse is true if the last answer had the field finalized.

@@ -27,7 +27,7 @@ type WatchedObject struct {
 	Name types.NamespacedName
 	// Field is the field of the spec that names it.
 	Field string
-	// Missing is the group of a type that the host lacks, and why says so. The type is not set then.
+	// If the host does not serve the type, Missing is its group and version, why is the error, and Type is not set.
 	Missing schema.GroupVersion
 	why     error
 }
@@ -47,8 +47,8 @@ type objectWatcher struct {
 	changed func(context.Context, WatchedObject)
 
 	mu sync.Mutex
-	// versions are those that the objects have, or had before they began to roll out another one, of which nothing is
-	// known; zero if none is known.
+	// versions holds the version of each object. During the rollout of an object, it holds the version before the
+	// rollout. It is zero if the version is unknown.
 	versions []uint64
 	// started is true if another version is a change.
 	started bool

@@ -20,9 +20,9 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions/store"
 )
 
-// parentState is what one sync of a parent leaves to the next. Only the worker that syncs the
-// parent uses it, but for record, and for previews while no sync is under way. There is one for each parent, so
-// what few parents need is behind a pointer.
+// parentState is what one sync of a parent leaves to the next. Only the worker that syncs the parent uses it, except
+// for record, and for previews while no sync is in progress. There is one for each parent, so what few parents need
+// is behind a pointer.
 type parentState struct {
 	// mu is held during a sync of the parent, and while a preview copies the state.
 	mu sync.Mutex

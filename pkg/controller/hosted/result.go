@@ -75,7 +75,7 @@ func (f *syncFacts) progress(children rows.ChildCounts) *rows.Note {
 	return nil
 }
 
-// syncResult is what a sync of a parent came to. resultOf decides it once, and report acts on it.
+// syncResult is the result of a sync of a parent. resultOf determines it once, and report acts on it.
 type syncResult struct {
 	kind resultKind
 	// why is why the parent is failing; nil if it is not.
@@ -94,7 +94,7 @@ type resultKind int
 const (
 	// done: the parent is as its hook wants, or becomes so without another attempt.
 	done resultKind = iota
-	// gone: there is no such parent any more.
+	// gone: the parent no longer exists.
 	gone
 
 	// waitingForOthers: the sync could not do its work yet. The health of the parent stays as it was.
@@ -116,10 +116,10 @@ const (
 	failedUnfinalized
 )
 
-// resultOf returns what a sync of a parent came to. Of several facts, the first one in this order counts: the parent is
-// gone; the sync came too early; it failed; names of children are taken; write loops go on; a conflict prevented a
-// write; the finalize hook has not finished; a child is terminating. resultOf notes in the state since when the parent
-// waits for others.
+// resultOf returns the result of a sync of a parent. Of several facts, the first one in this order counts: the parent
+// is gone; the sync came too early; it failed; names of children are taken; write loops go on; a conflict prevented a
+// write; the finalize hook has not finished; a child is terminating. resultOf notes in the state since when the
+// parent waits for others.
 func (c *Controller) resultOf(
 	ctx context.Context, key object.Key, state *parentState, facts *syncFacts, now time.Time,
 ) syncResult {

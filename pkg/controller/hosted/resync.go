@@ -16,12 +16,13 @@ import (
 
 // Selection selects parents.
 type Selection struct {
-	// APIVersion and Kind are those of the parents; empty for any.
+	// APIVersion and Kind are the type of the parents, or empty for any type.
 	APIVersion, Kind string
-	// Namespace is that of the parents. If it is empty, those of all namespaces are selected unless IsExact is true.
+	// Namespace is the namespace of the parents. If it is empty and IsExact is false, parents in all namespaces are
+	// selected.
 	Namespace string
 	IsExact   bool
-	// Name is that of the one parent; empty for all.
+	// Name is the name of a single parent, or empty for all parents.
 	Name string
 	// Labels selects parents by their labels; nil selects all.
 	Labels labels.Selector

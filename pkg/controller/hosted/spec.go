@@ -30,13 +30,13 @@ type Spec struct {
 	Name string
 	// Paused is true if the controller leaves all its parents alone.
 	Paused bool
-	// UID and Generation are those of the controller object.
+	// UID and Generation identify the controller object and the version of its spec.
 	UID        types.UID
 	Generation int64
 	// Object is the JSON of the controller object as it is sent to hooks.
 	Object []byte
-	// Access has the account of the controller, and what it may reach. Namespaces are those of its parents,
-	// children and related objects.
+	// Access has the account of the controller, and what it may reach. Namespaces limits its parents, children, and
+	// related objects.
 	Access     v1alpha1.Access
 	Namespaces object.Namespaces
 	// Targets are the types of parents, each kind once. A CompositeController has one.

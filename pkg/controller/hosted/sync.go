@@ -70,8 +70,8 @@ func (c *Controller) sync(ctx context.Context, parent object.Key, cause syncqueu
 	return c.conclude(ctx, parent, state, &facts, started)
 }
 
-// conclude decides what a sync that began at started came to, reports and records that, and returns when the parent is
-// synced next.
+// conclude determines the result of a sync that began at started, reports and records it, and returns the time of the
+// next sync of the parent.
 func (c *Controller) conclude(
 	ctx context.Context, parent object.Key, state *parentState, facts *syncFacts, started time.Time,
 ) syncqueue.Result {

@@ -34,7 +34,7 @@ type triggers struct {
 	requests *resyncRequests
 	// periods are the periods in which all parents are synced again; those that are zero do not count.
 	periods []time.Duration
-	// resyncs are when all parents are synced again; nil before they are.
+	// resyncs are the timers at which all parents are synced again, or nil before they start.
 	resyncs atomic.Pointer[[]ticks]
 	// parentHandlers count the parents; nil until they are added.
 	parentHandlers atomic.Pointer[[]*cache.Registration]

@@ -62,8 +62,8 @@ type Election struct {
 	// term is nil while this process does not lead, and working is nil while it does no work.
 	term    *Term
 	working chan struct{}
-	// address is where the process serves the API that leads as far as this one knows; empty if none leads, or this
-	// process does. leads ends when another one leads, or none does.
+	// address is the API address of the known leader. It is empty if no process leads, or if this process leads. The
+	// context leads is canceled when that leader no longer leads.
 	address  string
 	leads    context.Context
 	endLeads context.CancelFunc
@@ -273,7 +273,8 @@ func (e *Election) see(found *coordinationv1.Lease, identity string) error {
 }
 
 // isRenewed reports whether another process has renewed the Lease before it had to stop its controllers. The clocks
-// of the two need not agree, but for a Lease that this process sees for the first time. The caller holds mu.
+// of the two processes need not agree, except for a Lease that this process sees for the first time. The caller holds
+// mu.
 func (e *Election) isRenewed(found *coordinationv1.Lease) bool {
 	renewed := ptr.Deref(found.Spec.RenewTime, metav1.MicroTime{})
 	switch {

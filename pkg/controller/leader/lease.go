@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	// StorageLabel is the label of the Lease with the ID of the storage of those who may hold it.
+	// StorageLabel is the label of the Lease that holds the storage ID. Only processes with this storage may hold the
+	// Lease.
 	StorageLabel = "metacontroller.k8s.io/storage"
 	// AddressAnnotation is the annotation of the Lease with the address at which the process that holds it serves the
 	// API.

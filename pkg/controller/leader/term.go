@@ -14,7 +14,7 @@ import (
 // ErrNotLeading is the error of what this process must not do at the moment.
 var ErrNotLeading = errors.New("this process could not renew its Lease in time, so another one may run the controllers")
 
-// Term is a time in which this process leads. A nil Term is that of a process without others: it never ends.
+// Term is a period in which this process is the leader. A nil Term, for a process without replicas, never ends.
 type Term struct {
 	// transitions identifies the term in the Lease.
 	transitions int32
@@ -25,7 +25,7 @@ type Term struct {
 	deadline *time.Timer
 
 	mu sync.Mutex
-	// renewed is when the last renewal that succeeded was sent. Others count from when it has arrived.
+	// renewed is the time at which the last successful renewal was sent. Other processes count from its arrival.
 	renewed time.Time
 }
 
@@ -37,8 +37,8 @@ func newTerm(transitions int32, renewed time.Time) *Term {
 	return t
 }
 
-// Check returns ErrNotLeading if the last renewal is not younger than the renew deadline, or the term is over. A
-// process that was stopped and goes on is refused here before it notices that another one leads.
+// Check returns ErrNotLeading if the last renewal is not younger than the renew deadline, or the term is over. If a
+// process was suspended and resumes, Check returns the error before the process notices that another process leads.
 func (t *Term) Check() error {
 	if t == nil {
 		return nil

@@ -88,7 +88,7 @@ type controllerState struct {
 	stopFollowing func()
 	// required is what the current spec needs to read; nil if it acts as no service account.
 	required *permissions.Requirement
-	// asking is true while the cluster is asked about what is required.
+	// asking is true while reviews of the required permissions are in progress.
 	asking atomic.Bool
 	// lacksChild is true if the host lacks a child type of the controller that runs.
 	lacksChild bool
@@ -105,7 +105,7 @@ type controllerState struct {
 	// prepared will replace running when it sees its objects; nil if running has the current spec, or no controller can be
 	// made from that.
 	prepared *prepared
-	// problem is why the spec of problemObject does not run; nil if running or prepared has the
+	// problem describes what keeps the spec of problemObject from running. It is nil if running or prepared has the
 	// current spec.
 	problem       *report.Problem
 	problemObject controllerObject

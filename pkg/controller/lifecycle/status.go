@@ -33,13 +33,13 @@ const (
 	// generation changes. It bounds the writes of hundreds of controllers whose parents change all the time. The other
 	// statuses are written at the next ticks.
 	statusesPerTick = 10
-	// statusRecheck is how long a status is not compared while the health of the controller stays the same. Comparing
-	// healths is cheaper than comparing statuses.
+	// statusRecheck is the interval at which the status is compared while the health of the controller does not
+	// change. Comparing the health is cheaper than comparing the status.
 	statusRecheck = 5 * time.Second
 	// statusRetryDelay is how long a status is not written after a write has failed.
 	statusRetryDelay = 5 * time.Second
-	// fillDelay is how long the status is not written after a controller has started, unless it has counted its parents
-	// earlier. Otherwise each start would write the status twice.
+	// fillDelay is the delay of the first status write after a controller has started, unless the controller has
+	// counted its parents earlier. Otherwise each start would write the status twice.
 	fillDelay = 2 * time.Second
 	// replaceDelay is the same for a controller that will replace another one, which runs meanwhile, and for one that was
 	// ready when the previous process ended.

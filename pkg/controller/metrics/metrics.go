@@ -156,8 +156,8 @@ func reconcileBuckets() []float64 {
 	}
 }
 
-// Measure runs one reconciliation and counts it: as an error if reconcile returns one, and as a
-// terminal error if it is also done, so that it is not retried.
+// Measure runs one reconciliation and counts it: as an error if reconcile returns one, and as a terminal error if
+// reconcile also reports that it is done, that is, not to be retried.
 func (r *Reconciles) Measure(reconcile func() (done bool, err error)) (done bool) {
 	started := time.Now()
 	r.active.Inc()

@@ -15,7 +15,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/text"
 )
 
-// scanner reads JSON token by token and knows its position in the input.
+// scanner reads JSON token by token and tracks its position in the input.
 type scanner struct {
 	raw   []byte
 	input bytes.Buffer

@@ -243,7 +243,7 @@ func isEscaped(text []byte) (escaped bool) {
 	return escaped
 }
 
-// skip reads the next value, whatever it is.
+// skip reads the next value, of any type.
 func (c *cursor) skip() bool {
 	for depth := 0; ; {
 		switch c.peek() {

@@ -21,7 +21,7 @@ import (
 // answer is what the cluster has answered to a question.
 type answer struct {
 	question
-	// asking is locked while the cluster is asked, so that it is asked once for all who wait.
+	// asking is locked during a review, so that all waiting callers share one review.
 	asking sync.Mutex
 	// last is nil before the cluster was asked.
 	last atomic.Pointer[verdict]
@@ -36,14 +36,14 @@ type answer struct {
 	told outcome
 }
 
-// verdict is what is known since the cluster was asked. It does not change.
+// verdict is the result of a review. It is immutable.
 type verdict struct {
 	allowed bool
 	// trouble is what the cluster could not evaluate.
 	trouble string
 	// answered is when the cluster answered; zero if it never has.
 	answered time.Time
-	// tried is when it was asked last, and err why it did not answer then; nil if it did.
+	// tried is the time of the last review, and err is its error, or nil if it succeeded.
 	tried time.Time
 	err   error
 }
@@ -86,12 +86,12 @@ func (v *verdict) isDue(now time.Time) bool {
 	}
 }
 
-// errNoAnswer is why the cluster could not be asked in time.
+// errNoAnswer is the error if the cluster does not answer a review in time.
 var errNoAnswer = fmt.Errorf("no answer within %s", reviewTimeout)
 
-// ask asks the cluster if the last verdict fulfils a condition, and tells the requirements if the
-// answer has changed. It waits for reviewTimeout at most, from the time at which it or its caller has limited
-// ctx. It does nothing if ctx is cancelled before the cluster answers.
+// ask asks the cluster if the last verdict fulfils a condition, and tells the requirements if the answer has changed.
+// It waits for reviewTimeout at most, from the time at which it or its caller has limited ctx. It does nothing if ctx
+// is canceled before the cluster answers.
 func (p *Permissions) ask(ctx context.Context, a *answer, condition func(last *verdict) bool) {
 	a.asking.Lock()
 	defer a.asking.Unlock()
@@ -130,8 +130,8 @@ func (p *Permissions) review(ctx context.Context, a *answer) (next *verdict, tri
 // isTooLate reports whether ctx ended because the cluster did not answer in time.
 func isTooLate(ctx context.Context) bool { return errors.Is(context.Cause(ctx), errNoAnswer) }
 
-// tell notifies the requirements of an answer if its outcome has changed. It does not notify about the first outcome,
-// because whoever asks first waits for it.
+// tell notifies the requirements of an answer if its outcome has changed. It does not notify them of the first
+// outcome, because the first caller waits for that outcome.
 func (p *Permissions) tell(a *answer) {
 	p.mu.Lock()
 	before, after := a.told, a.last.Load().outcome(time.Now())

@@ -17,19 +17,19 @@ import (
 )
 
 const (
-	// RefreshInterval is how old an answer of the cluster becomes before it is asked again.
+	// RefreshInterval is the age at which an answer of the cluster is refreshed.
 	RefreshInterval = 15 * time.Second
-	// retryInterval is when the cluster is asked again after it could not be asked.
+	// retryInterval is the time between attempts while the cluster does not answer.
 	retryInterval = 5 * time.Second
-	// Patience is how long an answer counts while the cluster cannot be asked again.
+	// Patience is how long an answer remains valid while the cluster does not answer.
 	Patience = time.Minute
 	// tick is how often the age of answers is checked.
 	tick = time.Second
-	// parallelReviews is how many reviews are asked for at once, and parallelReviewsOfAccount how many of
-	// them for one account.
+	// parallelReviews is the maximum number of concurrent reviews, and parallelReviewsOfAccount is the maximum for
+	// one account.
 	parallelReviews          = 8
 	parallelReviewsOfAccount = 4
-	// reviewTimeout is how long the cluster may take for a review, and for all reviews that a check waits for.
+	// reviewTimeout is the timeout of a single review, and of all reviews that a check waits for.
 	reviewTimeout = 10 * time.Second
 )
 

@@ -64,9 +64,9 @@ func (r *Requirement) Close() {
 	}
 }
 
-// Check returns nil if the account has all the rights. If the cluster has not been asked for one of
-// them yet, Check asks and waits for the answer, for reviewTimeout at most. What has no answer until then is
-// asked for in the background. The error is an *Error, or that of ctx.
+// Check returns nil if the account has all the rights. If the cluster has not been asked for one of them yet, Check
+// asks and waits for the answer, for reviewTimeout at most. It requests missing answers in the background. The error
+// is an *Error, or that of ctx.
 func (r *Requirement) Check(ctx context.Context) error {
 	if r == nil || r.isMet(time.Now()) {
 		return nil
@@ -96,7 +96,7 @@ func (r *Requirement) isMet(now time.Time) bool {
 	return true
 }
 
-// failure returns why the requirement is not met; nil if it is.
+// failure returns an error that says why the requirement is not met, or nil if it is met.
 func (r *Requirement) failure(ctx context.Context, now time.Time) error {
 	failure, failed := &Error{Account: r.account}, false
 	for i, answer := range r.answers {
@@ -118,8 +118,8 @@ func (r *Requirement) failure(ctx context.Context, now time.Time) error {
 	return failure
 }
 
-// ToShow returns the rights that an account must have for hooks to be shown the objects of a type in
-// these namespaces, in the whole cluster if there are none. What is what shows them.
+// ToShow returns the permissions that an account needs before hooks may see objects of a type in these namespaces, or
+// in the whole cluster if namespaces is empty. what names the part of the spec that selects the objects.
 func ToShow(of object.Type, namespaces []string, what string) (required []rights.Required) {
 	if !of.Namespaced || len(namespaces) == 0 {
 		namespaces = []string{""}

@@ -224,8 +224,8 @@ func (op Op) YieldsDesired() bool { return op.traits().yieldsDesired }
 // follows.
 func (op Op) MayChangeNothing() bool { return op.traits().mayChangeNothing }
 
-// UnfinalizedReason is the reason why a controller's finalizer is removed from a parent although the finalize
-// hook has not said that it is done.
+// UnfinalizedReason is the reason why a controller's finalizer is removed from a parent although the finalize hook
+// has not returned "finalized": true.
 type UnfinalizedReason string
 
 const (

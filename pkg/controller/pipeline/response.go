@@ -15,8 +15,8 @@ import (
 type Response struct {
 	// Status is the JSON object that the parent's status must become; nil if the answer has none, or null.
 	Status []byte
-	// Labels and Annotations are the parent's labels and annotations that change, with their new values; nil
-	// removes one. Only the answers of decorators' hooks have them.
+	// Labels and Annotations are the changes to the parent's labels and annotations: a new value, or nil to remove
+	// the key. Only responses of DecoratorController hooks have them.
 	Labels, Annotations map[string]*string
 	// Children are the desired children in the order of the answer.
 	Children []*object.Object

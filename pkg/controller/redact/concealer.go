@@ -62,7 +62,7 @@ func (k *Key) New() *Concealer {
 // found everywhere.
 const shortest = 6
 
-// Learn adds the values of the Secrets in some JSON. What is no JSON has none.
+// Learn adds the values of the Secrets in a JSON document. It ignores input that is not valid JSON.
 func (c *Concealer) Learn(raw []byte) {
 	if c == nil || !MentionsSecret(raw) {
 		return
@@ -90,8 +90,9 @@ func (c *Concealer) add(value string) {
 	}
 }
 
-// JSON returns some JSON with digests in the place of all values of Secrets. In the data of a Secret they are in
-// base64, as values are, so that hooks can read them. What is no JSON is not shown.
+// JSON returns a JSON document in which digests replace all values of Secrets. In the data of a Secret, digests are
+// base64-encoded like values, so that hooks can decode them. JSON returns nil if the input is not valid JSON and may
+// contain Secrets.
 func (c *Concealer) JSON(raw []byte) []byte {
 	c.Learn(raw)
 	if c == nil || len(c.values) == 0 && !MentionsSecret(raw) {
@@ -183,7 +184,7 @@ func (c *Concealer) replacer() *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// plain returns a value of a Secret in its plain form. What is encoded wrongly is taken as it is.
+// plain returns a value of a Secret in its plain form. It returns a value with an invalid encoding unchanged.
 func plain(value string, encoded bool) string {
 	if !encoded {
 		return value

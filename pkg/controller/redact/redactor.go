@@ -22,18 +22,18 @@ const NotShown = "(not shown, there are Secrets in it)"
 // blank stands for a value that is not shown.
 const blank = hookaddress.Blank
 
-// Redactor blanks what is secret in texts about one call of a hook. Secret are the credentials of
-// the hook, those in the addresses of the controller's hooks, and the values of Secrets that are in the
-// request or in the answer. Nothing is searched for them before a text is to be shown.
+// Redactor redacts secrets in texts about one hook call: the credentials of the hook, the credentials in the
+// addresses of the controller's hooks, and the values of Secrets in the request or the response. It searches for them
+// only when the first text is redacted.
 type Redactor struct {
-	// Credentials are what the hook was called with. None of them is empty.
+	// Credentials are the credentials of the call. They are not empty.
 	Credentials []string
 	// Request and Answer are the bodies of the call. The answer need not be JSON.
 	Request, Answer []byte
 	// Controller is the controller in the request, for a request that is not whole; nil for one that is.
 	Controller []byte
 
-	// secret is nil before a text was to be shown.
+	// secret is nil until the first text is redacted.
 	secret *secretValues
 	// blanks blanks the secret values that are in the texts to show now.
 	blanks *strings.Replacer
@@ -43,7 +43,7 @@ const (
 	// maxSearchedBytes limits the request and the answer in which values of Secrets are searched for, because a hook
 	// decides how many Secrets there are, and the search must not cost much more than the call.
 	maxSearchedBytes = 8 << 20
-	// maxTextBytes and maxBodyBytes limit a text and a body of which more than the beginning is shown.
+	// maxTextBytes and maxBodyBytes are the sizes above which only the beginning of a text or a body is shown.
 	maxTextBytes = 32 << 10
 	maxBodyBytes = 1 << 20
 	// maxDepth limits how deep in a body values are searched for and shown. Each level is read once more.

@@ -33,7 +33,7 @@ import (
 type Config struct {
 	// APIService is the name of the APIService.
 	APIService string
-	// Namespace and Service name the Service that leads to this server.
+	// Namespace and Service identify the Service of this server.
 	Namespace, Service string
 }
 
@@ -64,7 +64,7 @@ type state struct {
 	isUnregistered bool
 }
 
-// New returns a Registration. The caller runs it.
+// New returns a Registration. The caller must call Run.
 func New(host *rest.Config, config Config) (*Registration, error) {
 	client, err := dynamic.NewForConfig(host)
 	if err != nil {

@@ -95,8 +95,8 @@ func pause(ctx context.Context, took time.Duration) {
 	}
 }
 
-// reviewParent adds the sync of a parent to the status. It is not done if there is no room or no time
-// left, and the status has other syncs already.
+// reviewParent adds the sync of a parent to the status. It returns done=false if no room or time is left and the
+// status already has other syncs.
 func (r *reviewing) reviewParent(ctx context.Context, parent *object.Object) (done bool, err error) {
 	if ctx.Err() != nil && len(r.status.Syncs) > 0 {
 		r.note(fmt.Sprintf("the review is not complete: %v; status.continue is for the other parents", context.Cause(ctx)))

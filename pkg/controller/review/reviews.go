@@ -26,10 +26,10 @@ import (
 const (
 	// maxAtOnce is how many reviews a process answers at once, and maxOfUser how many of them for one user.
 	maxAtOnce, maxOfUser = 8, 4
-	// pauseFactor is how much longer than the sync of one parent took a review waits before the next,
-	// and maxPause is how long at most: most of the time of a slow hook is not that of this process.
+	// After the sync of a parent, a review waits pauseFactor times the duration of that sync, but at most maxPause,
+	// because a slow hook takes little time of this process.
 	pauseFactor, maxPause = 9, 20 * time.Millisecond
-	// retryAfter is when one who is refused because of that should try again.
+	// retryAfter is the delay after which a client that exceeds these limits should retry.
 	retryAfter = 2 * time.Second
 	// maxAnswerBytes is how large an answer may be.
 	maxAnswerBytes = 6 << 20

@@ -90,7 +90,7 @@ func (s *subject) filled(ctx context.Context, running *hosted.Controller) error 
 	return nil
 }
 
-// cannotRun returns why a controller cannot preview anything as an error of the API.
+// cannotRun returns the API error for a controller that cannot preview anything.
 func cannotRun(ctx context.Context, of hosted.ControllerObject, kind string, err error) error {
 	if _, ok := errors.AsType[*discovery.Error](err); ok {
 		return unavailable(err.Error())

@@ -96,7 +96,7 @@ func (s *syncing) givenTo(call *hook.Call) []byte {
 	return nil
 }
 
-// names reports whether a name is that of a parent. No name is that of any.
+// names reports whether named identifies the parent. A nil name matches every parent.
 func names(named *v1alpha1.SyncReviewParent, parent *object.Object) bool {
 	return named == nil || named.Name == parent.Name && named.Namespace == parent.Namespace &&
 		(named.Kind == "" || named.Kind == parent.Kind) && (named.APIVersion == "" || named.APIVersion == parent.APIVersion)
@@ -233,7 +233,7 @@ func (s *syncing) json(raw []byte) *runtime.RawExtension {
 	return &runtime.RawExtension{Raw: bytes.Clone(raw)}
 }
 
-// resultOf says what would come of a sync.
+// resultOf describes the result that a sync would have.
 func resultOf(sync *v1alpha1.ReviewedSync, preview *preview.Preview) v1alpha1.ReviewedResult {
 	refused := func(step v1alpha1.ReviewedStep) bool {
 		return step.DryRun != nil && step.DryRun.Outcome == v1alpha1.ReviewedRefused

@@ -175,7 +175,7 @@ func Outside(revision *v1alpha1.ControllerRevision, paths []string) []string {
 	return outside
 }
 
-// isWithin reports whether a path is that of the field around, or of a field in it.
+// isWithin reports whether path is equal to around or below it.
 func isWithin(path, around []string) bool {
 	return len(path) >= len(around) && slices.Equal(path[:len(around)], around)
 }

@@ -169,7 +169,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_Access(ref common.ReferenceCallback
 				Properties: map[string]spec.Schema{
 					"serviceAccount": {
 						SchemaProps: spec.SchemaProps{
-							Description: "serviceAccount is the ServiceAccount that the controller acts as, for instance {namespace: shop, name: websites}. The controller writes to the cluster as that account, and its hooks see only what the account may list and watch. While the account may not read what the controller needs, the controller does not run (Ready is False, reason Forbidden). A user who creates or changes the controller needs the right to impersonate the account, but not the rights that the controller uses. Default: absent, the controller acts as the server, and its author needs every right that the controller uses.",
+							Description: "serviceAccount is the ServiceAccount that the controller acts as, for example {namespace: shop, name: websites}. The controller writes to the cluster as that account, and its hooks see only what the account may list and watch. While the account may not read what the controller needs, the controller does not run (Ready is False, reason Forbidden). A user who creates or changes the controller needs the right to impersonate the account, but not the rights that the controller uses. Default: absent, the controller acts as the server, and its author needs every right that the controller uses.",
 							Ref:         ref(v1alpha1.ServiceAccountReference{}.OpenAPIModelName()),
 						},
 					},
@@ -199,7 +199,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_Access(ref common.ReferenceCallback
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "relatedResources lists the types that the customize hook may ask for, for instance [{apiVersion: v1, resource: nodes}]. If an answer asks for objects of another type, the sync of its parent fails. Default: empty, any type. Without a serviceAccount, the author of a controller with a customize hook must then be allowed to get, list and watch everything.",
+							Description: "relatedResources lists the types that the customize hook may ask for, for example [{apiVersion: v1, resource: nodes}]. If an answer asks for objects of another type, the sync of its parent fails. Default: empty, any type. Without a serviceAccount, the author of a controller with a customize hook must then be allowed to get, list and watch everything.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -247,7 +247,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_AnnotationSelector(ref common.Refer
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "matchExpressions are conditions on annotations: key, operator (In, NotIn, Exists or DoesNotExist) and, for In and NotIn, values, which may be any text. For instance [{key: example.com/backup, operator: Exists}]. Default: empty, none.",
+							Description: "matchExpressions are conditions on annotations: key, operator (In, NotIn, Exists or DoesNotExist) and, for In and NotIn, values, which may be any text. For example [{key: example.com/backup, operator: Exists}]. Default: empty, none.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -275,7 +275,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_Authorization(ref common.ReferenceC
 				Properties: map[string]spec.Schema{
 					"type": {
 						SchemaProps: spec.SchemaProps{
-							Description: "type is the scheme of the header, for instance \"Bearer\". It cannot be \"Basic\"; use basicAuth for that. Default: Bearer.",
+							Description: "type is the scheme of the header, for example \"Bearer\". It cannot be \"Basic\"; use basicAuth for that. Default: Bearer.",
 							Default:     "Bearer",
 							Type:        []string{"string"},
 							Format:      "",
@@ -352,13 +352,13 @@ func schema_pkg_apis_metacontroller_v1alpha1_CABundle(ref common.ReferenceCallba
 					},
 					"secretRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "secretRef is the Secret, and the key in it, that holds the certificates, for instance {name: hooks-ca, namespace: my-namespace}. Default: absent.",
+							Description: "secretRef is the Secret, and the key in it, that holds the certificates, for example {name: hooks-ca, namespace: my-namespace}. Default: absent.",
 							Ref:         ref(v1alpha1.ResourceKeyRef{}.OpenAPIModelName()),
 						},
 					},
 					"configMapRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "configMapRef is the ConfigMap, and the key in it, that holds the certificates, for instance {name: hooks-ca, namespace: my-namespace, key: ca.crt}. Default: absent.",
+							Description: "configMapRef is the ConfigMap, and the key in it, that holds the certificates, for example {name: hooks-ca, namespace: my-namespace, key: ca.crt}. Default: absent.",
 							Ref:         ref(v1alpha1.ResourceKeyRef{}.OpenAPIModelName()),
 						},
 					},
@@ -468,7 +468,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeController(ref common.Refe
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "CompositeController makes a controller out of a webhook: for every object of one parent type, the webhook is given the parent and its children, and answers which children there should be and what the parent's status is. Children that are missing are created, children that differ are updated as their update strategy says, and children that the answer does not name are deleted.",
+				Description: "CompositeController makes a controller out of a webhook. For each object of one parent type, the server sends the parent and its children to the webhook, which returns the desired children and the status of the parent. The server creates the children that are missing, updates those that differ as their update strategy says, and deletes those that the webhook does not return.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -524,7 +524,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerChildResourceRul
 				Properties: map[string]spec.Schema{
 					"apiVersion": {
 						SchemaProps: spec.SchemaProps{
-							Description: "apiVersion is the group and version of the resource, as \"group/version\", for instance \"apps/v1\", or only \"version\" for the core group, for instance \"v1\".",
+							Description: "apiVersion is the group and version of the resource, as \"group/version\", for example \"apps/v1\", or only \"version\" for the core group, for example \"v1\".",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -532,7 +532,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerChildResourceRul
 					},
 					"resource": {
 						SchemaProps: spec.SchemaProps{
-							Description: "resource is the name of the resource: plural and lower case, for instance \"deployments\".",
+							Description: "resource is the name of the resource: plural and lower case, for example \"deployments\".",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -540,7 +540,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerChildResourceRul
 					},
 					"updateStrategy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "updateStrategy says what happens to an existing child that differs from what the hook returned, for instance {method: InPlace}. Default: absent, which is the method OnDelete: nothing happens to it.",
+							Description: "updateStrategy says what happens to an existing child that differs from what the hook returned, for example {method: InPlace}. Default: absent, which is the method OnDelete: nothing happens to it.",
 							Ref:         ref(v1alpha1.CompositeControllerChildUpdateStrategy{}.OpenAPIModelName()),
 						},
 					},
@@ -707,7 +707,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerParentResourceRu
 				Properties: map[string]spec.Schema{
 					"apiVersion": {
 						SchemaProps: spec.SchemaProps{
-							Description: "apiVersion is the group and version of the resource, as \"group/version\", for instance \"apps/v1\", or only \"version\" for the core group, for instance \"v1\".",
+							Description: "apiVersion is the group and version of the resource, as \"group/version\", for example \"apps/v1\", or only \"version\" for the core group, for example \"v1\".",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -715,7 +715,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerParentResourceRu
 					},
 					"resource": {
 						SchemaProps: spec.SchemaProps{
-							Description: "resource is the name of the resource: plural and lower case, for instance \"deployments\".",
+							Description: "resource is the name of the resource: plural and lower case, for example \"deployments\".",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -729,7 +729,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerParentResourceRu
 					},
 					"labelSelector": {
 						SchemaProps: spec.SchemaProps{
-							Description: "labelSelector restricts the controller to the parents whose labels match. When a parent stops matching, its finalize hook is called; without a finalize hook, the parent and its children are left alone. For instance {matchLabels: {app: web}} or {matchExpressions: [{key: tier, operator: In, values: [front, back]}]}. Default: absent, all objects of the type.",
+							Description: "labelSelector restricts the controller to the parents whose labels match. When a parent stops matching, its finalize hook is called; without a finalize hook, the parent and its children are left alone. For example {matchLabels: {app: web}} or {matchExpressions: [{key: tier, operator: In, values: [front, back]}]}. Default: absent, all objects of the type.",
 							Ref:         ref(v1.LabelSelector{}.OpenAPIModelName()),
 						},
 					},
@@ -763,7 +763,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerRevisionHistory(
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "fieldPaths are the paths of the parent's fields whose changes are rolled out child by child. A path consists of names separated by dots, for instance [\"spec.template\", \"spec.image\"]. They cannot lead into a list, nor to a label or annotation with a dot in its name. Changes of other fields reach all children at once. Default: [\"spec\"].",
+							Description: "fieldPaths are the paths of the parent's fields whose changes are rolled out child by child. A path consists of names separated by dots, for example [\"spec.template\", \"spec.image\"]. They cannot lead into a list, nor to a label or annotation with a dot in its name. Changes of other fields reach all children at once. Default: [\"spec\"].",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -790,7 +790,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerSpec(ref common.
 				Properties: map[string]spec.Schema{
 					"parentResource": {
 						SchemaProps: spec.SchemaProps{
-							Description: "parentResource is the type of the objects this controller is for, for instance {apiVersion: example.com/v1, resource: catsets}. Each of them is handled on its own. If it is a custom resource, it needs the status subresource.",
+							Description: "parentResource is the type of the objects this controller is for, for example {apiVersion: example.com/v1, resource: catsets}. Each of them is handled on its own. If it is a custom resource, it needs the status subresource.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.CompositeControllerParentResourceRule{}.OpenAPIModelName()),
 						},
@@ -802,7 +802,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerSpec(ref common.
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "childResources lists every type of object the sync hook may return. Objects of these types that match the parent's selector are adopted, sent to the hook in \"children\", and deleted when the hook has returned them and no longer does. Changes of a child lead to a sync of its parent. The order has no meaning; name each type once. For instance [{apiVersion: v1, resource: pods, updateStrategy: {method: Recreate}}]. Default: empty, which is for a controller that only keeps the parent's status.",
+							Description: "childResources lists every type of object the sync hook may return. Objects of these types that match the parent's selector are adopted, sent to the hook in \"children\", and deleted when the hook has returned them and no longer does. Changes of a child lead to a sync of its parent. The order has no meaning; name each type once. For example [{apiVersion: v1, resource: pods, updateStrategy: {method: Recreate}}]. Default: empty, which is for a controller that only keeps the parent's status.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -815,7 +815,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerSpec(ref common.
 					},
 					"hooks": {
 						SchemaProps: spec.SchemaProps{
-							Description: "hooks are the webhooks that decide. Required: a sync hook with a webhook, or a finalize hook for a controller that handles only deletion. For instance {sync: {webhook: {url: \"http://my-hooks.my-namespace/sync\"}}}.",
+							Description: "hooks are the webhooks that decide. Required: a sync hook with a webhook, or a finalize hook for a controller that handles only deletion. For example {sync: {webhook: {url: \"http://my-hooks.my-namespace/sync\"}}}.",
 							Ref:         ref(v1alpha1.CompositeControllerHooks{}.OpenAPIModelName()),
 						},
 					},
@@ -839,7 +839,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerSpec(ref common.
 					},
 					"resyncPeriodSeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "resyncPeriodSeconds is the number of seconds after which every parent is synced again even if nothing changed. It is for hooks that depend on things outside the cluster. For instance 300 for every five minutes. Values below 1 count as 1. A hook can ask for a single sync of a single parent with \"resyncAfterSeconds\" in its answer instead. Default: absent, no periodic sync.",
+							Description: "resyncPeriodSeconds is the number of seconds after which every parent is synced again even if nothing changed. It is for hooks that depend on things outside the cluster. For example, 300 means every five minutes. Values below 1 count as 1. A hook can ask for a single sync of a single parent with \"resyncAfterSeconds\" in its answer instead. Default: absent, no periodic sync.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -878,7 +878,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerSpec(ref common.
 					},
 					"serviceAccount": {
 						SchemaProps: spec.SchemaProps{
-							Description: "serviceAccount is the ServiceAccount that the controller acts as, for instance {namespace: shop, name: websites}. The controller writes to the cluster as that account, and its hooks see only what the account may list and watch. While the account may not read what the controller needs, the controller does not run (Ready is False, reason Forbidden). A user who creates or changes the controller needs the right to impersonate the account, but not the rights that the controller uses. Default: absent, the controller acts as the server, and its author needs every right that the controller uses.",
+							Description: "serviceAccount is the ServiceAccount that the controller acts as, for example {namespace: shop, name: websites}. The controller writes to the cluster as that account, and its hooks see only what the account may list and watch. While the account may not read what the controller needs, the controller does not run (Ready is False, reason Forbidden). A user who creates or changes the controller needs the right to impersonate the account, but not the rights that the controller uses. Default: absent, the controller acts as the server, and its author needs every right that the controller uses.",
 							Ref:         ref(v1alpha1.ServiceAccountReference{}.OpenAPIModelName()),
 						},
 					},
@@ -908,7 +908,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerSpec(ref common.
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "relatedResources lists the types that the customize hook may ask for, for instance [{apiVersion: v1, resource: nodes}]. If an answer asks for objects of another type, the sync of its parent fails. Default: empty, any type. Without a serviceAccount, the author of a controller with a customize hook must then be allowed to get, list and watch everything.",
+							Description: "relatedResources lists the types that the customize hook may ask for, for example [{apiVersion: v1, resource: nodes}]. If an answer asks for objects of another type, the sync of its parent fails. Default: empty, any type. Without a serviceAccount, the author of a controller with a customize hook must then be allowed to get, list and watch everything.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1036,7 +1036,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ControllerRevisionChildren(ref comm
 					},
 					"kind": {
 						SchemaProps: spec.SchemaProps{
-							Description: "kind is the kind of the children, for instance \"Pod\".",
+							Description: "kind is the kind of the children, for example \"Pod\".",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1208,7 +1208,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorController(ref common.Refe
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "DecoratorController adds behaviour to objects that exist already and may have a controller of their own: for every selected object, the webhook is given the object and what is attached to it, and answers which attachments there should be and which labels, annotations or status to set on the object.",
+				Description: "DecoratorController adds behavior to existing objects, which may have a controller of their own. For each selected object, the server sends the object and its attachments to the webhook, which returns the desired attachments, and labels, annotations and a status to set on the object.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -1264,7 +1264,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerAttachmentRule(r
 				Properties: map[string]spec.Schema{
 					"apiVersion": {
 						SchemaProps: spec.SchemaProps{
-							Description: "apiVersion is the group and version of the resource, as \"group/version\", for instance \"apps/v1\", or only \"version\" for the core group, for instance \"v1\".",
+							Description: "apiVersion is the group and version of the resource, as \"group/version\", for example \"apps/v1\", or only \"version\" for the core group, for example \"v1\".",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1272,7 +1272,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerAttachmentRule(r
 					},
 					"resource": {
 						SchemaProps: spec.SchemaProps{
-							Description: "resource is the name of the resource: plural and lower case, for instance \"deployments\".",
+							Description: "resource is the name of the resource: plural and lower case, for example \"deployments\".",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1280,7 +1280,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerAttachmentRule(r
 					},
 					"updateStrategy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "updateStrategy says what happens to an existing attachment that differs from what the hook returned, for instance {method: InPlace}. Default: absent, which is the method OnDelete: nothing happens to it.",
+							Description: "updateStrategy says what happens to an existing attachment that differs from what the hook returned, for example {method: InPlace}. Default: absent, which is the method OnDelete: nothing happens to it.",
 							Ref:         ref(v1alpha1.DecoratorControllerAttachmentUpdateStrategy{}.OpenAPIModelName()),
 						},
 					},
@@ -1406,7 +1406,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerResourceRule(ref
 				Properties: map[string]spec.Schema{
 					"apiVersion": {
 						SchemaProps: spec.SchemaProps{
-							Description: "apiVersion is the group and version of the resource, as \"group/version\", for instance \"apps/v1\", or only \"version\" for the core group, for instance \"v1\".",
+							Description: "apiVersion is the group and version of the resource, as \"group/version\", for example \"apps/v1\", or only \"version\" for the core group, for example \"v1\".",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1414,7 +1414,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerResourceRule(ref
 					},
 					"resource": {
 						SchemaProps: spec.SchemaProps{
-							Description: "resource is the name of the resource: plural and lower case, for instance \"deployments\".",
+							Description: "resource is the name of the resource: plural and lower case, for example \"deployments\".",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1422,13 +1422,13 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerResourceRule(ref
 					},
 					"labelSelector": {
 						SchemaProps: spec.SchemaProps{
-							Description: "labelSelector restricts the controller to the objects whose labels match. For instance {matchLabels: {app: web}} or {matchExpressions: [{key: tier, operator: In, values: [front, back]}]}. Default: absent, all objects of the type.",
+							Description: "labelSelector restricts the controller to the objects whose labels match. For example {matchLabels: {app: web}} or {matchExpressions: [{key: tier, operator: In, values: [front, back]}]}. Default: absent, all objects of the type.",
 							Ref:         ref(v1.LabelSelector{}.OpenAPIModelName()),
 						},
 					},
 					"annotationSelector": {
 						SchemaProps: spec.SchemaProps{
-							Description: "annotationSelector restricts the controller to the objects whose annotations match, for instance {matchAnnotations: {example.com/backup: \"yes\"}}. Default: absent, all objects of the type.",
+							Description: "annotationSelector restricts the controller to the objects whose annotations match, for example {matchAnnotations: {example.com/backup: \"yes\"}}. Default: absent, all objects of the type.",
 							Ref:         ref(v1alpha1.AnnotationSelector{}.OpenAPIModelName()),
 						},
 					},
@@ -1462,7 +1462,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerSpec(ref common.
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "resources lists the types of the target objects and which of them are decorated, for instance [{apiVersion: apps/v1, resource: statefulsets, annotationSelector: {matchExpressions: [{key: service-per-pod, operator: Exists}]}}].",
+							Description: "resources lists the types of the target objects and which of them are decorated, for example [{apiVersion: apps/v1, resource: statefulsets, annotationSelector: {matchExpressions: [{key: service-per-pod, operator: Exists}]}}].",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1480,7 +1480,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerSpec(ref common.
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "attachments lists every type of object the sync hook may return. Objects of these types that this controller attached to the target are sent to the hook in \"attachments\", and deleted when the hook no longer returns them. Changes of an attachment lead to a sync of its target. The order has no meaning; name each type once. For instance [{apiVersion: v1, resource: services, updateStrategy: {method: InPlace}}]. Default: empty, which is for a controller that only sets labels, annotations or status.",
+							Description: "attachments lists every type of object the sync hook may return. Objects of these types that this controller attached to the target are sent to the hook in \"attachments\", and deleted when the hook no longer returns them. Changes of an attachment lead to a sync of its target. The order has no meaning; name each type once. For example [{apiVersion: v1, resource: services, updateStrategy: {method: InPlace}}]. Default: empty, which is for a controller that only sets labels, annotations or status.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1493,7 +1493,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerSpec(ref common.
 					},
 					"hooks": {
 						SchemaProps: spec.SchemaProps{
-							Description: "hooks are the webhooks that decide. Required: a sync hook with a webhook, or a finalize hook for a controller that handles only deletion. For instance {sync: {webhook: {url: \"http://my-hooks.my-namespace/sync\"}}}.",
+							Description: "hooks are the webhooks that decide. Required: a sync hook with a webhook, or a finalize hook for a controller that handles only deletion. For example {sync: {webhook: {url: \"http://my-hooks.my-namespace/sync\"}}}.",
 							Ref:         ref(v1alpha1.DecoratorControllerHooks{}.OpenAPIModelName()),
 						},
 					},
@@ -1517,7 +1517,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerSpec(ref common.
 					},
 					"resyncPeriodSeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "resyncPeriodSeconds is the number of seconds after which every target is synced again even if nothing changed. It is for hooks that depend on things outside the cluster. For instance 300 for every five minutes. Values below 1 count as 1. A hook can ask for a single sync of a single target with \"resyncAfterSeconds\" in its answer instead. Default: absent, no periodic sync.",
+							Description: "resyncPeriodSeconds is the number of seconds after which every target is synced again even if nothing changed. It is for hooks that depend on things outside the cluster. For example 300 for every five minutes. Values below 1 count as 1. A hook can ask for a single sync of a single target with \"resyncAfterSeconds\" in its answer instead. Default: absent, no periodic sync.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -1549,7 +1549,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerSpec(ref common.
 					},
 					"serviceAccount": {
 						SchemaProps: spec.SchemaProps{
-							Description: "serviceAccount is the ServiceAccount that the controller acts as, for instance {namespace: shop, name: websites}. The controller writes to the cluster as that account, and its hooks see only what the account may list and watch. While the account may not read what the controller needs, the controller does not run (Ready is False, reason Forbidden). A user who creates or changes the controller needs the right to impersonate the account, but not the rights that the controller uses. Default: absent, the controller acts as the server, and its author needs every right that the controller uses.",
+							Description: "serviceAccount is the ServiceAccount that the controller acts as, for example {namespace: shop, name: websites}. The controller writes to the cluster as that account, and its hooks see only what the account may list and watch. While the account may not read what the controller needs, the controller does not run (Ready is False, reason Forbidden). A user who creates or changes the controller needs the right to impersonate the account, but not the rights that the controller uses. Default: absent, the controller acts as the server, and its author needs every right that the controller uses.",
 							Ref:         ref(v1alpha1.ServiceAccountReference{}.OpenAPIModelName()),
 						},
 					},
@@ -1579,7 +1579,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerSpec(ref common.
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "relatedResources lists the types that the customize hook may ask for, for instance [{apiVersion: v1, resource: nodes}]. If an answer asks for objects of another type, the sync of its parent fails. Default: empty, any type. Without a serviceAccount, the author of a controller with a customize hook must then be allowed to get, list and watch everything.",
+							Description: "relatedResources lists the types that the customize hook may ask for, for example [{apiVersion: v1, resource: nodes}]. If an answer asks for objects of another type, the sync of its parent fails. Default: empty, any type. Without a serviceAccount, the author of a controller with a customize hook must then be allowed to get, list and watch everything.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1608,7 +1608,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_EndpointConfig(ref common.Reference
 				Properties: map[string]spec.Schema{
 					"host": {
 						SchemaProps: spec.SchemaProps{
-							Description: "host is the host name of the webhooks, with or without a port, for instance \"my-hooks.my-namespace\" or \"my-hooks.my-namespace:8443\". Case does not matter. Without a port it matches only URLs that use the default port of their scheme (80 for http, 443 for https).",
+							Description: "host is the host name of the webhooks, with or without a port, for example \"my-hooks.my-namespace\" or \"my-hooks.my-namespace:8443\". Case does not matter. Without a port it matches only URLs that use the default port of their scheme (80 for http, 443 for https).",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1616,25 +1616,25 @@ func schema_pkg_apis_metacontroller_v1alpha1_EndpointConfig(ref common.Reference
 					},
 					"caBundle": {
 						SchemaProps: spec.SchemaProps{
-							Description: "caBundle holds the certificate authorities that the serving certificate is verified with, for instance {configMapRef: {name: hooks-ca, namespace: my-namespace}}. Default: absent, those of the system the server runs on.",
+							Description: "caBundle holds the certificate authorities that the serving certificate is verified with, for example {configMapRef: {name: hooks-ca, namespace: my-namespace}}. Default: absent, those of the system the server runs on.",
 							Ref:         ref(v1alpha1.CABundle{}.OpenAPIModelName()),
 						},
 					},
 					"clientTLS": {
 						SchemaProps: spec.SchemaProps{
-							Description: "clientTLS is the client certificate to present (mutual TLS), for instance {secretRef: {name: metacontroller-client, namespace: my-namespace}}. Default: absent, none.",
+							Description: "clientTLS is the client certificate to present (mutual TLS), for example {secretRef: {name: metacontroller-client, namespace: my-namespace}}. Default: absent, none.",
 							Ref:         ref(v1alpha1.ClientTLS{}.OpenAPIModelName()),
 						},
 					},
 					"authorization": {
 						SchemaProps: spec.SchemaProps{
-							Description: "authorization is the credential to send in the Authorization header, for instance {secretRef: {name: hooks-token, namespace: my-namespace, key: token}}. It cannot be combined with basicAuth. Default: absent, none.",
+							Description: "authorization is the credential to send in the Authorization header, for example {secretRef: {name: hooks-token, namespace: my-namespace, key: token}}. It cannot be combined with basicAuth. Default: absent, none.",
 							Ref:         ref(v1alpha1.Authorization{}.OpenAPIModelName()),
 						},
 					},
 					"basicAuth": {
 						SchemaProps: spec.SchemaProps{
-							Description: "basicAuth is the user name and password to send in the Authorization header, for instance {secretRef: {name: hooks-user, namespace: my-namespace}}. It cannot be combined with authorization. Default: absent, none.",
+							Description: "basicAuth is the user name and password to send in the Authorization header, for example {secretRef: {name: hooks-user, namespace: my-namespace}}. It cannot be combined with authorization. Default: absent, none.",
 							Ref:         ref(v1alpha1.BasicAuth{}.OpenAPIModelName()),
 						},
 					},
@@ -1665,7 +1665,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_Hook(ref common.ReferenceCallback) 
 					},
 					"webhook": {
 						SchemaProps: spec.SchemaProps{
-							Description: "webhook is the endpoint of the hook, for instance {url: \"http://my-hooks.my-namespace/sync\"}. It is required for a finalize hook. Default: absent, the hook is not called.",
+							Description: "webhook is the endpoint of the hook, for example {url: \"http://my-hooks.my-namespace/sync\"}. It is required for a finalize hook. Default: absent, the hook is not called.",
 							Ref:         ref(v1alpha1.Webhook{}.OpenAPIModelName()),
 						},
 					},
@@ -2017,7 +2017,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ParentCounts(ref common.ReferenceCa
 					},
 					"synced": {
 						SchemaProps: spec.SchemaProps{
-							Description: "synced is how many of them are as their hook wants since they were synced the last time.",
+							Description: "synced is the number of parents that were in their desired state after their last sync.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -2077,7 +2077,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ParentReference(ref common.Referenc
 					},
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace is that of the object. Absent if it is in none.",
+							Description: "namespace is the namespace of the object. Absent if the object is cluster-scoped.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2113,7 +2113,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ResourceKeyRef(ref common.Reference
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name of the Secret or ConfigMap, for instance \"hooks-ca\".",
+							Description: "name of the Secret or ConfigMap, for example \"hooks-ca\".",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2121,7 +2121,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ResourceKeyRef(ref common.Reference
 					},
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace of the Secret or ConfigMap, for instance \"my-namespace\".",
+							Description: "namespace of the Secret or ConfigMap, for example \"my-namespace\".",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2151,7 +2151,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ResourceRule(ref common.ReferenceCa
 				Properties: map[string]spec.Schema{
 					"apiVersion": {
 						SchemaProps: spec.SchemaProps{
-							Description: "apiVersion is the group and version of the resource, as \"group/version\", for instance \"apps/v1\", or only \"version\" for the core group, for instance \"v1\".",
+							Description: "apiVersion is the group and version of the resource, as \"group/version\", for example \"apps/v1\", or only \"version\" for the core group, for example \"v1\".",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2159,7 +2159,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ResourceRule(ref common.ReferenceCa
 					},
 					"resource": {
 						SchemaProps: spec.SchemaProps{
-							Description: "resource is the name of the resource: plural and lower case, for instance \"deployments\".",
+							Description: "resource is the name of the resource: plural and lower case, for example \"deployments\".",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2188,7 +2188,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ResyncParents(ref common.ReferenceC
 					},
 					"labelSelector": {
 						SchemaProps: spec.SchemaProps{
-							Description: "labelSelector selects parents by their labels, for instance {matchLabels: {app: web}}. Default: absent, all parents.",
+							Description: "labelSelector selects parents by their labels, for example {matchLabels: {app: web}}. Default: absent, all parents.",
 							Ref:         ref(v1.LabelSelector{}.OpenAPIModelName()),
 						},
 					},
@@ -2260,13 +2260,13 @@ func schema_pkg_apis_metacontroller_v1alpha1_ResyncRequestSpec(ref common.Refere
 				Properties: map[string]spec.Schema{
 					"parent": {
 						SchemaProps: spec.SchemaProps{
-							Description: "parent is the only parent to sync, for instance {namespace: shop, name: web}. Default: absent.",
+							Description: "parent is the only parent to sync, for example {namespace: shop, name: web}. Default: absent.",
 							Ref:         ref(v1alpha1.SyncReviewParent{}.OpenAPIModelName()),
 						},
 					},
 					"parents": {
 						SchemaProps: spec.SchemaProps{
-							Description: "parents selects the parents to sync, for instance {namespace: shop}. {} selects all that the controller has. Default: absent.",
+							Description: "parents selects the parents to sync, for example {namespace: shop}. {} selects all that the controller has. Default: absent.",
 							Ref:         ref(v1alpha1.ResyncParents{}.OpenAPIModelName()),
 						},
 					},
@@ -2350,7 +2350,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedCall(ref common.ReferenceCa
 					},
 					"source": {
 						SchemaProps: spec.SchemaProps{
-							Description: "source is where the answer comes from.\n\nPossible enum values:\n - `\"Given\"` is an answer that the spec of the review gives.\n - `\"Hook\"` is an answer of the hook, which was called.\n - `\"Missing\"` says that an answer is missing: no hook was called, and the spec of the review gives none.\n - `\"NotCalled\"` says that there was no call, since the review ends before it.",
+							Description: "source is the source of the answer.\n\nPossible enum values:\n - `\"Given\"` is an answer that the spec of the review gives.\n - `\"Hook\"` is an answer of the hook, which was called.\n - `\"Missing\"` says that an answer is missing: no hook was called, and the spec of the review gives none.\n - `\"NotCalled\"` says that there was no call, since the review ends before it.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2371,7 +2371,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedCall(ref common.ReferenceCa
 					},
 					"error": {
 						SchemaProps: spec.SchemaProps{
-							Description: "error is why the call failed.",
+							Description: "error is the error of the failed call.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2394,7 +2394,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedChange(ref common.Reference
 				Properties: map[string]spec.Schema{
 					"path": {
 						SchemaProps: spec.SchemaProps{
-							Description: "path of the field, for instance \"spec.replicas\" or \"spec.containers[name=web].image\"; empty for all of a new object.",
+							Description: "path of the field, for example \"spec.replicas\" or \"spec.containers[name=web].image\"; empty for all of a new object.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2451,7 +2451,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedDryRun(ref common.Reference
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "warnings are those of the cluster.",
+							Description: "warnings are the warnings that the cluster returned.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2796,7 +2796,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedSync(ref common.ReferenceCa
 					},
 					"error": {
 						SchemaProps: spec.SchemaProps{
-							Description: "error is why the sync would fail.",
+							Description: "error is the error with which the sync would fail.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2889,7 +2889,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedSync(ref common.ReferenceCa
 					},
 					"resyncAfter": {
 						SchemaProps: spec.SchemaProps{
-							Description: "resyncAfter is the time after which the parent would be synced again even if nothing changes, for instance \"30s\".",
+							Description: "resyncAfter is the time after which the parent would be synced again even if nothing changes, for example \"30s\".",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2967,7 +2967,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SecretKeyRef(ref common.ReferenceCa
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name of the Secret, for instance \"hooks-credentials\".",
+							Description: "name of the Secret, for example \"hooks-credentials\".",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2975,7 +2975,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SecretKeyRef(ref common.ReferenceCa
 					},
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace of the Secret, for instance \"my-namespace\".",
+							Description: "namespace of the Secret, for example \"my-namespace\".",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2983,7 +2983,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SecretKeyRef(ref common.ReferenceCa
 					},
 					"key": {
 						SchemaProps: spec.SchemaProps{
-							Description: "key in the data of the Secret, for instance \"token\". There is no default.",
+							Description: "key in the data of the Secret, for example \"token\". There is no default.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3005,7 +3005,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SecretRef(ref common.ReferenceCallb
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name of the Secret, for instance \"hooks-credentials\".",
+							Description: "name of the Secret, for example \"hooks-credentials\".",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3013,7 +3013,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SecretRef(ref common.ReferenceCallb
 					},
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace of the Secret, for instance \"my-namespace\".",
+							Description: "namespace of the Secret, for example \"my-namespace\".",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3065,7 +3065,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ServiceReference(ref common.Referen
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name of the Service, for instance \"my-hooks\".",
+							Description: "name of the Service, for example \"my-hooks\".",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3073,7 +3073,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ServiceReference(ref common.Referen
 					},
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace of the Service, for instance \"my-namespace\". It is appended to the name unchanged, so \"my-namespace.svc\" works, too.",
+							Description: "namespace of the Service, for example \"my-namespace\". It is appended to the name unchanged, so \"my-namespace.svc\" works, too.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3081,7 +3081,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ServiceReference(ref common.Referen
 					},
 					"port": {
 						SchemaProps: spec.SchemaProps{
-							Description: "port of the Service, from 1 to 65535, for instance 8080. Default: 80, also if the protocol is https.",
+							Description: "port of the Service, from 1 to 65535, for example 8080. Default: 80, also if the protocol is https.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -3104,12 +3104,12 @@ func schema_pkg_apis_metacontroller_v1alpha1_StatusConditionCheck(ref common.Ref
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "StatusConditionCheck requires one condition in \"status.conditions\" of a child, for instance type \"Ready\" with status \"True\".",
+				Description: "StatusConditionCheck requires one condition in \"status.conditions\" of a child, for example type \"Ready\" with status \"True\".",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"type": {
 						SchemaProps: spec.SchemaProps{
-							Description: "type of the condition, for instance \"Ready\".",
+							Description: "type of the condition, for example \"Ready\".",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3124,7 +3124,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_StatusConditionCheck(ref common.Ref
 					},
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reason the condition must have, for instance \"MinimumReplicasAvailable\". Default: absent, any.",
+							Description: "reason the condition must have, for example \"MinimumReplicasAvailable\". Default: absent, any.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -3159,7 +3159,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_Sync(ref common.ReferenceCallback) 
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Standard object metadata. The creation timestamp and the generation are those of the parent.",
+							Description: "Standard object metadata. The creation timestamp and the generation are copied from the parent.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
 						},
@@ -3226,7 +3226,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncChildren(ref common.ReferenceCa
 					},
 					"asWanted": {
 						SchemaProps: spec.SchemaProps{
-							Description: "asWanted is how many of these exist and are as the hook wants them.",
+							Description: "asWanted is the number of these children that exist and are in their desired state.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -3234,7 +3234,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncChildren(ref common.ReferenceCa
 					},
 					"outdated": {
 						SchemaProps: spec.SchemaProps{
-							Description: "outdated is how many differ from what the hook wants and are left alone by the update method OnDelete.",
+							Description: "outdated is the number of children that differ from what the hook wants and that the update method OnDelete does not update.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -3386,14 +3386,14 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewParent(ref common.Referen
 				Properties: map[string]spec.Schema{
 					"apiVersion": {
 						SchemaProps: spec.SchemaProps{
-							Description: "apiVersion of the parent, for instance \"apps/v1\". Default: absent, that of the controller's parents. It is required only if a DecoratorController has several types of the same kind.",
+							Description: "apiVersion of the parent, for example \"apps/v1\". Default: absent, that of the controller's parents. It is required only if a DecoratorController has several types of the same kind.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"kind": {
 						SchemaProps: spec.SchemaProps{
-							Description: "kind of the parent, for instance \"Deployment\". Default: absent, that of the controller's parents. It is required only if a DecoratorController is for several kinds.",
+							Description: "kind of the parent, for example \"Deployment\". Default: absent, that of the controller's parents. It is required only if a DecoratorController is for several kinds.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -3436,7 +3436,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewParents(ref common.Refere
 					},
 					"labelSelector": {
 						SchemaProps: spec.SchemaProps{
-							Description: "labelSelector selects parents by their labels, for instance {matchLabels: {app: web}}. Default: absent, all parents.",
+							Description: "labelSelector selects parents by their labels, for example {matchLabels: {app: web}}. Default: absent, all parents.",
 							Ref:         ref(v1.LabelSelector{}.OpenAPIModelName()),
 						},
 					},
@@ -3528,13 +3528,13 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewSpec(ref common.Reference
 					},
 					"parent": {
 						SchemaProps: spec.SchemaProps{
-							Description: "parent is the only parent to review, for instance {namespace: shop, name: web}. Default: absent. Exactly one of parent, parents and object must be set.",
+							Description: "parent is the only parent to review, for example {namespace: shop, name: web}. Default: absent. Exactly one of parent, parents and object must be set.",
 							Ref:         ref(v1alpha1.SyncReviewParent{}.OpenAPIModelName()),
 						},
 					},
 					"parents": {
 						SchemaProps: spec.SchemaProps{
-							Description: "parents selects which parents of the controller to review. For instance {namespace: shop} or {limit: 100}. Default: absent. Exactly one of parent, parents and object must be set.",
+							Description: "parents selects which parents of the controller to review. For example {namespace: shop} or {limit: 100}. Default: absent. Exactly one of parent, parents and object must be set.",
 							Ref:         ref(v1alpha1.SyncReviewParents{}.OpenAPIModelName()),
 						},
 					},
@@ -3570,7 +3570,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewSpec(ref common.Reference
 					},
 					"request": {
 						SchemaProps: spec.SchemaProps{
-							Description: "request is sent to the sync or finalize hook instead of the request about the existing objects, for instance a request that was sent before. The plan for the answer is made for the existing objects. Default: absent, the request is about the existing objects.",
+							Description: "request is sent to the sync or finalize hook instead of the request about the existing objects, for example a request that was sent before. The plan for the answer is made for the existing objects. Default: absent, the request is about the existing objects.",
 							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
 						},
 					},
@@ -3853,7 +3853,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncStatus(ref common.ReferenceCall
 					},
 					"nextSyncTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "nextSyncTime is when the parent is synced next if nothing changes before. Absent if it is synced only when something changes.",
+							Description: "nextSyncTime is the time of the next sync of the parent, unless something changes first. Absent if it is synced only when something changes.",
 							Ref:         ref(v1.MicroTime{}.OpenAPIModelName()),
 						},
 					},
@@ -3934,7 +3934,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncStep(ref common.ReferenceCallba
 					},
 					"apiVersion": {
 						SchemaProps: spec.SchemaProps{
-							Description: "apiVersion is that of the object.",
+							Description: "apiVersion is the API version of the object.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3942,7 +3942,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncStep(ref common.ReferenceCallba
 					},
 					"kind": {
 						SchemaProps: spec.SchemaProps{
-							Description: "kind is that of the object.",
+							Description: "kind is the kind of the object.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3950,14 +3950,14 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncStep(ref common.ReferenceCallba
 					},
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace is that of the object. Absent if it is in none.",
+							Description: "namespace is the namespace of the object. Absent if the object is cluster-scoped.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name is that of the object.",
+							Description: "name is the name of the object.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -4080,7 +4080,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_WatchedObject(ref common.ReferenceC
 				Properties: map[string]spec.Schema{
 					"apiVersion": {
 						SchemaProps: spec.SchemaProps{
-							Description: "apiVersion is the group and version of the resource, as \"group/version\", for instance \"apps/v1\", or only \"version\" for the core group, for instance \"v1\".",
+							Description: "apiVersion is the group and version of the resource, as \"group/version\", for example \"apps/v1\", or only \"version\" for the core group, for example \"v1\".",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -4088,7 +4088,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_WatchedObject(ref common.ReferenceC
 					},
 					"resource": {
 						SchemaProps: spec.SchemaProps{
-							Description: "resource is the name of the resource: plural and lower case, for instance \"deployments\".",
+							Description: "resource is the name of the resource: plural and lower case, for example \"deployments\".",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -4125,14 +4125,14 @@ func schema_pkg_apis_metacontroller_v1alpha1_Webhook(ref common.ReferenceCallbac
 				Properties: map[string]spec.Schema{
 					"url": {
 						SchemaProps: spec.SchemaProps{
-							Description: "url is the address of the webhook, http or https, for instance \"http://my-hooks.my-namespace/sync\". If it is set, service and path are ignored. Everyone who can read this object can read user names and passwords in it; use basicAuth instead. Default: absent, the webhook is called by service and path.",
+							Description: "url is the address of the webhook, http or https, for example \"http://my-hooks.my-namespace/sync\". If it is set, service and path are ignored. Everyone who can read this object can read user names and passwords in it; use basicAuth instead. Default: absent, the webhook is called by service and path.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"timeout": {
 						SchemaProps: spec.SchemaProps{
-							Description: "timeout is the longest time one call may take, from connecting to the last byte of the answer, as a number with a unit (ms, s, m, h), for instance \"30s\" or \"1m30s\". Zero or less counts as the default. Default: 10s.",
+							Description: "timeout is the longest time one call may take, from connecting to the last byte of the answer, as a number with a unit (ms, s, m, h), for example \"30s\" or \"1m30s\". Zero or less counts as the default. Default: 10s.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -4145,14 +4145,14 @@ func schema_pkg_apis_metacontroller_v1alpha1_Webhook(ref common.ReferenceCallbac
 					},
 					"path": {
 						SchemaProps: spec.SchemaProps{
-							Description: "path is the path of the webhook at its service, with the leading slash, for instance \"/sync\". It is appended to the port unchanged, including a query. Required with service; no effect beside url. Default: absent.",
+							Description: "path is the path of the webhook at its service, with the leading slash, for example \"/sync\". It is appended to the port unchanged, including a query. Required with service; no effect beside url. Default: absent.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"service": {
 						SchemaProps: spec.SchemaProps{
-							Description: "service is the Service of the webhook. The address is \"<protocol>://<name>.<namespace>:<port><path>\". For instance {name: my-hooks, namespace: my-namespace, port: 8080}. It has no effect beside url. Default: absent.",
+							Description: "service is the Service of the webhook. The address is \"<protocol>://<name>.<namespace>:<port><path>\". For example {name: my-hooks, namespace: my-namespace, port: 8080}. It has no effect beside url. Default: absent.",
 							Ref:         ref(v1alpha1.ServiceReference{}.OpenAPIModelName()),
 						},
 					},
@@ -4166,25 +4166,25 @@ func schema_pkg_apis_metacontroller_v1alpha1_Webhook(ref common.ReferenceCallbac
 					},
 					"caBundle": {
 						SchemaProps: spec.SchemaProps{
-							Description: "caBundle holds the certificate authorities that the webhook's serving certificate is verified with, for instance {configMapRef: {name: hooks-ca, namespace: my-namespace}}. Default: absent, those of the system the server runs on.",
+							Description: "caBundle holds the certificate authorities that the webhook's serving certificate is verified with, for example {configMapRef: {name: hooks-ca, namespace: my-namespace}}. Default: absent, those of the system the server runs on.",
 							Ref:         ref(v1alpha1.CABundle{}.OpenAPIModelName()),
 						},
 					},
 					"clientTLS": {
 						SchemaProps: spec.SchemaProps{
-							Description: "clientTLS is the client certificate to present to the webhook (mutual TLS), for instance {secretRef: {name: metacontroller-client, namespace: my-namespace}}. Default: absent, none.",
+							Description: "clientTLS is the client certificate to present to the webhook (mutual TLS), for example {secretRef: {name: metacontroller-client, namespace: my-namespace}}. Default: absent, none.",
 							Ref:         ref(v1alpha1.ClientTLS{}.OpenAPIModelName()),
 						},
 					},
 					"authorization": {
 						SchemaProps: spec.SchemaProps{
-							Description: "authorization is the credential to send in the Authorization header, for instance {secretRef: {name: hooks-token, namespace: my-namespace, key: token}}. It cannot be combined with basicAuth. Default: absent, none.",
+							Description: "authorization is the credential to send in the Authorization header, for example {secretRef: {name: hooks-token, namespace: my-namespace, key: token}}. It cannot be combined with basicAuth. Default: absent, none.",
 							Ref:         ref(v1alpha1.Authorization{}.OpenAPIModelName()),
 						},
 					},
 					"basicAuth": {
 						SchemaProps: spec.SchemaProps{
-							Description: "basicAuth is the user name and password to send in the Authorization header, for instance {secretRef: {name: hooks-user, namespace: my-namespace}}. It cannot be combined with authorization. Default: absent, none.",
+							Description: "basicAuth is the user name and password to send in the Authorization header, for example {secretRef: {name: hooks-user, namespace: my-namespace}}. It cannot be combined with authorization. Default: absent, none.",
 							Ref:         ref(v1alpha1.BasicAuth{}.OpenAPIModelName()),
 						},
 					},
@@ -4212,7 +4212,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_WebhookEtagConfig(ref common.Refere
 					},
 					"cacheTimeoutSeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "cacheTimeoutSeconds is the number of seconds for which an answer is kept, for instance 3600. A number below 1 counts as absent. Default: absent, until the controller is restarted.",
+							Description: "cacheTimeoutSeconds is the number of seconds for which an answer is kept, for example 3600. A number below 1 counts as absent. Default: absent, until the controller is restarted.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},

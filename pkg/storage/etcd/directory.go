@@ -57,8 +57,9 @@ func makePrivate(dir string) error {
 	return nil
 }
 
-// beginFirstStart removes a storage whose first start never ended. Nothing was stored in it, and etcd may be unable to
-// start with it: it takes a log without entries for that of a member of a cluster, and waits for the others.
+// beginFirstStart removes a storage whose first start never ended. Nothing was stored in it, and etcd may be unable
+// to start with it: it mistakes a log without entries for the log of a cluster member, and waits for the other
+// members.
 func beginFirstStart(logger klog.Logger, etcdDir string) error {
 	mark, member := filepath.Join(etcdDir, firstStartName), memberOf(etcdDir)
 	switch {
@@ -116,7 +117,7 @@ type LockedError struct {
 	DataDir string
 	// LockFile is the file that the other process has locked.
 	LockFile string
-	// Holder describes the other process, for instance "process 4711 on host a".
+	// Holder describes the other process, for example "process 4711 on host a".
 	Holder string
 }
 
@@ -145,10 +146,9 @@ func lockDirectory(dataDir string) (*directoryLock, error) {
 	return &directoryLock{file: file}, nil
 }
 
-// writeHolder writes the process ID and the host into the lock file, for the error of the process
-// that finds it locked. The host is needed because several hosts may share the directory, or
-// containers, where every process ID is 1. On a full volume the file stays empty: that is no reason
-// not to start.
+// writeHolder writes the process ID and the host into the lock file, for the error of the process that finds it
+// locked. The host is needed because several hosts may share the directory, or containers, in which every process ID
+// is 1. On a full volume the file stays empty, and the server starts anyway.
 func (l *directoryLock) writeHolder() error {
 	host, err := os.Hostname()
 	if err != nil {

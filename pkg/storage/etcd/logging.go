@@ -106,9 +106,9 @@ func splitFields(fields []zapcore.Field) ([]any, error) {
 	return keysAndValues, first
 }
 
-// fatalReporter replaces os.Exit and panics when etcd cannot go on, for instance because it cannot
-// write its write-ahead log or a snapshot. It ends only the goroutine that logged the error, before that acknowledges
-// anything. The error goes to the owner, which stops the API server in order.
+// fatalReporter replaces os.Exit and panics when etcd cannot continue, for example because it cannot write its
+// write-ahead log or a snapshot. It ends only the goroutine that logged the error, before that acknowledges anything.
+// The error goes to the owner, which stops the API server in order.
 type fatalReporter struct {
 	report func(error)
 }

@@ -26,12 +26,12 @@ import (
 // since the snapshot.
 const revisionBump = 1_000_000_000
 
-// Restored says what Restore has done.
+// Restored describes the result of Restore.
 type Restored struct {
-	// Revision is the one with which the storage goes on. All earlier ones count as compacted, so that watches from
-	// before list again.
+	// Revision is the revision from which the storage continues. All earlier revisions count as compacted, so that
+	// existing watches list again.
 	Revision int64
-	// Former is where the storage is now that the data directory had, or "".
+	// Former is the new location of the previous storage of the data directory, or "".
 	Former string
 }
 

@@ -49,8 +49,7 @@ type Server struct {
 	socket *clientSocket
 	etcd   *embed.Etcd
 
-	// closing is true once Close was called. The end of etcd is no failure then, and is not logged
-	// as one.
+	// closing is true after Close was called. Then the exit of etcd is expected, and is not logged as a failure.
 	closing  atomic.Bool
 	fatal    chan error
 	failures chan error

@@ -49,11 +49,11 @@ func (r snapshotReader) Close() error {
 
 // SnapshotInfo is what a file with a snapshot has.
 type SnapshotInfo struct {
-	// Revision is that of the last write in it.
+	// Revision is the revision of the last write in the snapshot.
 	Revision int64 `json:"revision"`
 	// Keys is the number of keys: the objects, and a few of the API server itself.
 	Keys int `json:"keys"`
-	// Size is that of the database, in bytes.
+	// Size is the size of the database, in bytes.
 	Size int64 `json:"size"`
 	// Version is the version of etcd whose storage format it has, such as "3.6.0". A new storage has none in its
 	// first second.

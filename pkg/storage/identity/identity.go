@@ -21,25 +21,25 @@ import (
 
 // record is what the key holds.
 type record struct {
-	// ID is that of the storage, wherever it is.
+	// ID identifies the storage, and stays the same when the storage is moved.
 	ID string `json:"id"`
 	// Cluster is the UID of the namespace kube-system.
 	Cluster types.UID `json:"cluster"`
 }
 
-// Storage is an etcd, or a part of one.
+// Storage is an etcd, or the keys below a prefix of it.
 type Storage struct {
 	Client clientv3.KV
 	// Prefix is where its keys begin.
 	Prefix string
-	// Place is where a storage is that only one process can use at a time: a copy is in another place. It is empty if
-	// several processes share the storage.
+	// Place is the location of a storage that only one process can use at a time, so a copy has another Place. It is
+	// empty if several processes share the storage.
 	Place string
 }
 
 // Claim returns the ID of a storage that is to keep the objects of a cluster. A storage without a record is given one.
 // Claim returns an error if the storage keeps the objects of another cluster, which may still use it. If it cannot,
-// the storage has come from there, for instance by a snapshot, and is of this cluster from now on.
+// the storage has come from there, for example by a snapshot, and is of this cluster from now on.
 func (s Storage) Claim(ctx context.Context, cluster types.UID) (id string, err error) {
 	for {
 		found, version, err := s.read(ctx)

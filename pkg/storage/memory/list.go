@@ -18,7 +18,8 @@ import (
 // ListOptions are the options of a list, as clients give them.
 type ListOptions struct {
 	Selection
-	// Limit is how many objects are returned at most; zero is no limit. Continue is that of the list before.
+	// Limit is the maximum number of objects to return; zero means no limit. Continue is the continue token of the
+	// previous part of the list.
 	Limit    int64
 	Continue string
 
@@ -28,9 +29,10 @@ type ListOptions struct {
 
 // List returns the objects in the order of their keys, and what is said about the list. They must not be changed.
 //
-// A list in several parts shows each part as it is when it is asked for. All have the version of the first part: a watch
-// from it tells what has changed in the meantime. Each part may be of another replica: a list goes on after a key, and the order of
-// keys is the same everywhere. Clients do not recover from a list that breaks off, but they do from a watch that is refused.
+// A list in several parts shows each part as it is when it is asked for. All have the version of the first part: a
+// watch from it tells what has changed in the meantime. Each part may come from another replica: a list continues
+// after a key, and the order of keys is the same on all replicas. Clients do not recover from a list that breaks off,
+// but they do from a watch that is refused.
 func (s *Store[T]) List(options ListOptions) ([]T, metav1.ListMeta, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

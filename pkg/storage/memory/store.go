@@ -38,7 +38,7 @@ type Kind[T Object] struct {
 	New func() T
 	// Fields returns what field selectors select by; nil if they select by nothing but name and namespace.
 	Fields func(T) fields.Set
-	// Changing are those of the fields whose values change.
+	// Changing lists the selectable fields whose values can change.
 	Changing []string
 }
 
@@ -67,10 +67,10 @@ type Store[T Object] struct {
 type entry[T Object] struct {
 	key    types.NamespacedName
 	object T
-	// created and version are those of its creation and of its last change.
+	// created is the version at which the object was created, and version is the version of its last change.
 	created, version uint64
-	// first and gone are those of the creation and of the last removal of earlier objects of the name; zero if the
-	// store knows of none.
+	// first is the version at which the first earlier object of this name was created, and gone is the version at
+	// which the last one was removed. Both are zero if the store knows no earlier object.
 	first, gone uint64
 	removed     bool
 	at          *list.Element

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// bookmarkPeriod is how often a client is told the version that it is at.
+// bookmarkPeriod is the interval at which a watch sends bookmarks.
 const bookmarkPeriod = time.Minute
 
 // WatchOptions are the options of a watch, as clients give them.
@@ -23,7 +23,8 @@ type WatchOptions struct {
 	ResourceVersion   string
 	AllowBookmarks    bool
 	SendInitialEvents *bool
-	// Begun is called when the client has what it is told first. What comes then costs little. Nil calls nothing.
+	// Begun is called after the client has received the initial events, because later events are cheap. It may be
+	// nil.
 	Begun func()
 }
 
@@ -74,9 +75,10 @@ type watcher[T Object] struct {
 	options WatchOptions
 	// ever selects what the client may have been told.
 	ever Selection
-	// at is the version up to which the client was told of everything; zero before the first objects.
+	// at is the version up to which the client has received all events, or zero before the first objects.
 	at uint64
-	// initial is true if the client is first told what is there, and marksEnd is true if it is told the end of that.
+	// initial is true if the watch begins with events for the existing objects, and marksEnd is true if a bookmark
+	// marks their end.
 	initial, marksEnd bool
 	// told has which objects the client has, true, and has not, false, as far as that is known. It is there only if
 	// the selection depends on what changes.

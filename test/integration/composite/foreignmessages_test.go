@@ -29,9 +29,8 @@ import (
 type foreignMessage struct {
 	// before is the child that the cluster takes first; empty if there is none. child is what it refuses.
 	before, child string
-	// want is the message. Of a rule, it is what its author wrote: versions of Kubernetes quote the value before it
-	// differently. Each engine sends another request, so wantOfApply is the message about server-side apply; empty
-	// if it is the same.
+	// want is the message. Each engine sends another request, so wantOfApply is that of server-side apply;
+	// empty if it is the same.
 	want, wantOfApply string
 }
 
@@ -47,15 +46,15 @@ const (
 var foreignMessages = map[string]foreignMessage{
 	"rule-immutable": {
 		before: fmt.Sprintf(database, "{size: 10}"), child: fmt.Sprintf(database, "{size: 20}"),
-		want: `size is immutable while a backup is running; wait for Backup/nightly, or delete it`,
+		want: `spec: Invalid value: size is immutable while a backup is running; wait for Backup/nightly, or delete it`,
 	},
 	"rule-required": {
 		child: fmt.Sprintf(database, "{size: 10, owner: nobody}"),
-		want:  "a team is required as owner: see https://wiki.example/teams#owners",
+		want:  "spec.owner: Invalid value: \"nobody\": a team is required as owner: see https://wiki.example/teams#owners",
 	},
 	"rule-must-be": {
 		child: fmt.Sprintf(database, "{size: 11}"),
-		want:  "size must be a multiple of 10 (ask storage@example.com for others)",
+		want:  "spec.size: Invalid value: 11: size must be a multiple of 10 (ask storage@example.com for others)",
 	},
 	"schema-type": {
 		child:       fmt.Sprintf(database, `{size: "10"}`),

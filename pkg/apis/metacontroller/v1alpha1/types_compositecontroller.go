@@ -12,10 +12,10 @@ import (
 // +genclient:nonNamespaced
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// CompositeController makes a controller out of a webhook: for every object of one parent type, the webhook is given
-// the parent and its children, and answers which children there should be and what the parent's status is. Children
-// that are missing are created, children that differ are updated as their update strategy says, and children that the
-// answer does not name are deleted.
+// CompositeController makes a controller out of a webhook. For each object of one parent type, the server sends the
+// parent and its children to the webhook, which returns the desired children and the status of the parent. The server
+// creates the children that are missing, updates those that differ as their update strategy says, and deletes those
+// that the webhook does not return.
 type CompositeController struct {
 	metav1.TypeMeta `json:",inline"`
 	// Standard object metadata. The name becomes part of objects in users' clusters (the finalizer on parents is
@@ -55,13 +55,13 @@ func (c *CompositeController) GetStatus() *ControllerStatus { return &c.Status }
 
 // CompositeControllerSpec describes a controller that builds objects (children) for the objects of one type (parents).
 type CompositeControllerSpec struct {
-	// parentResource is the type of the objects this controller is for, for instance {apiVersion: example.com/v1,
+	// parentResource is the type of the objects this controller is for, for example {apiVersion: example.com/v1,
 	// resource: catsets}. Each of them is handled on its own. If it is a custom resource, it needs the status subresource.
 	ParentResource CompositeControllerParentResourceRule `json:"parentResource"`
 
 	// childResources lists every type of object the sync hook may return. Objects of these types that match the parent's
 	// selector are adopted, sent to the hook in "children", and deleted when the hook has returned them and no longer
-	// does. Changes of a child lead to a sync of its parent. The order has no meaning; name each type once. For instance
+	// does. Changes of a child lead to a sync of its parent. The order has no meaning; name each type once. For example
 	// [{apiVersion: v1, resource: pods, updateStrategy: {method: Recreate}}].
 	// Default: empty, which is for a controller that only keeps the parent's status.
 	// +listType=atomic
@@ -69,7 +69,7 @@ type CompositeControllerSpec struct {
 	ChildResources []CompositeControllerChildResourceRule `json:"childResources,omitzero"`
 
 	// hooks are the webhooks that decide. Required: a sync hook with a webhook, or a finalize hook for a controller that
-	// handles only deletion. For instance {sync: {webhook: {url: "http://my-hooks.my-namespace/sync"}}}.
+	// handles only deletion. For example {sync: {webhook: {url: "http://my-hooks.my-namespace/sync"}}}.
 	// +optional
 	Hooks *CompositeControllerHooks `json:"hooks,omitempty"`
 
@@ -82,7 +82,7 @@ type CompositeControllerSpec struct {
 	EndpointConfigs []EndpointConfig `json:"endpointConfigs,omitzero"`
 
 	// resyncPeriodSeconds is the number of seconds after which every parent is synced again even if nothing changed. It is
-	// for hooks that depend on things outside the cluster. For instance 300 for every five minutes. Values below 1 count
+	// for hooks that depend on things outside the cluster. For example, 300 means every five minutes. Values below 1 count
 	// as 1. A hook can ask for a single sync of a single parent with "resyncAfterSeconds" in its answer instead.
 	// Default: absent, no periodic sync.
 	// +optional
@@ -126,7 +126,7 @@ type CompositeControllerParentResourceRule struct {
 	RevisionHistory *CompositeControllerRevisionHistory `json:"revisionHistory,omitempty"`
 
 	// labelSelector restricts the controller to the parents whose labels match. When a parent stops matching, its finalize
-	// hook is called; without a finalize hook, the parent and its children are left alone. For instance {matchLabels:
+	// hook is called; without a finalize hook, the parent and its children are left alone. For example {matchLabels:
 	// {app: web}} or {matchExpressions: [{key: tier, operator: In, values: [front, back]}]}.
 	// Default: absent, all objects of the type.
 	// +optional
@@ -142,7 +142,7 @@ type CompositeControllerParentResourceRule struct {
 // CompositeControllerRevisionHistory says which part of a parent a ControllerRevision remembers.
 type CompositeControllerRevisionHistory struct {
 	// fieldPaths are the paths of the parent's fields whose changes are rolled out child by child. A path consists of
-	// names separated by dots, for instance ["spec.template", "spec.image"]. They cannot lead into a list, nor to a label
+	// names separated by dots, for example ["spec.template", "spec.image"]. They cannot lead into a list, nor to a label
 	// or annotation with a dot in its name. Changes of other fields reach all children at once.
 	// Default: ["spec"].
 	// +listType=atomic
@@ -154,7 +154,7 @@ type CompositeControllerRevisionHistory struct {
 type CompositeControllerChildResourceRule struct {
 	ResourceRule `json:",inline"`
 
-	// updateStrategy says what happens to an existing child that differs from what the hook returned, for instance
+	// updateStrategy says what happens to an existing child that differs from what the hook returned, for example
 	// {method: InPlace}.
 	// Default: absent, which is the method OnDelete: nothing happens to it.
 	// +optional
@@ -212,17 +212,17 @@ type ChildUpdateStatusChecks struct {
 	Conditions []StatusConditionCheck `json:"conditions,omitzero"`
 }
 
-// StatusConditionCheck requires one condition in "status.conditions" of a child, for instance type "Ready" with status
+// StatusConditionCheck requires one condition in "status.conditions" of a child, for example type "Ready" with status
 // "True".
 type StatusConditionCheck struct {
-	// type of the condition, for instance "Ready".
+	// type of the condition, for example "Ready".
 	Type string `json:"type"`
 
 	// status the condition must have: "True", "False" or "Unknown", with quotation marks in YAML. Default: absent, any.
 	// +optional
 	Status *string `json:"status,omitempty"`
 
-	// reason the condition must have, for instance "MinimumReplicasAvailable". Default: absent, any.
+	// reason the condition must have, for example "MinimumReplicasAvailable". Default: absent, any.
 	// +optional
 	Reason *string `json:"reason,omitempty"`
 }

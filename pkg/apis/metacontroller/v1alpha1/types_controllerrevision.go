@@ -39,7 +39,7 @@ type ControllerRevisionChildren struct {
 	// apiGroup is the API group of the children, without a version; empty for the core group.
 	APIGroup string `json:"apiGroup"`
 
-	// kind is the kind of the children, for instance "Pod".
+	// kind is the kind of the children, for example "Pod".
 	Kind string `json:"kind"`
 
 	// names are the names of the children, in the form "namespace/name" if the parent is cluster-scoped and the children

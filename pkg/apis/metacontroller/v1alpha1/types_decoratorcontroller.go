@@ -13,9 +13,9 @@ import (
 // +genclient:nonNamespaced
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// DecoratorController adds behaviour to objects that exist already and may have a controller of their own: for every
-// selected object, the webhook is given the object and what is attached to it, and answers which attachments there
-// should be and which labels, annotations or status to set on the object.
+// DecoratorController adds behavior to existing objects, which may have a controller of their own. For each selected
+// object, the server sends the object and its attachments to the webhook, which returns the desired attachments, and
+// labels, annotations and a status to set on the object.
 type DecoratorController struct {
 	metav1.TypeMeta `json:",inline"`
 	// Standard object metadata. The name becomes part of objects in users' clusters (attachments carry it in the
@@ -61,14 +61,14 @@ func (d *DecoratorController) GetStatus() *ControllerStatus { return &d.Status }
 
 // DecoratorControllerSpec describes a controller that attaches objects and metadata to objects of any types (targets).
 type DecoratorControllerSpec struct {
-	// resources lists the types of the target objects and which of them are decorated, for instance [{apiVersion: apps/v1,
+	// resources lists the types of the target objects and which of them are decorated, for example [{apiVersion: apps/v1,
 	// resource: statefulsets, annotationSelector: {matchExpressions: [{key: service-per-pod, operator: Exists}]}}].
 	// +listType=atomic
 	Resources []DecoratorControllerResourceRule `json:"resources"`
 
 	// attachments lists every type of object the sync hook may return. Objects of these types that this controller
 	// attached to the target are sent to the hook in "attachments", and deleted when the hook no longer returns them.
-	// Changes of an attachment lead to a sync of its target. The order has no meaning; name each type once. For instance
+	// Changes of an attachment lead to a sync of its target. The order has no meaning; name each type once. For example
 	// [{apiVersion: v1, resource: services, updateStrategy: {method: InPlace}}].
 	// Default: empty, which is for a controller that only sets labels, annotations or status.
 	// +listType=atomic
@@ -76,7 +76,7 @@ type DecoratorControllerSpec struct {
 	Attachments []DecoratorControllerAttachmentRule `json:"attachments,omitzero"`
 
 	// hooks are the webhooks that decide. Required: a sync hook with a webhook, or a finalize hook for a controller that
-	// handles only deletion. For instance {sync: {webhook: {url: "http://my-hooks.my-namespace/sync"}}}.
+	// handles only deletion. For example {sync: {webhook: {url: "http://my-hooks.my-namespace/sync"}}}.
 	// +optional
 	Hooks *DecoratorControllerHooks `json:"hooks,omitempty"`
 
@@ -89,7 +89,7 @@ type DecoratorControllerSpec struct {
 	EndpointConfigs []EndpointConfig `json:"endpointConfigs,omitzero"`
 
 	// resyncPeriodSeconds is the number of seconds after which every target is synced again even if nothing changed. It is
-	// for hooks that depend on things outside the cluster. For instance 300 for every five minutes. Values below 1 count
+	// for hooks that depend on things outside the cluster. For example 300 for every five minutes. Values below 1 count
 	// as 1. A hook can ask for a single sync of a single target with "resyncAfterSeconds" in its answer instead.
 	// Default: absent, no periodic sync.
 	// +optional
@@ -121,13 +121,13 @@ type DecoratorControllerSpec struct {
 type DecoratorControllerResourceRule struct {
 	ResourceRule `json:",inline"`
 
-	// labelSelector restricts the controller to the objects whose labels match. For instance {matchLabels: {app: web}} or
+	// labelSelector restricts the controller to the objects whose labels match. For example {matchLabels: {app: web}} or
 	// {matchExpressions: [{key: tier, operator: In, values: [front, back]}]}.
 	// Default: absent, all objects of the type.
 	// +optional
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
 
-	// annotationSelector restricts the controller to the objects whose annotations match, for instance
+	// annotationSelector restricts the controller to the objects whose annotations match, for example
 	// {matchAnnotations: {example.com/backup: "yes"}}.
 	// Default: absent, all objects of the type.
 	// +optional
@@ -149,7 +149,7 @@ type AnnotationSelector struct {
 	MatchAnnotations map[string]string `json:"matchAnnotations,omitzero"`
 
 	// matchExpressions are conditions on annotations: key, operator (In, NotIn, Exists or DoesNotExist) and, for
-	// In and NotIn, values, which may be any text. For instance [{key: example.com/backup, operator: Exists}].
+	// In and NotIn, values, which may be any text. For example [{key: example.com/backup, operator: Exists}].
 	// Default: empty, none.
 	// +listType=atomic
 	// +optional
@@ -160,7 +160,7 @@ type AnnotationSelector struct {
 type DecoratorControllerAttachmentRule struct {
 	ResourceRule `json:",inline"`
 
-	// updateStrategy says what happens to an existing attachment that differs from what the hook returned, for instance
+	// updateStrategy says what happens to an existing attachment that differs from what the hook returned, for example
 	// {method: InPlace}.
 	// Default: absent, which is the method OnDelete: nothing happens to it.
 	// +optional

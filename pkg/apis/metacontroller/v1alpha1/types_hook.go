@@ -19,7 +19,7 @@ type Hook struct {
 	// +optional
 	Version *HookVersion `json:"version,omitempty"`
 
-	// webhook is the endpoint of the hook, for instance {url: "http://my-hooks.my-namespace/sync"}. It is required for a
+	// webhook is the endpoint of the hook, for example {url: "http://my-hooks.my-namespace/sync"}. It is required for a
 	// finalize hook.
 	// Default: absent, the hook is not called.
 	// +optional
@@ -50,7 +50,7 @@ func (h *Hook) GetVersion() HookVersion {
 // Webhook is an HTTP endpoint that is sent a POST request with a JSON body and answers with status 200 and a JSON body.
 // It is given either by url, or by service and path.
 type Webhook struct {
-	// url is the address of the webhook, http or https, for instance "http://my-hooks.my-namespace/sync". If it is set,
+	// url is the address of the webhook, http or https, for example "http://my-hooks.my-namespace/sync". If it is set,
 	// service and path are ignored. Everyone who can read this object can read user names and passwords in it; use
 	// basicAuth instead.
 	// Default: absent, the webhook is called by service and path.
@@ -58,7 +58,7 @@ type Webhook struct {
 	URL *string `json:"url,omitempty"`
 
 	// timeout is the longest time one call may take, from connecting to the last byte of the answer, as a number
-	// with a unit (ms, s, m, h), for instance "30s" or "1m30s". Zero or less counts as the default.
+	// with a unit (ms, s, m, h), for example "30s" or "1m30s". Zero or less counts as the default.
 	// Default: 10s.
 	// +optional
 	Timeout *Duration `json:"timeout,omitempty"`
@@ -69,12 +69,12 @@ type Webhook struct {
 	// +optional
 	Etag *WebhookEtagConfig `json:"etag,omitempty"`
 
-	// path is the path of the webhook at its service, with the leading slash, for instance "/sync". It is appended to the
+	// path is the path of the webhook at its service, with the leading slash, for example "/sync". It is appended to the
 	// port unchanged, including a query. Required with service; no effect beside url. Default: absent.
 	// +optional
 	Path *string `json:"path,omitempty"`
 
-	// service is the Service of the webhook. The address is "<protocol>://<name>.<namespace>:<port><path>". For instance
+	// service is the Service of the webhook. The address is "<protocol>://<name>.<namespace>:<port><path>". For example
 	// {name: my-hooks, namespace: my-namespace, port: 8080}. It has no effect beside url. Default: absent.
 	// +optional
 	Service *ServiceReference `json:"service,omitempty"`
@@ -85,25 +85,25 @@ type Webhook struct {
 	// +optional
 	ResponseUnmarshallMode *ResponseUnmarshallMode `json:"responseUnMarshallMode,omitempty"`
 
-	// caBundle holds the certificate authorities that the webhook's serving certificate is verified with, for instance
+	// caBundle holds the certificate authorities that the webhook's serving certificate is verified with, for example
 	// {configMapRef: {name: hooks-ca, namespace: my-namespace}}.
 	// Default: absent, those of the system the server runs on.
 	// +optional
 	CABundle *CABundle `json:"caBundle,omitempty"`
 
-	// clientTLS is the client certificate to present to the webhook (mutual TLS), for instance
+	// clientTLS is the client certificate to present to the webhook (mutual TLS), for example
 	// {secretRef: {name: metacontroller-client, namespace: my-namespace}}.
 	// Default: absent, none.
 	// +optional
 	ClientTLS *ClientTLS `json:"clientTLS,omitempty"`
 
-	// authorization is the credential to send in the Authorization header, for instance
+	// authorization is the credential to send in the Authorization header, for example
 	// {secretRef: {name: hooks-token, namespace: my-namespace, key: token}}. It cannot be combined with basicAuth.
 	// Default: absent, none.
 	// +optional
 	Authorization *Authorization `json:"authorization,omitempty"`
 
-	// basicAuth is the user name and password to send in the Authorization header, for instance
+	// basicAuth is the user name and password to send in the Authorization header, for example
 	// {secretRef: {name: hooks-user, namespace: my-namespace}}. It cannot be combined with authorization.
 	// Default: absent, none.
 	// +optional
@@ -124,14 +124,14 @@ func (d Duration) Parse() (time.Duration, error) {
 
 // ServiceReference names a Service of the cluster.
 type ServiceReference struct {
-	// name of the Service, for instance "my-hooks".
+	// name of the Service, for example "my-hooks".
 	Name string `json:"name"`
 
-	// namespace of the Service, for instance "my-namespace". It is appended to the name unchanged, so "my-namespace.svc"
+	// namespace of the Service, for example "my-namespace". It is appended to the name unchanged, so "my-namespace.svc"
 	// works, too.
 	Namespace string `json:"namespace"`
 
-	// port of the Service, from 1 to 65535, for instance 8080. Default: 80, also if the protocol is https.
+	// port of the Service, from 1 to 65535, for example 8080. Default: 80, also if the protocol is https.
 	// +optional
 	Port *int32 `json:"port,omitempty"`
 
@@ -148,7 +148,7 @@ type WebhookEtagConfig struct {
 	// +optional
 	Enabled *bool `json:"enabled,omitempty"`
 
-	// cacheTimeoutSeconds is the number of seconds for which an answer is kept, for instance 3600. A number below 1 counts
+	// cacheTimeoutSeconds is the number of seconds for which an answer is kept, for example 3600. A number below 1 counts
 	// as absent.
 	// Default: absent, until the controller is restarted.
 	// +optional
@@ -173,30 +173,30 @@ const (
 
 // EndpointConfig holds the connection settings for all webhooks of a controller at one host.
 type EndpointConfig struct {
-	// host is the host name of the webhooks, with or without a port, for instance "my-hooks.my-namespace" or
+	// host is the host name of the webhooks, with or without a port, for example "my-hooks.my-namespace" or
 	// "my-hooks.my-namespace:8443". Case does not matter. Without a port it matches only URLs that use the default port of
 	// their scheme (80 for http, 443 for https).
 	Host string `json:"host"`
 
-	// caBundle holds the certificate authorities that the serving certificate is verified with, for instance
+	// caBundle holds the certificate authorities that the serving certificate is verified with, for example
 	// {configMapRef: {name: hooks-ca, namespace: my-namespace}}.
 	// Default: absent, those of the system the server runs on.
 	// +optional
 	CABundle *CABundle `json:"caBundle,omitempty"`
 
-	// clientTLS is the client certificate to present (mutual TLS), for instance
+	// clientTLS is the client certificate to present (mutual TLS), for example
 	// {secretRef: {name: metacontroller-client, namespace: my-namespace}}.
 	// Default: absent, none.
 	// +optional
 	ClientTLS *ClientTLS `json:"clientTLS,omitempty"`
 
-	// authorization is the credential to send in the Authorization header, for instance
+	// authorization is the credential to send in the Authorization header, for example
 	// {secretRef: {name: hooks-token, namespace: my-namespace, key: token}}. It cannot be combined with basicAuth.
 	// Default: absent, none.
 	// +optional
 	Authorization *Authorization `json:"authorization,omitempty"`
 
-	// basicAuth is the user name and password to send in the Authorization header, for instance
+	// basicAuth is the user name and password to send in the Authorization header, for example
 	// {secretRef: {name: hooks-user, namespace: my-namespace}}. It cannot be combined with authorization.
 	// Default: absent, none.
 	// +optional
@@ -211,13 +211,13 @@ type CABundle struct {
 	// +optional
 	Inline *string `json:"inline,omitempty"`
 
-	// secretRef is the Secret, and the key in it, that holds the certificates, for instance {name: hooks-ca, namespace:
+	// secretRef is the Secret, and the key in it, that holds the certificates, for example {name: hooks-ca, namespace:
 	// my-namespace}.
 	// Default: absent.
 	// +optional
 	SecretRef *ResourceKeyRef `json:"secretRef,omitempty"`
 
-	// configMapRef is the ConfigMap, and the key in it, that holds the certificates, for instance
+	// configMapRef is the ConfigMap, and the key in it, that holds the certificates, for example
 	// {name: hooks-ca, namespace: my-namespace, key: ca.crt}. Default: absent.
 	// +optional
 	ConfigMapRef *ResourceKeyRef `json:"configMapRef,omitempty"`
@@ -225,10 +225,10 @@ type CABundle struct {
 
 // ResourceKeyRef names a key in a Secret or ConfigMap that holds certificates of authorities.
 type ResourceKeyRef struct {
-	// name of the Secret or ConfigMap, for instance "hooks-ca".
+	// name of the Secret or ConfigMap, for example "hooks-ca".
 	Name string `json:"name"`
 
-	// namespace of the Secret or ConfigMap, for instance "my-namespace".
+	// namespace of the Secret or ConfigMap, for example "my-namespace".
 	Namespace string `json:"namespace"`
 
 	// key in the data of the Secret or ConfigMap. Default: ca.crt.
@@ -255,7 +255,7 @@ type ClientTLS struct {
 
 // Authorization is a credential for the Authorization header, which is sent as "<type> <credential>".
 type Authorization struct {
-	// type is the scheme of the header, for instance "Bearer". It cannot be "Basic"; use basicAuth for that.
+	// type is the scheme of the header, for example "Bearer". It cannot be "Basic"; use basicAuth for that.
 	// Default: Bearer.
 	// +default="Bearer"
 	// +optional
@@ -283,22 +283,22 @@ type BasicAuth struct {
 
 // SecretRef names a Secret of the cluster.
 type SecretRef struct {
-	// name of the Secret, for instance "hooks-credentials".
+	// name of the Secret, for example "hooks-credentials".
 	Name string `json:"name"`
 
-	// namespace of the Secret, for instance "my-namespace".
+	// namespace of the Secret, for example "my-namespace".
 	Namespace string `json:"namespace"`
 }
 
 // SecretKeyRef names a key in a Secret of the cluster.
 type SecretKeyRef struct {
-	// name of the Secret, for instance "hooks-credentials".
+	// name of the Secret, for example "hooks-credentials".
 	Name string `json:"name"`
 
-	// namespace of the Secret, for instance "my-namespace".
+	// namespace of the Secret, for example "my-namespace".
 	Namespace string `json:"namespace"`
 
-	// key in the data of the Secret, for instance "token". There is no default.
+	// key in the data of the Secret, for example "token". There is no default.
 	Key string `json:"key"`
 }
 

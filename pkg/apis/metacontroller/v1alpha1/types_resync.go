@@ -28,12 +28,12 @@ type ResyncRequest struct {
 
 // ResyncRequestSpec selects the parents to sync. Exactly one of parent and parents must be set.
 type ResyncRequestSpec struct {
-	// parent is the only parent to sync, for instance {namespace: shop, name: web}.
+	// parent is the only parent to sync, for example {namespace: shop, name: web}.
 	// Default: absent.
 	// +optional
 	Parent *SyncReviewParent `json:"parent,omitempty"`
 
-	// parents selects the parents to sync, for instance {namespace: shop}. {} selects all that the controller has.
+	// parents selects the parents to sync, for example {namespace: shop}. {} selects all that the controller has.
 	// Default: absent.
 	// +optional
 	Parents *ResyncParents `json:"parents,omitempty"`
@@ -46,7 +46,7 @@ type ResyncParents struct {
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 
-	// labelSelector selects parents by their labels, for instance {matchLabels: {app: web}}.
+	// labelSelector selects parents by their labels, for example {matchLabels: {app: web}}.
 	// Default: absent, all parents.
 	// +optional
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`

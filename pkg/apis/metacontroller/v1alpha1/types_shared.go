@@ -11,11 +11,11 @@ import (
 
 // ResourceRule names a resource type of the cluster.
 type ResourceRule struct {
-	// apiVersion is the group and version of the resource, as "group/version", for instance "apps/v1", or only "version"
-	// for the core group, for instance "v1".
+	// apiVersion is the group and version of the resource, as "group/version", for example "apps/v1", or only "version"
+	// for the core group, for example "v1".
 	APIVersion string `json:"apiVersion"`
 
-	// resource is the name of the resource: plural and lower case, for instance "deployments".
+	// resource is the name of the resource: plural and lower case, for example "deployments".
 	Resource string `json:"resource"`
 }
 
@@ -110,7 +110,7 @@ type WatchedObject struct {
 
 // Access says which ServiceAccount a controller acts as, and what it may reach.
 type Access struct {
-	// serviceAccount is the ServiceAccount that the controller acts as, for instance {namespace: shop, name: websites}.
+	// serviceAccount is the ServiceAccount that the controller acts as, for example {namespace: shop, name: websites}.
 	// The controller writes to the cluster as that account, and its hooks see only what the account may list and watch.
 	// While the account may not read what the controller needs, the controller does not run (Ready is False, reason
 	// Forbidden). A user who creates or changes the controller needs the right to impersonate the account, but not the
@@ -128,7 +128,7 @@ type Access struct {
 	// +optional
 	Namespaces []string `json:"namespaces,omitzero"`
 
-	// relatedResources lists the types that the customize hook may ask for, for instance [{apiVersion: v1, resource:
+	// relatedResources lists the types that the customize hook may ask for, for example [{apiVersion: v1, resource:
 	// nodes}]. If an answer asks for objects of another type, the sync of its parent fails.
 	// Default: empty, any type. Without a serviceAccount, the author of a controller with a customize hook must then be
 	// allowed to get, list and watch everything.

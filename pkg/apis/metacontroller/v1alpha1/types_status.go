@@ -13,7 +13,7 @@ const (
 	ConditionResourcesFound = "ResourcesFound"
 	// ConditionHooksReachable is True if the last calls of the hooks were answered.
 	ConditionHooksReachable = "HooksReachable"
-	// ConditionParentsSynced is True if every parent is as its hook wants since it was synced the last time.
+	// ConditionParentsSynced is True if every parent was in its desired state after its last sync.
 	ConditionParentsSynced = "ParentsSynced"
 	// ConditionFieldsKnown is True unless answers of hooks have fields that the server or the cluster does not know. Such
 	// fields have no effect.
@@ -22,7 +22,7 @@ const (
 	// date, wait in a rollout for long, are listed twice, or the cluster warns of them.
 	ConditionChildrenAsMeant = "ChildrenAsMeant"
 	// ConditionStable is True unless children or parents' status are written again and again, because another client
-	// undoes the writes or because the hook answers differently each time. Such writes are slowed down.
+	// undoes the writes or because the hook returns a different answer each time. Such writes are slowed down.
 	ConditionStable = "Stable"
 	// ConditionPaused is there, and True, while the controller or some of its parents are paused.
 	ConditionPaused = "Paused"
@@ -93,7 +93,7 @@ type ParentCounts struct {
 	// total is how many parents there are.
 	Total int32 `json:"total"`
 
-	// synced is how many of them are as their hook wants since they were synced the last time.
+	// synced is the number of parents that were in their desired state after their last sync.
 	Synced int32 `json:"synced"`
 
 	// failing is how many of them are not: their last sync failed, their hook does not answer, names of their children

@@ -14,7 +14,7 @@ const (
 	ControllerNameLabel = "metacontroller.k8s.io/controller-name"
 )
 
-// ConditionSynced is True if the parent of a Sync is as its hook wants since it was synced the last time.
+// ConditionSynced is True if the parent of a Sync was in its desired state after its last sync.
 const ConditionSynced = "Synced"
 
 // +genclient
@@ -30,7 +30,7 @@ const ConditionSynced = "Synced"
 // are controller, kind (of the controller), parent and state.
 type Sync struct {
 	metav1.TypeMeta `json:",inline"`
-	// Standard object metadata. The creation timestamp and the generation are those of the parent.
+	// Standard object metadata. The creation timestamp and the generation are copied from the parent.
 	metav1.ObjectMeta `json:"metadata"`
 
 	// spec says which parent of which controller this is about.
@@ -67,7 +67,7 @@ type ParentReference struct {
 	// kind is the kind of the object.
 	Kind string `json:"kind"`
 
-	// namespace is that of the object. Absent if it is in none.
+	// namespace is the namespace of the object. Absent if the object is cluster-scoped.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 
@@ -127,8 +127,8 @@ type SyncStatus struct {
 	// +optional
 	LastSyncDuration *metav1.Duration `json:"lastSyncDuration,omitempty"`
 
-	// nextSyncTime is when the parent is synced next if nothing changes before. Absent if it is synced only when something
-	// changes.
+	// nextSyncTime is the time of the next sync of the parent, unless something changes first. Absent if it is synced
+	// only when something changes.
 	// +optional
 	NextSyncTime *metav1.MicroTime `json:"nextSyncTime,omitempty"`
 
@@ -158,10 +158,11 @@ type SyncChildren struct {
 	// wanted is how many children the hook wants.
 	Wanted int32 `json:"wanted"`
 
-	// asWanted is how many of these exist and are as the hook wants them.
+	// asWanted is the number of these children that exist and are in their desired state.
 	AsWanted int32 `json:"asWanted"`
 
-	// outdated is how many differ from what the hook wants and are left alone by the update method OnDelete.
+	// outdated is the number of children that differ from what the hook wants and that the update method OnDelete
+	// does not update.
 	// +optional
 	Outdated int32 `json:"outdated,omitempty"`
 }
@@ -219,17 +220,17 @@ type SyncStep struct {
 	// "move to dynamic apply" with a child; status, metadata or finalizer with the parent.
 	Operation string `json:"operation"`
 
-	// apiVersion is that of the object.
+	// apiVersion is the API version of the object.
 	APIVersion string `json:"apiVersion"`
 
-	// kind is that of the object.
+	// kind is the kind of the object.
 	Kind string `json:"kind"`
 
-	// namespace is that of the object. Absent if it is in none.
+	// namespace is the namespace of the object. Absent if the object is cluster-scoped.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 
-	// name is that of the object.
+	// name is the name of the object.
 	Name string `json:"name"`
 
 	// why says what made the step necessary.

@@ -46,12 +46,12 @@ type SyncReviewSpec struct {
 	// +optional
 	Candidate *runtime.RawExtension `json:"candidate,omitempty"`
 
-	// parent is the only parent to review, for instance {namespace: shop, name: web}.
+	// parent is the only parent to review, for example {namespace: shop, name: web}.
 	// Default: absent. Exactly one of parent, parents and object must be set.
 	// +optional
 	Parent *SyncReviewParent `json:"parent,omitempty"`
 
-	// parents selects which parents of the controller to review. For instance {namespace: shop} or {limit: 100}.
+	// parents selects which parents of the controller to review. For example {namespace: shop} or {limit: 100}.
 	// Default: absent. Exactly one of parent, parents and object must be set.
 	// +optional
 	Parents *SyncReviewParents `json:"parents,omitempty"`
@@ -78,7 +78,7 @@ type SyncReviewSpec struct {
 	// +optional
 	Responses []SyncReviewResponse `json:"responses,omitempty"`
 
-	// request is sent to the sync or finalize hook instead of the request about the existing objects, for instance a
+	// request is sent to the sync or finalize hook instead of the request about the existing objects, for example a
 	// request that was sent before. The plan for the answer is made for the existing objects.
 	// Default: absent, the request is about the existing objects.
 	// +optional
@@ -124,13 +124,13 @@ type SyncReviewController struct {
 
 // SyncReviewParent names a parent.
 type SyncReviewParent struct {
-	// apiVersion of the parent, for instance "apps/v1".
+	// apiVersion of the parent, for example "apps/v1".
 	// Default: absent, that of the controller's parents. It is required only if a DecoratorController has several types of
 	// the same kind.
 	// +optional
 	APIVersion string `json:"apiVersion,omitempty"`
 
-	// kind of the parent, for instance "Deployment".
+	// kind of the parent, for example "Deployment".
 	// Default: absent, that of the controller's parents. It is required only if a DecoratorController is for several
 	// kinds.
 	// +optional
@@ -152,7 +152,7 @@ type SyncReviewParents struct {
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 
-	// labelSelector selects parents by their labels, for instance {matchLabels: {app: web}}.
+	// labelSelector selects parents by their labels, for example {matchLabels: {app: web}}.
 	// Default: absent, all parents.
 	// +optional
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`

@@ -90,7 +90,7 @@ type ReviewedSync struct {
 	// result is the result that the sync would have.
 	Result ReviewedResult `json:"result"`
 
-	// error is why the sync would fail.
+	// error is the error with which the sync would fail.
 	// +optional
 	Error string `json:"error,omitempty"`
 
@@ -122,7 +122,7 @@ type ReviewedSync struct {
 	// +optional
 	Events []ReviewedEvent `json:"events,omitempty"`
 
-	// resyncAfter is the time after which the parent would be synced again even if nothing changes, for instance "30s".
+	// resyncAfter is the time after which the parent would be synced again even if nothing changes, for example "30s".
 	// +optional
 	ResyncAfter Duration `json:"resyncAfter,omitempty"`
 
@@ -178,7 +178,7 @@ type ReviewedCall struct {
 	// +optional
 	Revision string `json:"revision,omitempty"`
 
-	// source is where the answer comes from.
+	// source is the source of the answer.
 	Source ReviewedSource `json:"source"`
 
 	// request is what the hook is sent.
@@ -189,7 +189,7 @@ type ReviewedCall struct {
 	// +optional
 	Response *runtime.RawExtension `json:"response,omitempty"`
 
-	// error is why the call failed.
+	// error is the error of the failed call.
 	// +optional
 	Error string `json:"error,omitempty"`
 }
@@ -268,7 +268,7 @@ const (
 
 // ReviewedChange is a field that a write changes.
 type ReviewedChange struct {
-	// path of the field, for instance "spec.replicas" or "spec.containers[name=web].image"; empty for
+	// path of the field, for example "spec.replicas" or "spec.containers[name=web].image"; empty for
 	// all of a new object.
 	Path string `json:"path"`
 
@@ -290,7 +290,7 @@ type ReviewedDryRun struct {
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// warnings are those of the cluster.
+	// warnings are the warnings that the cluster returned.
 	// +listType=atomic
 	// +optional
 	Warnings []string `json:"warnings,omitempty"`
@@ -368,7 +368,7 @@ type JSONValue struct {
 // OpenAPISchemaType tells the generator of OpenAPI documents that the value may be of any type.
 func (JSONValue) OpenAPISchemaType() []string { return nil }
 
-// OpenAPISchemaFormat tells the generator that there is no format.
+// OpenAPISchemaFormat returns the format in the OpenAPI schema: none.
 func (JSONValue) OpenAPISchemaFormat() string { return "" }
 
 // MarshalJSON returns the JSON of the value, null if there is none.

@@ -7,6 +7,6 @@
 // What Metacontroller 4.17 accepts and runs is valid. What it accepts and can never run is refused.
 // What runs but is likely a mistake leads to a warning.
 //
-// Updates are ratcheted: an error that the stored object already has does not prevent an update. An object that is older
-// than a rule can still be labelled, repaired piece by piece, and deleted.
+// Updates are ratcheted: an error that the stored object already has does not prevent an update. An object that is
+// older than a rule can still be labeled, repaired piece by piece, and deleted.
 package validation

@@ -37,7 +37,7 @@ func namedHooks(sync, finalize, customize *v1alpha1.Hook) []namedHook {
 	return all
 }
 
-// hasWebhook reports whether a hook has a webhook, so that it is called.
+// hasWebhook reports whether a hook has a webhook. Without one, it is never called.
 func hasWebhook(hook *v1alpha1.Hook) bool {
 	return hook != nil && hook.Webhook != nil
 }

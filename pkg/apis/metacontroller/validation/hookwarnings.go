@@ -160,20 +160,20 @@ func isOutside(host string) bool {
 
 // hookVersions warns of hooks of one controller that speak different versions of the protocol.
 func (w *warnings) hookVersions(sync, finalize, customize *v1alpha1.Hook, path *field.Path) {
-	if hasWebhook(finalize) && hasWebhook(sync) && versionOf(finalize) != versionOf(sync) {
+	if hasWebhook(finalize) && hasWebhook(sync) && finalize.GetVersion() != sync.GetVersion() {
 		w.add(path.Child("finalize", "version"), `is %q, and that of sync is %q: set both to the same; in v2, keys in requests `+
 			`are "namespace/name" where they are "name" in v1, and unknown fields in answers are errors`,
-			versionOf(finalize), versionOf(sync))
+			finalize.GetVersion(), sync.GetVersion())
 	}
 	shown, name := sync, "sync"
 	if !hasWebhook(sync) {
 		shown, name = finalize, "finalize"
 	}
-	if !hasWebhook(customize) || !hasWebhook(shown) || versionOf(customize) == versionOf(shown) {
+	if !hasWebhook(customize) || !hasWebhook(shown) || customize.GetVersion() == shown.GetVersion() {
 		return
 	}
 	customizes := path.Child("customize", "version")
-	if versionOf(customize) == v1alpha1.HookVersionV2 {
+	if customize.GetVersion() == v1alpha1.HookVersionV2 {
 		w.add(customizes, `is "v2", and that of %s is "v1", which gets no objects outside a parent's namespace: set %s to `+
 			`v2; then keys in its requests are "namespace/name", and unknown fields in its answers are errors`,
 			name, path.Child(name, "version"))
@@ -181,12 +181,4 @@ func (w *warnings) hookVersions(sync, finalize, customize *v1alpha1.Hook, path *
 	}
 	w.add(customizes, `is "v1", and that of %s is "v2": customize cannot ask for objects outside a parent's namespace; to `+
 		`allow this, set it to v2; then unknown fields in its answers are errors`, name)
-}
-
-// versionOf returns the version of the protocol that a hook speaks.
-func versionOf(hook *v1alpha1.Hook) v1alpha1.HookVersion {
-	if hook.Version == nil || *hook.Version == "" {
-		return v1alpha1.HookVersionV1
-	}
-	return *hook.Version
 }

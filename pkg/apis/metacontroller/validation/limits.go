@@ -161,7 +161,8 @@ func grownTooWide(updated, stored reach) field.ErrorList {
 // above 1.5 MiB. The difference leaves room for the status.
 const maxSize = 1_500_000
 
-// validateSize checks that an object fits into the storage. path is the largest field of the object.
+// validateSize checks that the storage can hold an object. path is the largest field of the object, which the error
+// names.
 func validateSize(object any, path *field.Path) field.ErrorList {
 	data, err := json.Marshal(object)
 	switch {

@@ -221,7 +221,7 @@ func rollsAny(children []v1alpha1.CompositeControllerChildResourceRule) bool {
 type maker struct {
 	of   schema.GroupResource
 	made []schema.GroupResource
-	// copies is true if these get the labels of the object itself, and not those of a template in it.
+	// copies is true if the created objects get the labels of the object itself, not the labels in its template.
 	copies bool
 }
 

@@ -30,7 +30,7 @@ type Case struct {
 	Controller string `json:"controller,omitempty"`
 	// Parent is the parent.
 	Parent Given `json:"parent"`
-	// Deleted is true if the parent is being deleted, so that it is finalized.
+	// Deleted is true if the parent is being deleted; then the case tests the finalize hook.
 	Deleted bool `json:"deleted,omitempty"`
 	// Children are the children of the parent, as the controller has created them.
 	Children []Given `json:"children,omitempty"`

@@ -143,7 +143,8 @@ func reasons(warnings any) any {
 	return all
 }
 
-// replaceExpect returns a file with its field expect replaced by a text, or with the text appended.
+// replaceExpect returns the content of a file in which text replaces the field expect, or is appended if the file has
+// no such field.
 func replaceExpect(file, text []byte) ([]byte, error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(file, &document); err != nil {

@@ -158,9 +158,8 @@ func (a *asking) missing(review *v1alpha1.SyncReview) (missing []missingCall) {
 	return missing
 }
 
-// dropRefused drops the answers that the server did not take, and reports whether there are such. They may be to other
-// requests than those of now: objects change, and a process that has come to lead has other digests in the place of
-// Secrets. Each is dropped once.
+// dropRefused drops the answers that the server did not take, and reports whether there are such. They may answer
+// earlier requests: objects change, and a new leader uses other digests for Secrets. Each is dropped once.
 func (a *asking) dropRefused(review *v1alpha1.SyncReview) (dropped bool) {
 	for _, sync := range review.Status.Syncs {
 		for _, call := range sync.Calls {

@@ -16,26 +16,26 @@ import (
 // backlog are the changes that a handler has not been called for yet. It has one history for each
 // object, however often the object changes.
 //
-// Changes of one object are joined, so that the handler is called with the first state and the last
-// one. A state in between stays only if it may concern others than these: another owner, other
-// labels or annotations. Whoever reads the cache may have seen that state, and has to be told that
-// it is no more. For the same reason a deletion stays, and an object that came and went.
+// Changes of one object are joined, so that the handler is called with the first state and the last one. A state in
+// between stays only if it may concern others than these: another owner, other labels or annotations. A reader of the
+// cache may have seen that state, so the handler must learn that it no longer applies. For the same reason, the
+// backlog keeps a deletion, and an object that was created and deleted in the meantime.
 type backlog struct {
 	inOrder []*history
 	// byName has the histories by the names of their objects, once there are more than fewObjects.
 	byName map[types.NamespacedName]*history
 }
 
-// fewObjects is how many histories are searched one after another. Most handlers are called so soon
-// that there is one, and a map for each would cost more than all else.
+// fewObjects is the number of histories up to which a linear search is used. Most handlers run so soon that there is
+// only one history, and a map for each backlog would dominate the cost.
 const fewObjects = 8
 
-// history are the states of one object, each at least two. Each state follows the one before it; the
-// first is what the handler was called with last. A nil is no object.
+// history are the states of one object, each at least two. Each state follows the one before it; the first is what
+// the handler was called with last. nil means that the object does not exist.
 type history struct {
 	name   types.NamespacedName
 	states []*object.Object
-	// most are the states of most histories, so that they need no memory of their own.
+	// most stores the states of a history that has only two, which is the usual case, without a separate allocation.
 	most [2]*object.Object
 }
 

@@ -98,8 +98,8 @@ func (i *informer) narrow() {
 	}
 }
 
-// updateNext makes the stores match the union of the selectors of all views: it starts the next
-// store, starts it anew, or drops it.
+// updateNext makes the stores match the union of the selectors of all views: it starts, restarts, or drops the next
+// store.
 func (i *informer) updateNext() {
 	selections := make([]selectorUnion, 0, len(i.views))
 	for view := range i.views {
@@ -153,8 +153,8 @@ func (i *informer) onListError(err error) {
 	i.listError = fmt.Errorf("failed to list %s: %w", i.scope.of, err)
 }
 
-// storeOf returns the store that a view reads or waits for. What another store cannot do, which is
-// there for other views, is not its trouble. The caller holds the lock.
+// storeOf returns the store that a view reads or waits for. Errors of a store that serves only other views do not
+// affect the view. The caller holds the lock.
 func (i *informer) storeOf(view *View) *store {
 	if !view.isSynced && i.next != nil {
 		return i.next

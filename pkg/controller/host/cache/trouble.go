@@ -17,9 +17,9 @@ type trouble struct {
 	// broken is a watch that ended in an error, or as soon as it had begun. Only progress ends it: a
 	// change, or a watch that has lasted for some time.
 	broken failure
-	// opened is when the watch that is open began to send changes; zero if none does.
+	// opened is the time at which the open watch began to send changes, or zero if no watch is open.
 	opened time.Time
-	// closed is when the last watch ended; zero if one is open, or there was none.
+	// closed is the time at which the last watch ended. It is zero if a watch is open, or before the first watch.
 	closed time.Time
 }
 

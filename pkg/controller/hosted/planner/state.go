@@ -64,8 +64,8 @@ func (s *State) ensureRollout() *rolloutState {
 	return s.rollout
 }
 
-// keepEarlierAnswers makes earlierAnswers have one answer for each of the revisions. It returns the
-// answers that belong to none of them.
+// keepEarlierAnswers makes earlierAnswers have one answer for each of the revisions. It returns the answers that
+// belong to no revision.
 func (r *rolloutState) keepEarlierAnswers(revisions []*rollout.Revision) (gone []*related.Answer) {
 	kept := make(map[string]*related.Answer, len(revisions))
 	for _, revision := range revisions {

@@ -85,14 +85,14 @@ type GivenParent struct {
 	*object.Object
 	// Exists is true if there is a parent of its name.
 	Exists bool
-	// Notes say what is not known of it, and what the host warned of when it was asked.
+	// Notes describe what is unknown about the parent, and contain the warnings of the host's dry run.
 	Notes []string
 }
 
-// AsParent returns a parent as it would be if it were created like that or, if it exists, updated to
-// that. The host is asked to do that in a dry run, with the rights of the controller: then it has
-// defaults, and is as admission leaves it. Before, mayWrite returns an error unless the user of the preview
-// may store an object of this type and namespace.
+// AsParent returns a parent as it would be if it were created like that or, if it exists, updated to that. It sends a
+// dry-run request to the host with the permissions of the controller, so the result has defaults and the changes of
+// admission. Before, mayWrite returns an error unless the user of the preview may store an object of this type and
+// namespace.
 func (p *Previewer) AsParent(
 	ctx context.Context, raw []byte, mayWrite func(of object.Type, namespace string, exists bool) error,
 ) (*GivenParent, error) {
@@ -245,7 +245,8 @@ func raiseGeneration(content, had map[string]any, live *object.Object) error {
 	return err
 }
 
-// contentHash returns the hash of an object without its metadata and status, whatever the order of its fields.
+// contentHash returns the hash of an object without its metadata and status. The hash does not depend on the order of
+// the fields.
 func contentHash(content map[string]any) (uint64, error) {
 	parsed, err := parse(content)
 	if err != nil {

@@ -83,7 +83,7 @@ type Preview struct {
 	Hook string
 	// Calls are the calls of hooks: each hook once for each version of the parent.
 	Calls []hook.Call
-	// Planned is true if the preview has come to the plan. What follows is empty otherwise.
+	// Planned is true if the preview has reached the plan. Otherwise the fields below are empty.
 	Planned bool
 	// Revisions are the writes of ControllerRevisions, which come first.
 	Revisions []Revision
@@ -99,7 +99,7 @@ type Preview struct {
 	Answer *pipeline.Response
 	// Paused is true if the parent is paused, so that its syncs do nothing.
 	Paused bool
-	// Err is why the sync fails. Refusal is why the preview may not be shown.
+	// Err is the error of the sync. Refusal is the error if the user may not see the preview.
 	Err, Refusal error
 }
 
@@ -124,7 +124,7 @@ type Revision struct {
 	Err   error
 }
 
-// Rollout is how far a rollout would be.
+// Rollout is the progress that a rollout would have.
 type Rollout struct {
 	// Updated is the condition that the parent would get.
 	Updated metav1.Condition

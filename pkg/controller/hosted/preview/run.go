@@ -175,7 +175,7 @@ func (r *run) answer(ctx context.Context, call hook.Call) ([]byte, error) {
 	return nil, nil
 }
 
-// request returns the body that is to be sent in the place of that of a call.
+// request returns the body to send instead of the body of a call.
 func (r *run) request(call hook.Call) []byte {
 	if r.options.Request == nil || call.Hook == hook.Customize || call.Snapshot.Present != nil {
 		return nil

@@ -20,7 +20,7 @@ type Record struct {
 	last summary
 }
 
-// Sync is what a sync of a parent came to.
+// Sync is the result of a sync of a parent.
 type Sync struct {
 	// Started is when the sync began.
 	Started time.Time
@@ -61,7 +61,7 @@ type Note struct {
 	Text string
 }
 
-// get returns what the last sync came to.
+// get returns the result of the last sync.
 func (r *Record) get() summary {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -79,7 +79,7 @@ func (r *Record) set(next summary) {
 	r.last = next
 }
 
-// Pause notes that the parent is paused. What its last sync came to stays.
+// Pause records that the parent is paused. It keeps the result of the last sync.
 func (r *Record) Pause(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -20,7 +20,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
 )
 
-// Rows are the Syncs of the parents of one controller.
+// Rows holds the Syncs of the parents of one controller.
 type Rows struct {
 	// Syncs shows the rows while the controller runs; nil if no Syncs are served.
 	Syncs *Syncs
@@ -65,7 +65,7 @@ func (r *Rows) Changed(parent object.Key) {
 	r.Syncs.changes.Changed(syncKey{r.Reference, parent, r.name(parent)})
 }
 
-// SyncEnded notes what a sync of a parent came to, and which steps it took.
+// SyncEnded records the result and the steps of a sync of a parent.
 func (r *Rows) SyncEnded(key object.Key, of *Record, last Sync, steps []pipeline.Outcome) {
 	ended := time.Now()
 	next := summary{

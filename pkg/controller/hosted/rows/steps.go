@@ -31,7 +31,7 @@ type StepLog struct {
 	// kept has a loggedSteps for each parent, the last written one in front.
 	kept     list.List
 	byParent map[object.Key]*list.Element
-	// number is that of all steps.
+	// number is the total number of logged steps.
 	number int
 }
 

@@ -19,7 +19,7 @@ import (
 // written.
 const rolloutWaitThreshold = time.Minute
 
-// rolloutEvents is what one sync of a parent leaves to the next about the events of its rollout.
+// rolloutEvents is the state about rollout events that one sync of a parent passes to the next.
 type rolloutEvents struct {
 	// inProgress is true if there is a rollout and its start was noticed.
 	inProgress bool

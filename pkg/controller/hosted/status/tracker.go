@@ -170,7 +170,7 @@ func (t *Tracker) SetWarnedByHost(parent object.Key) {
 	t.set(parent, after)
 }
 
-// Pause notes that a parent is paused. How its last sync ended does not count any more.
+// Pause records that a parent is paused. The result of its last sync no longer counts.
 func (t *Tracker) Pause(parent object.Key) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -26,7 +26,8 @@ const (
 	maxBackoff = 1000 * time.Second
 )
 
-// outOfTurn is the turn at which a parent comes out of the queue whose time has come. Then it gets a turn.
+// outOfTurn is the turn of a parent that leaves the queue because its time has come. The parent then gets a real
+// turn.
 const outOfTurn turn = -1
 
 // SyncFunc syncs one parent because of a cause. It is never called concurrently for the same parent.

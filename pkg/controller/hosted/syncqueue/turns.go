@@ -75,9 +75,9 @@ func (w *wakes) enterLane(noted *wake, of lane) {
 	noted.lane, noted.turn = of, next
 }
 
-// take returns why and from when on a parent that came out of the queue is to be synced, and reports whether any cause
-// is noted. If that time has come and the parent is next, take forgets the cause. A parent that came before its turn is
-// next only if no other one waits.
+// take returns the cause and the earliest time of the sync of a parent that was taken from the queue, and reports
+// whether a cause is recorded. If that time has come and the parent is next, take forgets the cause. A parent that
+// came before its turn is next only if no other one waits.
 func (w *wakes) take(parent object.Key, came turn, now time.Time) (taken wake, isNoted, isNext bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

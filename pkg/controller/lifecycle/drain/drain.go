@@ -37,8 +37,8 @@ type Drainer struct {
 	removals map[string]*removal
 }
 
-// New returns a Drainer that writes with the actor. It calls removed with each object that has lost a finalizer
-// although no finalize hook has answered that it is done.
+// New returns a Drainer that writes with the actor. It calls removed for each object whose finalizer it removed
+// although no finalize hook has returned "finalized": true.
 func New(
 	client *host.Client, discovery *discovery.Discovery, actor *act.Actor,
 	removed func(parent *object.Object, finalizer string, why pipeline.UnfinalizedReason),
@@ -70,9 +70,9 @@ func (r Remover) mayLeave(parent *object.Object, err error) bool {
 	return lacksRight && !r.Namespaces.Has(parent.Namespace)
 }
 
-// Drain removes a finalizer from all objects of resources, as a Remover; why is told about each. Nothing
-// may put it on objects of these resources until Drain has reported that it is done, or Forget is
-// called. A resource that the host does not serve in any version has no objects.
+// Drain removes a finalizer from all objects of resources with the account of a Remover. The event about each object
+// contains why. Nothing may put it on objects of these resources until Drain has reported that it is done, or Forget
+// is called. A resource that the host does not serve in any version has no objects.
 //
 // Drain does not wait: it begins the removal unless there is one of these resources as that Remover,
 // and reports whether it is done. The error says why the removal has failed so far, for some objects or

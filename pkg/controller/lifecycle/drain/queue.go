@@ -57,7 +57,7 @@ func newQueue() *queue {
 
 func (q *queue) add(next task) { q.tasks.Add(next) }
 
-// run gives tasks their turns until ctx ends, and waits for the turns that are running.
+// run runs the turns of tasks until ctx is done, and then waits for the turns in progress.
 func (q *queue) run(ctx context.Context) {
 	var running sync.WaitGroup
 	for range workers {

@@ -22,7 +22,7 @@ import (
 type removal struct {
 	drainer   *Drainer
 	finalizer string
-	// why is why the finalizer is removed.
+	// why is the reason for removing the finalizer.
 	why pipeline.UnfinalizedReason
 	// as says as which account the finalizer is removed.
 	as        Remover
@@ -144,9 +144,10 @@ type place struct {
 	left []*object.Object
 	// passed is true if this pass has nothing left to do.
 	passed bool
-	// unanswered is why the host did not list the next page; nil if it did.
+	// unanswered is the error of listing the next page, or nil.
 	unanswered error
-	// failures counts the objects of the pages so far that kept the finalizer. failure is why the first one did.
+	// failures counts the objects that still have the finalizer, of the pages so far. failure is the error of the
+	// first one.
 	failures int
 	failure  error
 }

@@ -137,8 +137,8 @@ func inVersion(body []byte, version string) ([]byte, error) {
 	return object.WithMember(body, "metadata", metadata)
 }
 
-// insteadOfRecreate returns what a step has done that was planned to recreate a child but has kept it. The
-// result is the child as it is now.
+// insteadOfRecreate returns the outcome of a step that was planned as a Recreate but kept the child. The result is
+// the child as it is now.
 func insteadOfRecreate(step pipeline.Step, result *object.Object) (op pipeline.Op, why string) {
 	if result == step.Observed {
 		return pipeline.Keep, "applying it would change nothing"

@@ -66,7 +66,8 @@ func inWaves(steps []pipeline.Step) [][]pipeline.Step {
 	return [][]pipeline.Step{first, others}
 }
 
-// createsPlace reports whether a step creates an object that must exist before others can be created.
+// createsPlace reports whether a step creates an object, such as a Namespace, that other objects need before they can
+// be created.
 func createsPlace(step pipeline.Step) bool {
 	switch step.Type.GroupKind() {
 	case schema.GroupKind{Kind: "Namespace"},

@@ -13,7 +13,7 @@ import (
 )
 
 // Budget bounds the bytes of requests and answers that all syncs of a process have in memory, and shares them among
-// owners. An owner has at most half of them, so that it always leaves room for others. A nil budget bounds nothing.
+// owners. An owner gets at most half of them, so it always leaves room for others. A nil budget bounds nothing.
 //
 // A sync waits only while it has no bytes. If it needs more later and there is no room, it ends with an error, and the
 // next sync of the parent waits for somewhat more than this one needed. So no sync waits for another one that waits.

@@ -44,13 +44,13 @@ const (
 //   - every changeInterval, a call about a parent that has changed, or whose sync a user has requested, since the last
 //     call about it.
 //
-// A call about an earlier version of a parent counts as a call about the parent as it is now. The
-// zero value is a closed circuit.
+// A call for an earlier version of a parent counts as a call for the current parent. The zero value is a closed
+// circuit.
 type circuitBreaker struct {
 	mu sync.Mutex
 	// failures counts the calls in a row without an answer. failed has the parents of these calls with their content
-	// hashes. A parent whose sync a user has requested has another hash there, so that it counts as changed until the
-	// next call about it.
+	// hashes. If a user has requested a sync of a parent, the parent has another hash here, so it counts as changed
+	// until its next call.
 	failures int
 	failed   map[types.UID]uint64
 	// pause is the time from the start of a probe to that of the next one, which may start at next. While probing, probe

@@ -43,8 +43,8 @@ const (
 	TriggerHeader = "X-Metacontroller-Trigger"
 )
 
-// post sends the content of the buffer and returns what the hook replies, whatever its status. The deadline covers
-// connecting, sending and reading. etag is that of the cached answer; empty if there is none.
+// post sends the content of the buffer and returns the response of the hook, regardless of its status code. The
+// deadline covers connecting, sending and reading. etag is that of the cached answer; empty if there is none.
 func (w *Webhook) post(ctx context.Context, posted *buffer, trigger pipeline.Trigger, etag string) (reply, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, w.timeout, w.timeoutError)
 	defer cancel()

@@ -26,8 +26,8 @@ type Options struct {
 	MaxResponseBytes int64
 	// MaxIdleConnections is how many connections a hook keeps open between calls.
 	MaxIdleConnections int
-	// Denied are the networks in which no hook is called, whatever its name is resolved to or a
-	// redirect points at.
+	// Denied lists the networks in which the server calls no hook, neither by the address that a name resolves to nor
+	// through a redirect.
 	Denied hookaddress.Denied
 	// Redirects are those that are followed; empty is transport.SameHost.
 	Redirects transport.Redirects

@@ -151,8 +151,8 @@ func (o *Observer) hasFinalizer(parent *object.Object) bool {
 	return slices.Contains(parent.Finalizers, o.Finalizer)
 }
 
-// isLeftToGarbageCollector reports whether the host's garbage collector deletes or orphans the children of a
-// parent that is being deleted.
+// isLeftToGarbageCollector reports whether the deletion of a parent leaves its children to the host's garbage
+// collector, which deletes or orphans them.
 func isLeftToGarbageCollector(parent *object.Object) bool {
 	return slices.Contains(parent.Finalizers, metav1.FinalizerDeleteDependents) ||
 		slices.Contains(parent.Finalizers, metav1.FinalizerOrphanDependents)

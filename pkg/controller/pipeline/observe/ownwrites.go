@@ -32,7 +32,7 @@ type ownWrite struct {
 	version string
 	// rewinds is View.Rewinds at the time of the write.
 	rewinds int
-	// observed is the UID of the object before the write; empty if there was none.
+	// observed is the UID of the object before the write, or empty if the object did not exist.
 	observed types.UID
 	// removes is true if the write made the host remove the object.
 	removes bool

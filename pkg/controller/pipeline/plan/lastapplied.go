@@ -118,9 +118,8 @@ func shortened(value any) any {
 	})
 }
 
-// lengthened returns a copy of what was last applied in which texts of the values replace their digests. A
-// digest that is left stands for a text that no value has. It equals none of their texts, and neither would the
-// text itself.
+// lengthened returns a copy of what was last applied in which texts of the values replace their digests. A digest
+// that remains stands for a string that no value contains, so it differs from all values, as the string itself would.
 func lengthened(last map[string]any, values ...map[string]any) map[string]any {
 	texts := map[string]string{}
 	for _, value := range values {

@@ -197,7 +197,7 @@ func (h *snapshotHash) addObjects(objects []*object.Object) {
 	for _, o := range objects {
 		h.addText(string(o.UID))
 		h.addText(o.ResourceVersion)
-		// The same version may have other content, for instance after a conversion webhook has changed.
+		// The same version may have other content, for example after a conversion webhook has changed.
 		h.addNumber(o.Hash)
 	}
 }

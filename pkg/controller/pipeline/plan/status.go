@@ -190,7 +190,7 @@ func without(finalizers []string, finalizer string) []string {
 	return slices.DeleteFunc(slices.Clone(finalizers), func(other string) bool { return other == finalizer })
 }
 
-// setFinalizers returns the step that gives the parent the finalizers that change returns. The step does not
+// setFinalizers returns the step that sets the parent's finalizers to those that change returns. The step does not
 // depend on the answer of a hook.
 func setFinalizers(
 	snapshot *pipeline.Snapshot, why string, change func(current *object.Object) []string,

@@ -67,9 +67,7 @@ func Status(
 		setHooksReachable(set, health)
 	}
 	setParentsSynced(set, health)
-	setFieldsKnown(set, health)
-	setChildrenAsMeant(set, health)
-	setStable(set, health)
+	setWarnings(set, health)
 	if health != nil && (health.AllPaused || health.Paused > 0) {
 		setPaused(set, health)
 	} else {
@@ -206,37 +204,28 @@ func failureOf(health *Health) string {
 	}
 }
 
-func setFieldsKnown(set setCondition, health *Health) {
-	switch {
-	case health == nil:
-		set(v1alpha1.ConditionFieldsKnown, metav1.ConditionUnknown, ReasonNotRunning, "no controller runs")
-	case health.FieldWarning != nil:
-		set(v1alpha1.ConditionFieldsKnown, metav1.ConditionFalse, string(health.FieldWarning.Reason),
-			health.FieldWarning.String())
-	default:
-		set(v1alpha1.ConditionFieldsKnown, metav1.ConditionTrue, ReasonFieldsKept, "no field that a hook answers is dropped")
+// setWarnings sets the conditions that are False while there is a warning.
+func setWarnings(set setCondition, health *Health) {
+	if health == nil {
+		for _, condition := range []string{
+			v1alpha1.ConditionFieldsKnown, v1alpha1.ConditionChildrenAsMeant, v1alpha1.ConditionStable,
+		} {
+			set(condition, metav1.ConditionUnknown, ReasonNotRunning, "no controller runs")
+		}
+		return
 	}
-}
-
-func setChildrenAsMeant(set setCondition, health *Health) {
-	switch {
-	case health == nil:
-		set(v1alpha1.ConditionChildrenAsMeant, metav1.ConditionUnknown, ReasonNotRunning, "no controller runs")
-	case health.ChildWarning != nil:
-		set(v1alpha1.ConditionChildrenAsMeant, metav1.ConditionFalse, string(health.ChildWarning.Reason),
-			health.ChildWarning.String())
-	default:
-		set(v1alpha1.ConditionChildrenAsMeant, metav1.ConditionTrue, ReasonNoneWarned, "there is no warning about children")
+	setUnlessWarned := func(condition string, warning *ParentWarning, reason, message string) {
+		if warning != nil {
+			set(condition, metav1.ConditionFalse, string(warning.Reason), warning.String())
+			return
+		}
+		set(condition, metav1.ConditionTrue, reason, message)
 	}
-}
-
-func setStable(set setCondition, health *Health) {
-	switch {
-	case health == nil:
-		set(v1alpha1.ConditionStable, metav1.ConditionUnknown, ReasonNotRunning, "no controller runs")
-	case len(health.WriteLoops) > 0:
+	setUnlessWarned(v1alpha1.ConditionFieldsKnown, health.FieldWarning, ReasonFieldsKept, "no field that a hook answers is dropped")
+	setUnlessWarned(v1alpha1.ConditionChildrenAsMeant, health.ChildWarning, ReasonNoneWarned, "there is no warning about children")
+	if len(health.WriteLoops) > 0 {
 		set(v1alpha1.ConditionStable, metav1.ConditionFalse, ReasonWriteLoop, writeLoopSummary(health.WriteLoops))
-	default:
+	} else {
 		set(v1alpha1.ConditionStable, metav1.ConditionTrue, ReasonQuiet, "nothing is written again and again")
 	}
 }

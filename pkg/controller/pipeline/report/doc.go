@@ -1,11 +1,10 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report is the last stage of the pipeline: it writes for users what a sync came to. The
-// caller has evaluated the Outcomes.
+// Package report is the last stage of the pipeline: it reports the result of a sync to users. The caller has
+// evaluated the Outcomes.
 //
-// Events writes Kubernetes events about parents and controller objects to the host. Status makes
-// the status of a controller object, with its conditions, of a Health and a Problem; it is pure,
-// and the package lifecycle writes the result. What events and conditions say is worded in this
-// package, except for the texts of errors and of rollouts.
+// Events writes Kubernetes events about parents and controller objects to the host. Status makes the status of a
+// controller object, with its conditions, of a Health and a Problem; it is pure, and the package lifecycle writes the
+// result. This package contains the texts of events and conditions, except for the texts of errors and of rollouts.
 package report

@@ -143,8 +143,8 @@ func (e *Events) DrainError(controller runtime.Object, err error) {
 		Summary(err), v1alpha1.SkipDrainAnnotation)
 }
 
-// FinalizerRemoved writes that the finalizer of a controller was removed from a parent although the
-// finalize hook has not answered that it is done.
+// FinalizerRemoved writes that the finalizer of a controller was removed from a parent although the finalize hook has
+// not returned "finalized": true.
 func (e *Events) FinalizerRemoved(parent *object.Object, finalizer string, why pipeline.UnfinalizedReason) {
 	if parent.DeletionTimestamp != nil {
 		e.record(parent, corev1.EventTypeWarning, reasonNotFinalized,

@@ -117,7 +117,7 @@ func sameError(a, b error) bool {
 	return a.Error() == b.Error()
 }
 
-// Problem is why a controller does not run as its spec says.
+// Problem describes what keeps a controller from running with its current spec.
 type Problem struct {
 	// Reason is one of the Reason constants.
 	Reason string

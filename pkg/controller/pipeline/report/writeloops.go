@@ -37,7 +37,7 @@ func writeLoopSummary(loops []pipeline.WriteLoop) string {
 	})
 }
 
-// WriteLoopsOfParent returns why a parent is failing that is in these write loops.
+// WriteLoopsOfParent returns the message for a parent that fails because of these write loops.
 func WriteLoopsOfParent(loops []pipeline.WriteLoop) string {
 	return summary(loops, func(pipeline.WriteLoop) string { return "" })
 }

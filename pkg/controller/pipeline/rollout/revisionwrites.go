@@ -37,7 +37,7 @@ func permitted(snapshot *pipeline.Snapshot, writes []revisions.Write) []revision
 }
 
 // writes returns the writes after which each stored revision names its children. The latest revision comes first, so
-// that it names a child before another revision stops doing so. Revisions without children are removed last, and so
+// it already names a child when another revision stops naming it. Revisions without children are removed last, and so
 // are duplicates of one version. While a rollout is not over, the revision before the latest one stays even if all
 // children have moved, so that the user can go back to it.
 func (r *Rollout) writes(c *children, condition metav1.Condition) []revisions.Write {

@@ -98,7 +98,7 @@ func (g *Guard) Postpone(
 	return next, report
 }
 
-// postponed returns the step that replaces a step of a child that must wait.
+// postponed returns the Keep step that replaces a step while the child must wait.
 func postponed(step pipeline.Step) pipeline.Step {
 	step.Op, step.Body, step.Why = pipeline.Keep, nil, "it is written too often: "+step.Why
 	return step

@@ -182,7 +182,7 @@ type OwnWrites struct{ writes []ownWrite }
 // parent, because the parent's next sync may be far away.
 type ownWrite struct {
 	name cache.ObjectName
-	// version is the resource version that was written; empty for a deletion.
+	// version is the resource version after the write, or empty for a deletion.
 	version string
 	// deleted is the UID of the deleted revision; empty if it was not deleted.
 	deleted types.UID

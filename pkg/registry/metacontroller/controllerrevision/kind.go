@@ -44,9 +44,8 @@ func kind() resource.Kind[controllerRevision, *controllerRevision] {
 	}
 }
 
-// normalize writes parentPatch as a CRD's storage would: without white space, keys in order. It is
-// free-form, so nothing else brings equal contents into equal bytes. What is no JSON is left to
-// validation.
+// normalize writes parentPatch as a CRD's storage would: without white space, keys in order. parentPatch is free-form
+// JSON, so nothing else makes equal content byte-identical. Validation rejects invalid JSON.
 func normalize(revision *controllerRevision) {
 	var content any
 	if err := json.Unmarshal(revision.ParentPatch.Raw, &content); err != nil {

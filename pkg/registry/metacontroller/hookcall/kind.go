@@ -112,8 +112,8 @@ func newTable() rest.TableConvertor {
 // reviewTimeout bounds how long the host may take to say what a reader may see.
 const reviewTimeout = 10 * time.Second
 
-// Source returns a call with its bodies, and the rights that one needs who sees it. It returns nil if the call is not
-// kept any more.
+// Source returns a call with its bodies, and the permissions that a user needs to see it. It returns nil if the call
+// is no longer kept.
 type Source func(ctx context.Context, name types.NamespacedName) (*v1alpha1.HookCall, []rights.Required, error)
 
 // storage serves HookCalls.

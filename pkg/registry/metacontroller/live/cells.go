@@ -32,7 +32,7 @@ func ShortMessage(message string) string {
 // maxDurations bounds how many texts of durations are kept.
 const maxDurations = 4096
 
-// Durations writes durations as kubectl does. Thousands of rows have few of them, so that it keeps the texts.
+// Durations writes durations as kubectl does. Thousands of rows share a few durations, so it caches their text.
 type Durations struct {
 	mu    sync.Mutex
 	texts map[int64]string // by seconds

@@ -21,8 +21,8 @@ const linger = time.Minute
 // ctx ends or tell returns an error. It returns the reason. The objects belong to tell.
 type Follow[T memory.Object] func(ctx context.Context, tell func(changed []T, gone []types.NamespacedName) error) error
 
-// Rows keeps in a store what the controllers of this process have in memory, while somebody looks: a row costs
-// something with each sync, and most of the time nobody looks. Its methods may be called concurrently.
+// Rows mirrors objects in the memory of the controllers into a store, but only while a client reads them, because
+// each row has a cost per sync and usually no client reads it. Its methods may be called concurrently.
 type Rows[T memory.Object] struct {
 	store  *memory.Store[T]
 	follow Follow[T]
@@ -42,7 +42,8 @@ type Rows[T memory.Object] struct {
 
 // look is a time in which rows are kept.
 type look struct {
-	// filled is closed when all rows are in the store. over is closed when they are no longer kept, and err is why.
+	// filled is closed when the store has all rows. over is closed when the rows are no longer kept; err is the
+	// reason.
 	filled, over chan struct{}
 	err          error
 	// wanted ends when nobody has looked for a while.

@@ -23,7 +23,7 @@ import (
 
 // Kind holds what is particular to a kind.
 type Kind[T memory.Object] struct {
-	// Resource is the plural name, and Singular the singular one.
+	// Resource is the plural name of the resource, and Singular is its singular name.
 	Resource schema.GroupResource
 	Singular string
 	// ShortNames are further names for use with kubectl.
@@ -135,7 +135,7 @@ func (r *REST[T]) open(ctx context.Context) (store *memory.Store[T], closeLook f
 	return store, closeLook, nil
 }
 
-// retryAfterSeconds is when a client tries again that could not be answered.
+// retryAfterSeconds is the delay before a client retries a request that the server could not answer.
 const retryAfterSeconds = 1
 
 // Unavailable returns the error that is answered while this process cannot answer: 503 with a time to try again.

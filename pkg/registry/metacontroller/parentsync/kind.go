@@ -108,7 +108,7 @@ func ago(durations *live.Durations, at *metav1.MicroTime, now time.Time) string 
 	return durations.Text(now.Sub(at.Time))
 }
 
-// in returns the time until something. What is due, and waits for its turn, is due now.
+// in returns the duration until a time. It returns zero for a sync that is due and waits for its turn.
 func in(durations *live.Durations, at *metav1.MicroTime, now time.Time) string {
 	if at == nil {
 		return resource.None

@@ -82,8 +82,8 @@ func NewControllerTable[O any](controller func(O) Controller) rest.TableConverto
 // field.
 const reasonChildrenDeleted = "ChildrenDeleted"
 
-// worstReason returns the reason of the gravest condition that is False. If None is, it returns that of what is
-// paused, or otherwise if nothing is.
+// worstReason returns the reason of the most severe condition that is False. If no condition is False, it returns the
+// reason of the condition Paused, or otherwise if the controller is not paused.
 func worstReason(conditions []metav1.Condition, otherwise string) string {
 	for _, kind := range []string{
 		v1alpha1.ConditionReady, v1alpha1.ConditionResourcesFound, v1alpha1.ConditionHooksReachable, v1alpha1.ConditionStable,

@@ -86,8 +86,7 @@ func (r *REST) Categories() []string {
 	return []string{v1alpha1.Category}
 }
 
-// StatusREST serves the status subresource of a kind. Its store is not embedded, so that it offers
-// only the verbs below.
+// StatusREST serves the status subresource of a kind. It does not embed its store, so it offers only the verbs below.
 type StatusREST struct {
 	store *genericregistry.Store
 }

@@ -78,7 +78,7 @@ var (
 	_ rest.ResetFieldsStrategy = Strategy[v1alpha1.CompositeController, *v1alpha1.CompositeController]{}
 )
 
-// NewStrategy returns the strategy of a kind. typer knows the Go types of its objects.
+// NewStrategy returns the strategy for a kind. typer maps its objects to their Go types.
 func NewStrategy[T any, O Object[T]](kind Kind[T, O], typer runtime.ObjectTyper) Strategy[T, O] {
 	return Strategy[T, O]{ObjectTyper: typer, NameGenerator: names.SimpleNameGenerator, kind: kind}
 }

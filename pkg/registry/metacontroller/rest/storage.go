@@ -35,7 +35,8 @@ type StorageProvider struct {
 	Reviews syncreview.Reviewer
 }
 
-// Live are the kinds whose objects are not stored. A kind without rows is not served.
+// Live configures the kinds whose objects are read from memory and not stored. The server does not serve a kind
+// without rows.
 type Live struct {
 	Syncs     *live.Rows[*v1alpha1.Sync]
 	HookCalls *live.Rows[*v1alpha1.HookCall]

@@ -43,7 +43,7 @@ var (
 	_ rest.GroupVersionKindProvider = &REST{}
 )
 
-// NewREST returns the subresource of the controllers of a kind.
+// NewREST returns the storage of the subresource resync for the controllers of a kind.
 func NewREST(controllerKind string, controllers rest.Getter, requester Requester) *REST {
 	return &REST{controllerKind, controllers, requester}
 }

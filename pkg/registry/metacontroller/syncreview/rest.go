@@ -50,7 +50,7 @@ func (r *REST) Destroy() {}
 // NamespaceScoped returns false.
 func (r *REST) NamespaceScoped() bool { return false }
 
-// GetSingularName returns the name of one review.
+// GetSingularName returns the singular name of the resource.
 func (r *REST) GetSingularName() string { return "syncreview" }
 
 // Create answers a review.

@@ -185,8 +185,8 @@ func (c *call) fill(of *Call, owner *Owner, number uint64) {
 	}
 }
 
-// maxPlaces is in how many places related objects may be of which each is remembered. Of more, it is remembered that
-// they are in all namespaces.
+// maxPlaces is the maximum number of types and namespaces of related objects that a call records. Beyond it, the call
+// records all namespaces of a type.
 const maxPlaces = 16
 
 func (c *call) addRelated(of place) {

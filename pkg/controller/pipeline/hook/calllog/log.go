@@ -135,8 +135,8 @@ func (l *Log) Follow(
 		})
 }
 
-// Get returns a call with its bodies, in which secrets are blanked, and the rights that one needs who sees it. It
-// returns nil if there is no such call any more.
+// Get returns a call with its bodies, in which secrets are blanked, and the permissions that a user needs to see it.
+// It returns nil if the call is no longer kept.
 func (l *Log) Get(name types.NamespacedName) (*v1alpha1.HookCall, []rights.Required) {
 	for _, one := range l.all() {
 		if found, required := one.get(name); found != nil {
@@ -152,7 +152,7 @@ type names struct {
 	process int64
 }
 
-// suffixes is how many suffixes there are, as many as numbers of four digits to the base 36.
+// suffixes is the number of suffixes: all four-digit numbers in base 36.
 const suffixes = 36 * 36 * 36 * 36
 
 // of returns the name of the call with that number, which began at a time: the time in microseconds, and a suffix

@@ -11,7 +11,7 @@ const (
 
 // ring has calls and their bytes, the oldest of which are dropped for new ones.
 type ring struct {
-	// calls is used as a ring: number of them are kept, the first of which is at first. It grows up to maxCalls.
+	// calls is a ring buffer. It holds number calls, and the oldest is at index first. It grows up to maxCalls.
 	calls         []call
 	first, number int
 	maxCalls      int
@@ -22,7 +22,7 @@ type ring struct {
 	dropped func(*call)
 }
 
-// span is where the bytes of a call are: from start to end without a gap.
+// span is the range of the bytes of a call, from start to end, without a gap.
 type span struct{ start, end uint64 }
 
 // newRing returns a ring for at most that many calls.

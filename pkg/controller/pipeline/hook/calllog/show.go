@@ -64,8 +64,8 @@ func (c *Controller) each(do func(*call, *ring) bool) {
 	}
 }
 
-// get returns a call with its bodies, and the rights that one needs who sees it. It returns nil if there is no such
-// call.
+// get returns a call with its bodies, and the permissions that a user needs to see it. It returns nil if the call
+// does not exist.
 func (c *Controller) get(name types.NamespacedName) (found *v1alpha1.HookCall, required []rights.Required) {
 	c.mu.Lock()
 	var one call
@@ -132,8 +132,8 @@ func (c *Controller) describe(of *call) *v1alpha1.HookCall {
 	return row
 }
 
-// required returns the rights to get the objects that the bodies of a call show. What an answer shows is taken to be
-// in the same places as the children of the request.
+// required returns the rights to get the objects that the bodies of a call show. It assumes that the objects in a
+// response are in the same namespaces as the children in the request.
 func (c *Controller) required(of *call) []rights.Required {
 	get := func(resource rights.Object, what string) rights.Required {
 		return rights.Required{Right: rights.Right{Object: resource, Verb: "get"}, For: what}

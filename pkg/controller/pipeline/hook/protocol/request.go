@@ -121,7 +121,7 @@ func (w *requestWriter) group(index int, of object.Type, objects []*object.Objec
 	w.raw(`}`)
 }
 
-// key appends the key of an object. Names of some types, for instance ClusterRoles, can contain
+// key appends the key of an object. Names of some types, for example ClusterRoles, can contain
 // quotes. Namespaces contain no characters that JSON escapes.
 func (w *requestWriter) key(form keyForm, o *object.Object) {
 	start := len(w.body)

@@ -43,7 +43,7 @@ type credentials struct {
 	certificates []tls.Certificate
 	// authorization is the value of the Authorization header; empty if none is sent.
 	authorization string
-	// secrets are the parts of authorization that must not be shown. None of them is empty.
+	// secrets are the parts of authorization that must be redacted. They are not empty.
 	secrets []string
 	// empty is an error if there is a credential in authorization and it is empty. It is sent all the same, because
 	// Metacontroller sends it, too.

@@ -122,8 +122,8 @@ func (t *Transport) CloseIdle() {
 }
 
 // Authorize puts the credential into a request. net/http removes it when a redirect leads to another host, and
-// Redirects removes it when one leads from https to http. Authorize returns the parts of the credential that no text
-// may show; none of them is empty.
+// Redirects removes it when one leads from https to http. Authorize returns the parts of the credential that must be
+// redacted; they are not empty.
 func (t *Transport) Authorize(request *http.Request) (secrets []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -41,7 +41,7 @@ func (a *Answer) lasts(parent *object.Object, now time.Time) bool {
 	return !a.given.IsZero() && now.Sub(a.given) < answerLasts && a.about == versionOf(parent)
 }
 
-// Warnings returns the warnings about the answer; none for nil.
+// Warnings returns the warnings about the answer. A nil answer has none.
 func (a *Answer) Warnings() []pipeline.Warning {
 	switch {
 	case a == nil:

@@ -10,7 +10,7 @@ package v1alpha1
 //
 // Access says which ServiceAccount a controller acts as, and what it may reach.
 type AccessApplyConfiguration struct {
-	// serviceAccount is the ServiceAccount that the controller acts as, for instance {namespace: shop, name: websites}.
+	// serviceAccount is the ServiceAccount that the controller acts as, for example {namespace: shop, name: websites}.
 	// The controller writes to the cluster as that account, and its hooks see only what the account may list and watch.
 	// While the account may not read what the controller needs, the controller does not run (Ready is False, reason
 	// Forbidden). A user who creates or changes the controller needs the right to impersonate the account, but not the
@@ -23,7 +23,7 @@ type AccessApplyConfiguration struct {
 	// alone; only the finalizer of the controller is removed.
 	// Default: empty, all namespaces and cluster-scoped objects.
 	Namespaces []string `json:"namespaces,omitempty"`
-	// relatedResources lists the types that the customize hook may ask for, for instance [{apiVersion: v1, resource:
+	// relatedResources lists the types that the customize hook may ask for, for example [{apiVersion: v1, resource:
 	// nodes}]. If an answer asks for objects of another type, the sync of its parent fails.
 	// Default: empty, any type. Without a serviceAccount, the author of a controller with a customize hook must then be
 	// allowed to get, list and watch everything.

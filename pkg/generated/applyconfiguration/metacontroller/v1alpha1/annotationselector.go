@@ -19,7 +19,7 @@ type AnnotationSelectorApplyConfiguration struct {
 	// Default: empty, none.
 	MatchAnnotations map[string]string `json:"matchAnnotations,omitempty"`
 	// matchExpressions are conditions on annotations: key, operator (In, NotIn, Exists or DoesNotExist) and, for
-	// In and NotIn, values, which may be any text. For instance [{key: example.com/backup, operator: Exists}].
+	// In and NotIn, values, which may be any text. For example [{key: example.com/backup, operator: Exists}].
 	// Default: empty, none.
 	MatchExpressions []v1.LabelSelectorRequirementApplyConfiguration `json:"matchExpressions,omitempty"`
 }

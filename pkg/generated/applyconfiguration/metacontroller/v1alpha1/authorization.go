@@ -10,7 +10,7 @@ package v1alpha1
 //
 // Authorization is a credential for the Authorization header, which is sent as "<type> <credential>".
 type AuthorizationApplyConfiguration struct {
-	// type is the scheme of the header, for instance "Bearer". It cannot be "Basic"; use basicAuth for that.
+	// type is the scheme of the header, for example "Bearer". It cannot be "Basic"; use basicAuth for that.
 	// Default: Bearer.
 	Type *string `json:"type,omitempty"`
 	// secretRef is the Secret, and the key in it, that holds the credential. White space around it is removed.

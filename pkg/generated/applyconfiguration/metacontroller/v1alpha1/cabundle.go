@@ -14,11 +14,11 @@ type CABundleApplyConfiguration struct {
 	// inline is the certificates themselves, PEM-encoded: each begins with "-----BEGIN CERTIFICATE-----". An empty string
 	// means the authorities of the system. Default: absent.
 	Inline *string `json:"inline,omitempty"`
-	// secretRef is the Secret, and the key in it, that holds the certificates, for instance {name: hooks-ca, namespace:
+	// secretRef is the Secret, and the key in it, that holds the certificates, for example {name: hooks-ca, namespace:
 	// my-namespace}.
 	// Default: absent.
 	SecretRef *ResourceKeyRefApplyConfiguration `json:"secretRef,omitempty"`
-	// configMapRef is the ConfigMap, and the key in it, that holds the certificates, for instance
+	// configMapRef is the ConfigMap, and the key in it, that holds the certificates, for example
 	// {name: hooks-ca, namespace: my-namespace, key: ca.crt}. Default: absent.
 	ConfigMapRef *ResourceKeyRefApplyConfiguration `json:"configMapRef,omitempty"`
 }

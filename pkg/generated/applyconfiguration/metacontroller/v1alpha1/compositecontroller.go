@@ -17,10 +17,10 @@ import (
 // CompositeControllerApplyConfiguration represents a declarative configuration of the CompositeController type for use
 // with apply.
 //
-// CompositeController makes a controller out of a webhook: for every object of one parent type, the webhook is given
-// the parent and its children, and answers which children there should be and what the parent's status is. Children
-// that are missing are created, children that differ are updated as their update strategy says, and children that the
-// answer does not name are deleted.
+// CompositeController makes a controller out of a webhook. For each object of one parent type, the server sends the
+// parent and its children to the webhook, which returns the desired children and the status of the parent. The server
+// creates the children that are missing, updates those that differ as their update strategy says, and deletes those
+// that the webhook does not return.
 type CompositeControllerApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// Standard object metadata. The name becomes part of objects in users' clusters (the finalizer on parents is

@@ -11,7 +11,7 @@ package v1alpha1
 // CompositeControllerChildResourceRule names a type of children and how they are updated.
 type CompositeControllerChildResourceRuleApplyConfiguration struct {
 	ResourceRuleApplyConfiguration `json:""`
-	// updateStrategy says what happens to an existing child that differs from what the hook returned, for instance
+	// updateStrategy says what happens to an existing child that differs from what the hook returned, for example
 	// {method: InPlace}.
 	// Default: absent, which is the method OnDelete: nothing happens to it.
 	UpdateStrategy *CompositeControllerChildUpdateStrategyApplyConfiguration `json:"updateStrategy,omitempty"`

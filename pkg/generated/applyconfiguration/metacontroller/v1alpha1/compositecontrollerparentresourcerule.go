@@ -20,7 +20,7 @@ type CompositeControllerParentResourceRuleApplyConfiguration struct {
 	// Default: absent, any field of the parent's spec.
 	RevisionHistory *CompositeControllerRevisionHistoryApplyConfiguration `json:"revisionHistory,omitempty"`
 	// labelSelector restricts the controller to the parents whose labels match. When a parent stops matching, its finalize
-	// hook is called; without a finalize hook, the parent and its children are left alone. For instance {matchLabels:
+	// hook is called; without a finalize hook, the parent and its children are left alone. For example {matchLabels:
 	// {app: web}} or {matchExpressions: [{key: tier, operator: In, values: [front, back]}]}.
 	// Default: absent, all objects of the type.
 	LabelSelector *v1.LabelSelectorApplyConfiguration `json:"labelSelector,omitempty"`

@@ -11,7 +11,7 @@ package v1alpha1
 // CompositeControllerRevisionHistory says which part of a parent a ControllerRevision remembers.
 type CompositeControllerRevisionHistoryApplyConfiguration struct {
 	// fieldPaths are the paths of the parent's fields whose changes are rolled out child by child. A path consists of
-	// names separated by dots, for instance ["spec.template", "spec.image"]. They cannot lead into a list, nor to a label
+	// names separated by dots, for example ["spec.template", "spec.image"]. They cannot lead into a list, nor to a label
 	// or annotation with a dot in its name. Changes of other fields reach all children at once.
 	// Default: ["spec"].
 	FieldPaths []string `json:"fieldPaths,omitempty"`

@@ -10,17 +10,17 @@ package v1alpha1
 //
 // CompositeControllerSpec describes a controller that builds objects (children) for the objects of one type (parents).
 type CompositeControllerSpecApplyConfiguration struct {
-	// parentResource is the type of the objects this controller is for, for instance {apiVersion: example.com/v1,
+	// parentResource is the type of the objects this controller is for, for example {apiVersion: example.com/v1,
 	// resource: catsets}. Each of them is handled on its own. If it is a custom resource, it needs the status subresource.
 	ParentResource *CompositeControllerParentResourceRuleApplyConfiguration `json:"parentResource,omitempty"`
 	// childResources lists every type of object the sync hook may return. Objects of these types that match the parent's
 	// selector are adopted, sent to the hook in "children", and deleted when the hook has returned them and no longer
-	// does. Changes of a child lead to a sync of its parent. The order has no meaning; name each type once. For instance
+	// does. Changes of a child lead to a sync of its parent. The order has no meaning; name each type once. For example
 	// [{apiVersion: v1, resource: pods, updateStrategy: {method: Recreate}}].
 	// Default: empty, which is for a controller that only keeps the parent's status.
 	ChildResources []CompositeControllerChildResourceRuleApplyConfiguration `json:"childResources,omitempty"`
 	// hooks are the webhooks that decide. Required: a sync hook with a webhook, or a finalize hook for a controller that
-	// handles only deletion. For instance {sync: {webhook: {url: "http://my-hooks.my-namespace/sync"}}}.
+	// handles only deletion. For example {sync: {webhook: {url: "http://my-hooks.my-namespace/sync"}}}.
 	Hooks *CompositeControllerHooksApplyConfiguration `json:"hooks,omitempty"`
 	// endpointConfigs holds TLS and authentication settings by webhook host, so that they need not be repeated in every
 	// hook. The first entry whose host matches the host of a webhook's URL is used, and only if that webhook itself sets
@@ -28,7 +28,7 @@ type CompositeControllerSpecApplyConfiguration struct {
 	// Default: empty, every webhook is called with its own settings only.
 	EndpointConfigs []EndpointConfigApplyConfiguration `json:"endpointConfigs,omitempty"`
 	// resyncPeriodSeconds is the number of seconds after which every parent is synced again even if nothing changed. It is
-	// for hooks that depend on things outside the cluster. For instance 300 for every five minutes. Values below 1 count
+	// for hooks that depend on things outside the cluster. For example, 300 means every five minutes. Values below 1 count
 	// as 1. A hook can ask for a single sync of a single parent with "resyncAfterSeconds" in its answer instead.
 	// Default: absent, no periodic sync.
 	ResyncPeriodSeconds *int32 `json:"resyncPeriodSeconds,omitempty"`

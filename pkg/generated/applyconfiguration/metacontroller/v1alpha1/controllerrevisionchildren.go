@@ -12,7 +12,7 @@ package v1alpha1
 type ControllerRevisionChildrenApplyConfiguration struct {
 	// apiGroup is the API group of the children, without a version; empty for the core group.
 	APIGroup *string `json:"apiGroup,omitempty"`
-	// kind is the kind of the children, for instance "Pod".
+	// kind is the kind of the children, for example "Pod".
 	Kind *string `json:"kind,omitempty"`
 	// names are the names of the children, in the form "namespace/name" if the parent is cluster-scoped and the children
 	// are not.

@@ -17,9 +17,9 @@ import (
 // DecoratorControllerApplyConfiguration represents a declarative configuration of the DecoratorController type for use
 // with apply.
 //
-// DecoratorController adds behaviour to objects that exist already and may have a controller of their own: for every
-// selected object, the webhook is given the object and what is attached to it, and answers which attachments there
-// should be and which labels, annotations or status to set on the object.
+// DecoratorController adds behavior to existing objects, which may have a controller of their own. For each selected
+// object, the server sends the object and its attachments to the webhook, which returns the desired attachments, and
+// labels, annotations and a status to set on the object.
 type DecoratorControllerApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// Standard object metadata. The name becomes part of objects in users' clusters (attachments carry it in the

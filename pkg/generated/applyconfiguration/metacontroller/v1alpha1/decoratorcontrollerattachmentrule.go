@@ -11,7 +11,7 @@ package v1alpha1
 // DecoratorControllerAttachmentRule names a type of attachments and how they are updated.
 type DecoratorControllerAttachmentRuleApplyConfiguration struct {
 	ResourceRuleApplyConfiguration `json:""`
-	// updateStrategy says what happens to an existing attachment that differs from what the hook returned, for instance
+	// updateStrategy says what happens to an existing attachment that differs from what the hook returned, for example
 	// {method: InPlace}.
 	// Default: absent, which is the method OnDelete: nothing happens to it.
 	UpdateStrategy *DecoratorControllerAttachmentUpdateStrategyApplyConfiguration `json:"updateStrategy,omitempty"`

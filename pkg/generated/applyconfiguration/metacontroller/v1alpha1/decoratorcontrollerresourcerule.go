@@ -17,11 +17,11 @@ import (
 // attachments.
 type DecoratorControllerResourceRuleApplyConfiguration struct {
 	ResourceRuleApplyConfiguration `json:""`
-	// labelSelector restricts the controller to the objects whose labels match. For instance {matchLabels: {app: web}} or
+	// labelSelector restricts the controller to the objects whose labels match. For example {matchLabels: {app: web}} or
 	// {matchExpressions: [{key: tier, operator: In, values: [front, back]}]}.
 	// Default: absent, all objects of the type.
 	LabelSelector *v1.LabelSelectorApplyConfiguration `json:"labelSelector,omitempty"`
-	// annotationSelector restricts the controller to the objects whose annotations match, for instance
+	// annotationSelector restricts the controller to the objects whose annotations match, for example
 	// {matchAnnotations: {example.com/backup: "yes"}}.
 	// Default: absent, all objects of the type.
 	AnnotationSelector *AnnotationSelectorApplyConfiguration `json:"annotationSelector,omitempty"`

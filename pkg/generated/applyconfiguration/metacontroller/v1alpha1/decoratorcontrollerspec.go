@@ -10,17 +10,17 @@ package v1alpha1
 //
 // DecoratorControllerSpec describes a controller that attaches objects and metadata to objects of any types (targets).
 type DecoratorControllerSpecApplyConfiguration struct {
-	// resources lists the types of the target objects and which of them are decorated, for instance [{apiVersion: apps/v1,
+	// resources lists the types of the target objects and which of them are decorated, for example [{apiVersion: apps/v1,
 	// resource: statefulsets, annotationSelector: {matchExpressions: [{key: service-per-pod, operator: Exists}]}}].
 	Resources []DecoratorControllerResourceRuleApplyConfiguration `json:"resources,omitempty"`
 	// attachments lists every type of object the sync hook may return. Objects of these types that this controller
 	// attached to the target are sent to the hook in "attachments", and deleted when the hook no longer returns them.
-	// Changes of an attachment lead to a sync of its target. The order has no meaning; name each type once. For instance
+	// Changes of an attachment lead to a sync of its target. The order has no meaning; name each type once. For example
 	// [{apiVersion: v1, resource: services, updateStrategy: {method: InPlace}}].
 	// Default: empty, which is for a controller that only sets labels, annotations or status.
 	Attachments []DecoratorControllerAttachmentRuleApplyConfiguration `json:"attachments,omitempty"`
 	// hooks are the webhooks that decide. Required: a sync hook with a webhook, or a finalize hook for a controller that
-	// handles only deletion. For instance {sync: {webhook: {url: "http://my-hooks.my-namespace/sync"}}}.
+	// handles only deletion. For example {sync: {webhook: {url: "http://my-hooks.my-namespace/sync"}}}.
 	Hooks *DecoratorControllerHooksApplyConfiguration `json:"hooks,omitempty"`
 	// endpointConfigs holds TLS and authentication settings by webhook host, so that they need not be repeated in every
 	// hook. The first entry whose host matches the host of a webhook's URL is used, and only if that webhook itself sets
@@ -28,7 +28,7 @@ type DecoratorControllerSpecApplyConfiguration struct {
 	// Default: empty, every webhook is called with its own settings only.
 	EndpointConfigs []EndpointConfigApplyConfiguration `json:"endpointConfigs,omitempty"`
 	// resyncPeriodSeconds is the number of seconds after which every target is synced again even if nothing changed. It is
-	// for hooks that depend on things outside the cluster. For instance 300 for every five minutes. Values below 1 count
+	// for hooks that depend on things outside the cluster. For example 300 for every five minutes. Values below 1 count
 	// as 1. A hook can ask for a single sync of a single target with "resyncAfterSeconds" in its answer instead.
 	// Default: absent, no periodic sync.
 	ResyncPeriodSeconds *int32 `json:"resyncPeriodSeconds,omitempty"`

@@ -10,23 +10,23 @@ package v1alpha1
 //
 // EndpointConfig holds the connection settings for all webhooks of a controller at one host.
 type EndpointConfigApplyConfiguration struct {
-	// host is the host name of the webhooks, with or without a port, for instance "my-hooks.my-namespace" or
+	// host is the host name of the webhooks, with or without a port, for example "my-hooks.my-namespace" or
 	// "my-hooks.my-namespace:8443". Case does not matter. Without a port it matches only URLs that use the default port of
 	// their scheme (80 for http, 443 for https).
 	Host *string `json:"host,omitempty"`
-	// caBundle holds the certificate authorities that the serving certificate is verified with, for instance
+	// caBundle holds the certificate authorities that the serving certificate is verified with, for example
 	// {configMapRef: {name: hooks-ca, namespace: my-namespace}}.
 	// Default: absent, those of the system the server runs on.
 	CABundle *CABundleApplyConfiguration `json:"caBundle,omitempty"`
-	// clientTLS is the client certificate to present (mutual TLS), for instance
+	// clientTLS is the client certificate to present (mutual TLS), for example
 	// {secretRef: {name: metacontroller-client, namespace: my-namespace}}.
 	// Default: absent, none.
 	ClientTLS *ClientTLSApplyConfiguration `json:"clientTLS,omitempty"`
-	// authorization is the credential to send in the Authorization header, for instance
+	// authorization is the credential to send in the Authorization header, for example
 	// {secretRef: {name: hooks-token, namespace: my-namespace, key: token}}. It cannot be combined with basicAuth.
 	// Default: absent, none.
 	Authorization *AuthorizationApplyConfiguration `json:"authorization,omitempty"`
-	// basicAuth is the user name and password to send in the Authorization header, for instance
+	// basicAuth is the user name and password to send in the Authorization header, for example
 	// {secretRef: {name: hooks-user, namespace: my-namespace}}. It cannot be combined with authorization.
 	// Default: absent, none.
 	BasicAuth *BasicAuthApplyConfiguration `json:"basicAuth,omitempty"`

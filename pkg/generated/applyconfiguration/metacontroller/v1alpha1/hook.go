@@ -17,7 +17,7 @@ type HookApplyConfiguration struct {
 	// version of the protocol spoken with this hook. The hooks of one controller may differ.
 	// Default: v1.
 	Version *metacontrollerv1alpha1.HookVersion `json:"version,omitempty"`
-	// webhook is the endpoint of the hook, for instance {url: "http://my-hooks.my-namespace/sync"}. It is required for a
+	// webhook is the endpoint of the hook, for example {url: "http://my-hooks.my-namespace/sync"}. It is required for a
 	// finalize hook.
 	// Default: absent, the hook is not called.
 	Webhook *WebhookApplyConfiguration `json:"webhook,omitempty"`

@@ -12,7 +12,7 @@ package v1alpha1
 type ParentCountsApplyConfiguration struct {
 	// total is how many parents there are.
 	Total *int32 `json:"total,omitempty"`
-	// synced is how many of them are as their hook wants since they were synced the last time.
+	// synced is the number of parents that were in their desired state after their last sync.
 	Synced *int32 `json:"synced,omitempty"`
 	// failing is how many of them are not: their last sync failed, their hook does not answer, names of their children
 	// belong to others, or endless writes are slowed down. A parent that has not been synced yet is in neither count.

@@ -10,9 +10,9 @@ package v1alpha1
 //
 // ResourceKeyRef names a key in a Secret or ConfigMap that holds certificates of authorities.
 type ResourceKeyRefApplyConfiguration struct {
-	// name of the Secret or ConfigMap, for instance "hooks-ca".
+	// name of the Secret or ConfigMap, for example "hooks-ca".
 	Name *string `json:"name,omitempty"`
-	// namespace of the Secret or ConfigMap, for instance "my-namespace".
+	// namespace of the Secret or ConfigMap, for example "my-namespace".
 	Namespace *string `json:"namespace,omitempty"`
 	// key in the data of the Secret or ConfigMap. Default: ca.crt.
 	Key *string `json:"key,omitempty"`

@@ -10,10 +10,10 @@ package v1alpha1
 //
 // ResourceRule names a resource type of the cluster.
 type ResourceRuleApplyConfiguration struct {
-	// apiVersion is the group and version of the resource, as "group/version", for instance "apps/v1", or only "version"
-	// for the core group, for instance "v1".
+	// apiVersion is the group and version of the resource, as "group/version", for example "apps/v1", or only "version"
+	// for the core group, for example "v1".
 	APIVersion *string `json:"apiVersion,omitempty"`
-	// resource is the name of the resource: plural and lower case, for instance "deployments".
+	// resource is the name of the resource: plural and lower case, for example "deployments".
 	Resource *string `json:"resource,omitempty"`
 }
 

@@ -10,11 +10,11 @@ package v1alpha1
 //
 // SecretKeyRef names a key in a Secret of the cluster.
 type SecretKeyRefApplyConfiguration struct {
-	// name of the Secret, for instance "hooks-credentials".
+	// name of the Secret, for example "hooks-credentials".
 	Name *string `json:"name,omitempty"`
-	// namespace of the Secret, for instance "my-namespace".
+	// namespace of the Secret, for example "my-namespace".
 	Namespace *string `json:"namespace,omitempty"`
-	// key in the data of the Secret, for instance "token". There is no default.
+	// key in the data of the Secret, for example "token". There is no default.
 	Key *string `json:"key,omitempty"`
 }
 

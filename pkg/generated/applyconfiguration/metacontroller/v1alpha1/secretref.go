@@ -10,9 +10,9 @@ package v1alpha1
 //
 // SecretRef names a Secret of the cluster.
 type SecretRefApplyConfiguration struct {
-	// name of the Secret, for instance "hooks-credentials".
+	// name of the Secret, for example "hooks-credentials".
 	Name *string `json:"name,omitempty"`
-	// namespace of the Secret, for instance "my-namespace".
+	// namespace of the Secret, for example "my-namespace".
 	Namespace *string `json:"namespace,omitempty"`
 }
 

@@ -8,14 +8,14 @@ package v1alpha1
 // StatusConditionCheckApplyConfiguration represents a declarative configuration of the StatusConditionCheck type for use
 // with apply.
 //
-// StatusConditionCheck requires one condition in "status.conditions" of a child, for instance type "Ready" with status
+// StatusConditionCheck requires one condition in "status.conditions" of a child, for example type "Ready" with status
 // "True".
 type StatusConditionCheckApplyConfiguration struct {
-	// type of the condition, for instance "Ready".
+	// type of the condition, for example "Ready".
 	Type *string `json:"type,omitempty"`
 	// status the condition must have: "True", "False" or "Unknown", with quotation marks in YAML. Default: absent, any.
 	Status *string `json:"status,omitempty"`
-	// reason the condition must have, for instance "MinimumReplicasAvailable". Default: absent, any.
+	// reason the condition must have, for example "MinimumReplicasAvailable". Default: absent, any.
 	Reason *string `json:"reason,omitempty"`
 }
 

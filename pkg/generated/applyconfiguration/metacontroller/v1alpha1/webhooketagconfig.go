@@ -14,7 +14,7 @@ package v1alpha1
 type WebhookEtagConfigApplyConfiguration struct {
 	// enabled turns the cache of answers on. Default: false.
 	Enabled *bool `json:"enabled,omitempty"`
-	// cacheTimeoutSeconds is the number of seconds for which an answer is kept, for instance 3600. A number below 1 counts
+	// cacheTimeoutSeconds is the number of seconds for which an answer is kept, for example 3600. A number below 1 counts
 	// as absent.
 	// Default: absent, until the controller is restarted.
 	CacheTimeoutSeconds *int32 `json:"cacheTimeoutSeconds,omitempty"`
