@@ -37,10 +37,27 @@ const (
 	ChildUpdateRollingInPlace ChildUpdateMethod = "RollingInPlace"
 )
 
-// Rolls reports whether the children of a parent are updated one after the other.
-func (m ChildUpdateMethod) Rolls() bool {
-	return m == ChildUpdateRollingRecreate || m == ChildUpdateRollingInPlace
+// ChildUpdateMethods returns all update methods. A new method needs a constant, a place here, and, if it rolls, a case
+// in OfOneChild. What a method does to one child is in package plan (updatestrategy.go).
+func ChildUpdateMethods() []ChildUpdateMethod {
+	return []ChildUpdateMethod{ChildUpdateOnDelete, ChildUpdateRecreate, ChildUpdateInPlace, ChildUpdateRollingRecreate,
+		ChildUpdateRollingInPlace}
 }
+
+// OfOneChild returns the method by which a rolling method updates the child whose turn it is. It returns any other
+// method unchanged.
+func (m ChildUpdateMethod) OfOneChild() ChildUpdateMethod {
+	switch m {
+	case ChildUpdateRollingRecreate:
+		return ChildUpdateRecreate
+	case ChildUpdateRollingInPlace:
+		return ChildUpdateInPlace
+	}
+	return m
+}
+
+// Rolls reports whether the children of a parent are updated one after the other.
+func (m ChildUpdateMethod) Rolls() bool { return m.OfOneChild() != m }
 
 // Rolls reports whether the method rolls. The strategy may be nil.
 func (s *CompositeControllerChildUpdateStrategy) Rolls() bool { return s != nil && s.Method.Rolls() }

@@ -202,22 +202,10 @@ func validateNamespace(namespace, meaning string, path *field.Path) field.ErrorL
 }
 
 func validateUpdateMethod(method v1alpha1.ChildUpdateMethod, path *field.Path) field.ErrorList {
-	switch method {
-	case "",
-		v1alpha1.ChildUpdateOnDelete,
-		v1alpha1.ChildUpdateRecreate,
-		v1alpha1.ChildUpdateInPlace,
-		v1alpha1.ChildUpdateRollingRecreate,
-		v1alpha1.ChildUpdateRollingInPlace:
+	if method == "" || slices.Contains(v1alpha1.ChildUpdateMethods(), method) {
 		return nil
 	}
-	return field.ErrorList{field.NotSupported(path, method, []v1alpha1.ChildUpdateMethod{
-		v1alpha1.ChildUpdateOnDelete,
-		v1alpha1.ChildUpdateRecreate,
-		v1alpha1.ChildUpdateInPlace,
-		v1alpha1.ChildUpdateRollingRecreate,
-		v1alpha1.ChildUpdateRollingInPlace,
-	})}
+	return field.ErrorList{field.NotSupported(path, method, v1alpha1.ChildUpdateMethods())}
 }
 
 func validateApplyStrategy(strategy v1alpha1.ChildApplyStrategy, path *field.Path) field.ErrorList {

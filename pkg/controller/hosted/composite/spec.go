@@ -122,9 +122,8 @@ func isTrue(value *bool) bool { return value != nil && *value }
 func strategyOf(field string, of *v1alpha1.CompositeControllerChildUpdateStrategy) plan.Strategy {
 	strategy := plan.Strategy{Field: field + ".method"}
 	if of != nil {
-		method := plan.Method(of.Method)
-		strategy.Method, strategy.Engine = method.WithoutRollout(), plan.Engine(of.Apply)
-		strategy.Rolls = strategy.Method != method
+		strategy.Method, strategy.Engine = plan.Method(of.Method.OfOneChild()), plan.Engine(of.Apply)
+		strategy.Rolls = of.Rolls()
 	}
 	return strategy
 }

@@ -105,7 +105,7 @@ func resolveTargets(ctx context.Context, discovery *discovery.Discovery, spec *h
 func strategyOf(field string, of *v1alpha1.DecoratorControllerAttachmentUpdateStrategy) plan.Strategy {
 	strategy := plan.Strategy{Field: field + ".method"}
 	if of != nil {
-		strategy.Method = plan.Method(of.Method).WithoutRollout()
+		strategy.Method = plan.Method(of.Method.OfOneChild())
 	}
 	return strategy
 }

@@ -55,16 +55,6 @@ func TestAttachmentsAreStampedWithTheirDecorator(t *testing.T) {
 	}
 }
 
-func TestThereAreNoRolloutsOfAttachments(t *testing.T) {
-	for method, want := range map[Method]Method{
-		"": "", OnDelete: OnDelete, Recreate: Recreate, InPlace: InPlace, "RollingRecreate": Recreate, "RollingInPlace": InPlace,
-	} {
-		if got := method.WithoutRollout(); got != want {
-			t.Errorf("%s is %s, want %s", method, got, want)
-		}
-	}
-}
-
 func stampOf(body []byte) string {
 	var stamp string
 	_ = utiljson.Unmarshal(object.Lookup(body, "metadata", "annotations", decoratorAnnotation), &stamp)

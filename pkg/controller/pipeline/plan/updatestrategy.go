@@ -6,7 +6,6 @@ package plan
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -18,11 +17,9 @@ import (
 // Everything about update methods starts here:
 //   - A method that acts on one child at a time is declared here. updateChild chooses the step, and the change
 //     method of each engine makes it.
-//   - A rolling method updates a child like the method without "Rolling" in its name. Package rollout
-//     decides when: until it is the child's turn, the desired form of the child is the old one, so this
-//     package sees nothing to change.
-//   - The API declares the methods in pkg/apis/metacontroller/v1alpha1 (types_shared.go) and
-//     validates them in pkg/apis/metacontroller/validation (resource.go).
+//   - The API declares the methods in pkg/apis/metacontroller/v1alpha1 (types_shared.go), and by which of these a
+//     rolling method updates one child. Package rollout decides when: until it is the child's turn, the desired form
+//     of the child is the old one, so this package sees nothing to change.
 
 // Method is the way in which a child that differs from what the hook wants is updated.
 type Method string
@@ -35,10 +32,6 @@ const (
 	// InPlace updates the child.
 	InPlace Method = "InPlace"
 )
-
-// WithoutRollout returns the method that acts on one child: Recreate for RollingRecreate, InPlace for
-// RollingInPlace, and any other method unchanged.
-func (m Method) WithoutRollout() Method { return Method(strings.TrimPrefix(string(m), "Rolling")) }
 
 // Engine is the way in which children are written.
 type Engine string

@@ -11,17 +11,17 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// Every method of the API comes down to one that is decided about here.
-func TestMethodsWithoutRollouts(t *testing.T) {
-	for method, want := range map[v1alpha1.ChildUpdateMethod]Method{
+func TestEachMethodOfTheAPIIsOneThatActsOnOneChild(t *testing.T) {
+	want := map[v1alpha1.ChildUpdateMethod]Method{
 		v1alpha1.ChildUpdateOnDelete:        OnDelete,
 		v1alpha1.ChildUpdateRecreate:        Recreate,
 		v1alpha1.ChildUpdateInPlace:         InPlace,
 		v1alpha1.ChildUpdateRollingRecreate: Recreate,
 		v1alpha1.ChildUpdateRollingInPlace:  InPlace,
-	} {
-		if got := Method(method).WithoutRollout(); got != want {
-			t.Errorf("%s without a rollout is %s, want %s", method, got, want)
+	}
+	for _, method := range v1alpha1.ChildUpdateMethods() {
+		if got := Method(method.OfOneChild()); got != want[method] {
+			t.Errorf("%s updates one child by %s, want %q", method, got, want[method])
 		}
 	}
 }
