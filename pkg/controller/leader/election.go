@@ -241,7 +241,7 @@ func (e *Election) endTerm() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.term != nil {
-		e.term.end(ErrNotLeading)
+		e.term.giveUp()
 	}
 }
 
@@ -262,7 +262,7 @@ func (e *Election) see(found *coordinationv1.Lease, identity string) error {
 		return err
 	}
 	if e.term != nil {
-		e.term.end(ErrNotLeading)
+		e.term.giveUp()
 	}
 	address := ""
 	if e.isRenewed(found) && err == nil && holder != "" {

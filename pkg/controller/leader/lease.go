@@ -73,7 +73,7 @@ func (l *leases) write(ctx context.Context, of *lease, send func() (*lease, erro
 		}
 		return send()
 	case term != nil && (term.transitions != transitions || term.over.Err() != nil):
-		term.end(ErrNotLeading)
+		term.giveUp()
 		return nil, errLedMeanwhile
 	}
 	sent := time.Now()

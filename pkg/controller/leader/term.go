@@ -19,8 +19,8 @@ type Term struct {
 	// transitions identifies the term in the Lease.
 	transitions int32
 	// over ends with the term.
-	over context.Context
-	end  context.CancelCauseFunc
+	over   context.Context
+	cancel context.CancelCauseFunc
 	// deadline ends the term if it is not renewed.
 	deadline *time.Timer
 
@@ -31,8 +31,8 @@ type Term struct {
 
 func newTerm(transitions int32, renewed time.Time) *Term {
 	t := &Term{transitions: transitions, renewed: renewed}
-	t.over, t.end = context.WithCancelCause(context.Background())
-	t.deadline = time.AfterFunc(time.Until(renewed.Add(renewDeadline)), func() { t.end(ErrNotLeading) })
+	t.over, t.cancel = context.WithCancelCause(context.Background())
+	t.deadline = time.AfterFunc(time.Until(renewed.Add(renewDeadline)), t.giveUp)
 	context.AfterFunc(t.over, func() { t.deadline.Stop() })
 	return t
 }
@@ -54,6 +54,10 @@ func (t *Term) Check() error {
 	}
 	return nil
 }
+
+// giveUp ends the term: when the deadline has passed without a renewal, when the Lease names another process or shows
+// that another one has led meanwhile, and when this process stops.
+func (t *Term) giveUp() { t.cancel(ErrNotLeading) }
 
 // Context returns a context that ends with the term.
 func (t *Term) Context() context.Context {
