@@ -10,10 +10,12 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	authorizationv1 "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
+	clientcache "k8s.io/client-go/tools/cache"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
@@ -109,6 +111,12 @@ func newDependencies(
 	if err != nil {
 		return hosted.Dependencies{}, nil, err
 	}
+	kept := calllog.New(time.Now())
+	stopForgetting, err := forgetNamespaces(config.Namespaces, kept)
+	if err != nil {
+		return hosted.Dependencies{}, nil, err
+	}
+	made = append(made, stopForgetting)
 	objects := cache.NewInformers(ctx, clients.host, informerLinger)
 	made = append(made, objects.Shutdown)
 	return hosted.Dependencies{
@@ -135,10 +143,36 @@ func newDependencies(
 		DeveloperMode:         config.DeveloperMode,
 		RequireServiceAccount: config.RequireServiceAccount,
 		Syncs:                 &rows.Syncs{},
-		Calls:                 calllog.New(time.Now()),
+		Calls:                 kept,
 		Revisions:             stored,
 		RevisionNamespace:     config.Namespace,
 	}, undo, nil
+}
+
+// forgetNamespaces drops the calls of hooks that show objects in a namespace when the namespace is deleted, until stop
+// is called. The informer may be nil.
+func forgetNamespaces(namespaces clientcache.SharedInformer, calls *calllog.Log) (stop func(), err error) {
+	if namespaces == nil {
+		return func() {}, nil
+	}
+	forget := func(obj any) {
+		if name, err := clientcache.DeletionHandlingMetaNamespaceKeyFunc(obj); err == nil {
+			calls.ForgetNamespace(name, time.Now())
+		}
+	}
+	added, err := namespaces.AddEventHandler(clientcache.ResourceEventHandlerFuncs{
+		// the informer may have missed that a namespace was deleted and created again
+		UpdateFunc: func(before, after any) {
+			if before.(*corev1.Namespace).UID != after.(*corev1.Namespace).UID {
+				forget(before)
+			}
+		},
+		DeleteFunc: forget,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("follow the deletion of namespaces: %w", err)
+	}
+	return func() { _ = namespaces.RemoveEventHandler(added) }, nil
 }
 
 // newReviews makes a client that asks the host what service accounts may do. Permissions bound how often they ask.

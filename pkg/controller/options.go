@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
@@ -26,6 +27,8 @@ type Config struct {
 	Host *rest.Config
 	// Loopback is the API server of this process. It stores the controller objects.
 	Loopback *rest.Config
+	// Namespaces are those of the host; nil if no users read calls of hooks. The caller runs the informer.
+	Namespaces cache.SharedInformer
 	// Registration says whether controllers may run. The caller runs it.
 	Registration *registration.Registration
 	// Metrics is where controllers register their metrics while they run.

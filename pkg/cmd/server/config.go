@@ -95,7 +95,8 @@ func (o *Options) config(ctx context.Context, embedded *etcd.Server) (*apiserver
 		handle := &controller.Handle{}
 		controllers := controller.Config{
 			Host: config.GenericConfig.ClientConfig, Metrics: registry, Registration: registered, Handle: handle,
-			Options: o.Controllers.Options,
+			Namespaces: config.GenericConfig.SharedInformerFactory.Core().V1().Namespaces().Informer(),
+			Options:    o.Controllers.Options,
 		}
 		if controllers.Election, err = o.newElection(config); err != nil {
 			return nil, err

@@ -26,7 +26,15 @@ import (
 // shownAfter returns the row of webs/a after a sync with an answer of the hook.
 func shownAfter(t *testing.T, answer string) *v1alpha1.Sync {
 	t.Helper()
-	answering := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, answer) }))
+	c := answeredBy(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, answer) })
+	c.sync(t.Context(), web("a"), syncqueue.ParentChanged)
+	return c.rows.Row(web("a"))
+}
+
+// answeredBy returns a controller of webs with a hook.
+func answeredBy(t *testing.T, hookOf http.HandlerFunc) *Controller {
+	t.Helper()
+	answering := httptest.NewServer(hookOf)
 	t.Cleanup(answering.Close)
 	config, _ := hostOfText(t, "", `,"status":{"observedGeneration":0,"ready":1}`)
 	events, err := report.NewEvents(context.WithoutCancel(t.Context()), config, scheme.Scheme, report.EventOptions{QPS: 1, Burst: 10})
@@ -36,11 +44,9 @@ func shownAfter(t *testing.T, answer string) *v1alpha1.Sync {
 	t.Cleanup(events.Shutdown)
 	spec := specOf(at(answering.URL), pods)
 	spec.UID, spec.Kind.ShortName = "controller", "cc"
-	c := controllerAt(t, config, Dependencies{
+	return controllerAt(t, config, Dependencies{
 		Events: events, Hook: hook.Options{MaxResponseBytes: 1 << 20, MaxIdleConnections: 1, Metrics: hook.NewMetrics()},
 	}, spec)
-	c.sync(t.Context(), web("a"), syncqueue.ParentChanged)
-	return c.rows.Row(web("a"))
 }
 
 func TestTheRowOfAParent(t *testing.T) {
@@ -71,6 +77,25 @@ func TestTheRowHasTheStepsOfTheLastSyncThatDidSomething(t *testing.T) {
 	}
 	if *row.Status.Children != (v1alpha1.SyncChildren{Wanted: 1}) || row.Status.State != v1alpha1.SyncStateWaiting {
 		t.Errorf("the status is %+v", row.Status)
+	}
+}
+
+func TestTheRowOfAParentHasNothingOfAnEarlierOneOfItsName(t *testing.T) {
+	answers := []string{
+		`{"children":[{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"}}]}`, `{"status":{"ready":1},"children":[]}`,
+	}
+	c := answeredBy(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, answers[0])
+		answers = answers[1:]
+	})
+	c.sync(t.Context(), web("a"), syncqueue.ParentChanged)
+	if c.rows.Row(web("a")).Status.LastSteps == nil {
+		t.Fatal("the first parent has no steps")
+	}
+	c.parents.get(web("a")).uid = "of the first"
+	c.sync(t.Context(), web("a"), syncqueue.ParentChanged)
+	if steps := c.rows.Row(web("a")).Status.LastSteps; steps != nil {
+		t.Errorf("the second parent has the steps %+v", steps)
 	}
 }
 

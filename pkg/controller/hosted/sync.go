@@ -185,6 +185,7 @@ func (c *Controller) observe(
 		c.planner.Hooks.Forget(state.uid) // an earlier parent of the same name
 		state.uid, state.unfinishedSince, state.loopsEnd, state.finalization = uid, 0, 0, nil
 		state.children = rows.ChildCounts{}
+		c.rows.Steps.Forget(parent)
 		state.told.Reset()
 	}
 	state.generation = snapshot.Parent.Generation

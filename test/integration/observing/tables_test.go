@@ -129,4 +129,12 @@ func TestTheCallsOfHooks(t *testing.T) {
 	if err != nil || whole.Status.Request.Object == nil {
 		t.Errorf("the last call is %+v, %v", whole, err)
 	}
+	env.Kubectl(t, "delete", "namespace", f.Namespace)
+	env.Eventually(t, func(ctx context.Context) error {
+		left, err := env.Metacontroller.MetacontrollerV1alpha1().HookCalls(f.Namespace).List(ctx, metav1.ListOptions{})
+		if err == nil && len(left.Items) > 0 {
+			err = fmt.Errorf("%d calls outlive their namespace", len(left.Items))
+		}
+		return err
+	})
 }

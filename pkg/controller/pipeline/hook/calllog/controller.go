@@ -106,7 +106,7 @@ type place struct {
 	namespace string
 }
 
-// Add keeps a call.
+// Add keeps a call, unless a namespace that it shows was deleted since the call began.
 func (r *Recorder) Add(of *Call) {
 	if r == nil {
 		return
@@ -114,6 +114,9 @@ func (r *Recorder) Add(of *Call) {
 	c := r.controller
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.log.deleted.isAfterCall(of) {
+		return
+	}
 	limit := int(c.log.ringBytes.Load())
 	into := &c.succeeded
 	if of.Result == v1alpha1.HookCallFailed {
@@ -223,12 +226,15 @@ func (c *Controller) shrink(limit int) {
 	c.failed.shrink(limit)
 }
 
-func (c *Controller) dropAll() {
+func (c *Controller) dropWhere(is func(*call) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, of := range []*ring{&c.succeeded, &c.failed} {
-		for of.number > 0 {
-			of.drop()
-		}
-	}
+	c.succeeded.dropWhere(is)
+	c.failed.dropWhere(is)
+}
+
+// shows reports whether a call is about a parent in a namespace, or shows a related object in it.
+func (c *call) shows(namespace string) bool {
+	return c.parent.Namespace == namespace ||
+		slices.ContainsFunc(c.related, func(of place) bool { return of.namespace == namespace })
 }

@@ -6,6 +6,7 @@ package calllog
 import (
 	"context"
 	"encoding/binary"
+	"maps"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -38,6 +39,8 @@ type Log struct {
 	names names
 	// ringBytes is the bound of each ring.
 	ringBytes atomic.Int64
+	// deleted are the namespaces that were deleted lately.
+	deleted deletedNamespaces
 
 	mu          sync.Mutex
 	controllers map[v1alpha1.ControllerReference]*Controller
@@ -84,7 +87,16 @@ func (l *Log) Forget(of v1alpha1.ControllerReference) {
 	l.share()
 	l.mu.Unlock()
 	if known != nil {
-		known.dropAll()
+		known.dropWhere(func(*call) bool { return true })
+	}
+}
+
+// ForgetNamespace drops the calls that show objects in a namespace that was deleted, as well as those that are made at
+// this moment. Users of a new namespace of that name have no right to see them.
+func (l *Log) ForgetNamespace(name string, now time.Time) {
+	l.deleted.add(name, now)
+	for _, one := range l.all() {
+		one.dropWhere(func(of *call) bool { return of.shows(name) })
 	}
 }
 
@@ -162,4 +174,44 @@ func (n names) of(number uint64, began time.Time) string {
 	suffix := strconv.FormatUint(suffixes+xxhash.Sum64(seed)%suffixes, 36)[1:]
 	microseconds := strconv.Itoa(1_000_000 + began.Nanosecond()/1000)[1:]
 	return began.UTC().Format("20060102-150405") + "-" + microseconds + "-" + suffix
+}
+
+// deletedNamespaces has the times at which namespaces were deleted. The zero value is empty. Its methods may be called
+// concurrently.
+type deletedNamespaces struct {
+	mu sync.Mutex
+	at map[string]time.Time
+}
+
+// maxCallTime is longer than a call takes.
+const maxCallTime = 24 * time.Hour
+
+func (d *deletedNamespaces) add(name string, now time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.at == nil {
+		d.at = map[string]time.Time{}
+	}
+	maps.DeleteFunc(d.at, func(_ string, at time.Time) bool { return now.Sub(at) > maxCallTime })
+	d.at[name] = now
+}
+
+// isAfterCall reports whether a namespace that a call shows was deleted after the call began.
+func (d *deletedNamespaces) isAfterCall(of *Call) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.at) == 0 {
+		return false
+	}
+	if d.at[of.Snapshot.Parent.Namespace].After(of.Began) {
+		return true
+	}
+	for _, group := range of.Snapshot.Related {
+		for _, one := range group.Objects {
+			if d.at[one.Namespace].After(of.Began) {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -311,6 +311,69 @@ func TestFollow(t *testing.T) {
 	})
 }
 
+// The next users of the name of a namespace see nothing of the namespace before.
+func TestCallsGoWithTheirNamespace(t *testing.T) {
+	in := func(namespace string, related ...string) *Call {
+		call := callOf(v1alpha1.HookCallSucceeded, "{}", "{}")
+		call.Snapshot.Parent.Namespace = namespace
+		for _, of := range related {
+			call.Snapshot.Related = append(call.Snapshot.Related, pipeline.Related{
+				Type:    typeOf("secrets", "Secret", true),
+				Objects: []*object.Object{{ObjectMeta: metav1.ObjectMeta{Namespace: of}}},
+			})
+		}
+		return call
+	}
+	for name, test := range map[string]struct {
+		call *Call
+		goes bool
+	}{
+		"of a parent in it":                     {in("gone"), true},
+		"of a parent elsewhere":                 {in("ns"), false},
+		"of a cluster-scoped parent":            {in(""), false},
+		"with a related object in it":           {in("ns", "other", "gone"), true},
+		"with a related object elsewhere":       {in("ns", "other"), false},
+		"of a parent without namespace with it": {in("", "gone"), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, result := range []v1alpha1.HookCallResult{v1alpha1.HookCallSucceeded, v1alpha1.HookCallFailed} {
+				test.call.Result = result
+				log := New(began)
+				r := recorderOf(log, "webs")
+				r.Add(callOf(result, "{1}", "{}"))
+				r.Add(test.call)
+				r.Add(callOf(result, "{2}", "{}"))
+				want := 3
+				if test.goes {
+					want--
+				}
+				deleted := began.Add(time.Second)
+				log.ForgetNamespace("gone", deleted)
+				if got := len(r.rows()); got != want {
+					t.Errorf("%d calls are kept, want %d", got, want)
+				}
+				r.Add(test.call) // it took until now
+				if got := len(r.rows()) == want; got != test.goes {
+					t.Errorf("a call that began before the end of the namespace is kept: %v", !got)
+				}
+				test.call.Began = deleted
+				before := len(r.rows())
+				if r.Add(test.call); len(r.rows()) != before+1 {
+					t.Error("a call in the next namespace of that name is not kept")
+				}
+				test.call.Began = began
+				for _, row := range r.rows() {
+					found, _ := log.Get(types.NamespacedName{Namespace: row.Namespace, Name: row.Name})
+					if text := found.Status.Request.Text; row.Namespace == "ns" && len(test.call.Snapshot.Related) == 0 &&
+						test.goes && text != "{1}" && text != "{2}" {
+						t.Errorf("the request of a call is %q", text)
+					}
+				}
+			}
+		})
+	}
+}
+
 func TestWithoutALogNothingIsKept(t *testing.T) {
 	var log *Log
 	log.Of(v1alpha1.ControllerReference{}).Recorder(Owner{}).Add(callOf(v1alpha1.HookCallSucceeded, "{}", "{}"))

@@ -69,6 +69,21 @@ func (r *ring) drop() {
 	r.number--
 }
 
+// dropWhere drops the calls that is selects. The others keep their order and their bytes.
+func (r *ring) dropWhere(is func(*call) bool) {
+	kept := 0
+	for i := range r.number {
+		one, place := r.at(i), r.at(kept)
+		if !is(one) {
+			*place, *one = *one, *place
+			kept++
+		} else if r.dropped != nil {
+			r.dropped(one)
+		}
+	}
+	r.number = kept
+}
+
 // makeRoom frees the next size bytes from head on, without a gap.
 func (r *ring) makeRoom(size, limit int) {
 	r.shrink(limit)
