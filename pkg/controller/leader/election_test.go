@@ -346,7 +346,7 @@ func TestATermGoesOnWhileItIsRenewed(t *testing.T) {
 		if err := term.Check(); err != nil {
 			t.Errorf("the error is %v", err)
 		}
-		term.end(ErrNotLeading)
+		term.giveUp()
 		if err := term.Check(); !errors.Is(err, ErrNotLeading) {
 			t.Errorf("after its end, the error is %v", err)
 		}
