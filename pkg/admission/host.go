@@ -70,7 +70,7 @@ func (i initializer) Initialize(plugin admission.Interface) {
 	}
 }
 
-// typeInfo is what the host answers about a type.
+// typeInfo describes a type as the host serves it.
 type typeInfo struct {
 	// served is true if the host serves the type, and hasStatus if its objects have a status
 	// subresource.

@@ -95,8 +95,9 @@ func tenants(object any) ([]string, error) {
 	return nil, nil
 }
 
-// tenantsOf returns the namespaces whose tenants a controller belongs to: that of its service account, or else those
-// that it is limited to. A controller without any has an author with rights in the whole cluster.
+// tenantsOf returns the namespaces whose tenants a controller belongs to: the namespace of its service account, or
+// else the namespaces that it is limited to. A controller without any has an author with rights in the whole
+// cluster.
 func tenantsOf(access v1alpha1.Access) []string {
 	if account := access.ServiceAccount; account != nil {
 		return []string{account.Namespace}
@@ -199,7 +200,7 @@ func shareNamespaces(a, b []string) bool {
 	return len(a) == 0 || len(b) == 0 || sets.New(a...).HasAny(b...)
 }
 
-// mostCompared is how many requirements of a selector are compared with those of another one.
+// mostCompared bounds the requirements of a selector that are compared with those of another one.
 const mostCompared = 32
 
 // areDisjoint reports whether two selectors certainly select no object in common. Of long selectors,

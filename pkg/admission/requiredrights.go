@@ -192,7 +192,7 @@ const (
 type conferring struct {
 	schema.GroupResource
 	parts []written
-	// scope is where the host asks for the rights.
+	// scope says in which scope the host requires the rights.
 	scope scope
 	needs []rights.Right
 }
@@ -264,8 +264,8 @@ func conferringTypes() []conferring {
 	}
 }
 
-// conferred returns the rights that an author needs beside the right to write a part of the objects of
-// a type.
+// conferred returns the rights that an author needs in addition to the right to write a part of the objects of a
+// type.
 func conferred(of schema.GroupResource, part written) (all []conferring) {
 	for _, known := range conferringTypes() {
 		if known.GroupResource == of && slices.Contains(known.parts, part) {

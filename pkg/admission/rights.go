@@ -195,8 +195,7 @@ func NewRevisions(io.Reader) (admission.Interface, error) {
 	return &Revisions{Handler: admission.NewHandler(admission.Create, admission.Update)}, nil
 }
 
-// Validate returns an error if the user may not write the ControllerRevision, or if the host cannot be
-// asked.
+// Validate returns an error if the user may not write the ControllerRevision, or if the host does not respond.
 func (r *Revisions) Validate(ctx context.Context, request admission.Attributes, _ admission.ObjectInterfaces) error {
 	updated, ok := request.GetObject().(*v1alpha1.ControllerRevision)
 	if !ok || onlyTakesAway(updated, request.GetOldObject()) {

@@ -59,8 +59,8 @@ type ExtraConfig struct {
 	// Reviews answers SyncReviews; nil if there is no controller loop.
 	Reviews syncreview.Reviewer
 
-	// Metrics are served at /metrics beside those of the server itself. A family may be in several
-	// of them if its type and help are the same and the labels of its series differ.
+	// Metrics are served at /metrics together with those of the server itself. A family may be in several of them if
+	// its type and help are the same and the labels of its series differ.
 	Metrics []prometheus.Gatherer
 }
 

@@ -19,8 +19,8 @@ import (
 // grace period of a Pod, so that there is time left to drain the API and to close the storage.
 const stopTimeout = 20 * time.Second
 
-// controllers runs the controller loop beside the API. The loop starts when the API serves. The
-// server waits for its end while the API still serves, because the last writes of status go there.
+// controllers runs the controller loop in the process of the API. The loop starts when the API serves. The server
+// waits for its end while the API still serves, because the last writes of status go there.
 type controllers struct {
 	run     func(ctx context.Context, loopback *rest.Config) error
 	timeout time.Duration

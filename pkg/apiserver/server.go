@@ -80,10 +80,9 @@ func (c CompletedConfig) New() (_ *Server, err error) {
 	return server, nil
 }
 
-// Run serves until the context ends, and then stops in this order: the controllers stop while the
-// API still answers them; the API takes no new requests and finishes those under way; the listener
-// closes. Then it returns nil. If the controllers end by themselves, the server stops in the same
-// order and Run returns their error.
+// Run serves until the context ends, and then stops in this order: the controllers stop while the API still serves
+// them; the API takes no new requests and finishes those under way; the listener closes. Then it returns nil. If the
+// controllers end by themselves, the server stops in the same order and Run returns their error.
 func (s *Server) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -103,8 +102,8 @@ func (s *Server) Run(ctx context.Context) error {
 
 const metricsPath = "/metrics"
 
-// installMetrics serves further metrics beside those of the generic server. The server's own
-// handler serves only its registry.
+// installMetrics serves further metrics in addition to the metrics of the generic server. The server's own handler
+// serves only its registry.
 func installMetrics(mux *mux.PathRecorderMux, further ...prometheus.Gatherer) {
 	mux.Unregister(metricsPath)
 	all := append(prometheus.Gatherers{legacyregistry.DefaultGatherer}, further...)

@@ -22,8 +22,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/informers/externalversions"
 )
 
-// informerLinger is how long the objects of a type stay in memory after the last controller that
-// used them. One that replaces another finds them there.
+// informerLinger is the time for which the objects of a type stay in memory after the last controller that used
+// them. One that replaces another finds them there.
 const informerLinger = 20 * time.Second
 
 // Run runs the controllers until ctx ends and everything it started has stopped; with an election, whenever this
@@ -91,7 +91,7 @@ type loop struct {
 	config       Config
 	clients      *clients
 	dependencies hosted.Dependencies
-	// informers are those of the controller objects.
+	// informers are the informers of the controller objects.
 	informers   externalversions.SharedInformerFactory
 	drainer     *drain.Drainer
 	reconcilers []*lifecycle.Reconciler

@@ -69,7 +69,7 @@ func newClients(config Config, term *leader.Term) (*clients, error) {
 	return &clients{hostConfig: hostConfig, host: client, own: own}, nil
 }
 
-// guardWrites makes a client wait for the answers to its writes, and write only while this process leads.
+// guardWrites makes a client wait for the responses to its writes, and write only while this process leads.
 func guardWrites(client *rest.Config, term *leader.Term) {
 	client.Wrap(func(inner http.RoundTripper) http.RoundTripper { return host.CompleteWrites(term.Context(), inner) })
 	client.Wrap(term.Transport)

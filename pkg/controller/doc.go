@@ -8,7 +8,7 @@
 // lifecycle: one for CompositeControllers, one for DecoratorControllers. If several processes share one storage, only
 // the leader does this. A Handle gives the API access to what runs.
 //
-// The packages below stand in the order of their imports, each importing only what stands after it:
+// The packages below are in the order of their imports; each imports only packages that follow it:
 //
 //	review      answers SyncReviews: what syncs would do
 //	lifecycle   controller objects become running controllers; drain removes finalizers

@@ -21,7 +21,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 )
 
-// Config is what the controller loop runs with.
+// Config configures the controller loop.
 type Config struct {
 	// Host is the cluster that is extended. Parents and children live there.
 	Host *rest.Config
@@ -31,7 +31,7 @@ type Config struct {
 	Namespaces cache.SharedInformer
 	// Registration says whether controllers may run. The caller runs it.
 	Registration *registration.Registration
-	// Metrics is where controllers register their metrics while they run.
+	// Metrics registers the metrics of controllers while they run.
 	Metrics prometheus.Registerer
 	// Tracing traces syncs; nil if they are not traced. It must be shut down after the controllers have ended.
 	Tracing trace.TracerProvider
@@ -66,13 +66,13 @@ type Options struct {
 	Client ClientLimits
 	// CacheFlushInterval is the interval at which all parents are synced again. Zero disables it.
 	CacheFlushInterval time.Duration
-	// DiscoveryInterval is how often the types in use are read from the host again. Most changes
-	// are noticed without that, at once. Zero is never.
+	// DiscoveryInterval is the interval at which the types in use are read from the host again. Most changes are
+	// noticed without that, at once. Zero is never.
 	DiscoveryInterval time.Duration
 	// HookMaxResponseBytes is the maximum size of a hook's response. A larger one is refused.
 	HookMaxResponseBytes int64
-	// HookMaxBytesInFlight is how many bytes of requests and answers of hooks all syncs have in memory at
-	// once. At least 1.
+	// HookMaxBytesInFlight bounds the bytes of requests and answers of hooks that all syncs have in memory at once.
+	// At least 1.
 	HookMaxBytesInFlight int64
 	// HookDenied are the networks that hooks must not be in.
 	HookDenied hookaddress.Denied

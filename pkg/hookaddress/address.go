@@ -106,8 +106,8 @@ func (a Address) DialedHost() string {
 	return strings.TrimSuffix(host, ".") + ".svc"
 }
 
-// MatchesHost reports whether a host, with or without a port, is that of a URL. Case does not
-// matter, and the default port of the URL's scheme may be left out on either side.
+// MatchesHost reports whether a host, with or without a port, is the host of a URL. Case does not matter, and the
+// default port of the URL's scheme may be left out on either side.
 func MatchesHost(host string, address *url.URL) bool {
 	if strings.EqualFold(host, address.Host) {
 		return true

@@ -89,7 +89,7 @@ const (
 	informs severity = iota
 	// differs is for behavior that differs from Metacontroller.
 	differs
-	// warns is for facts that somebody should look at, but that do not block the migration.
+	// warns is for facts that a user should look at, but that do not block the migration.
 	warns
 	// blocks is for problems that must be solved first.
 	blocks

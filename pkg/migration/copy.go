@@ -81,7 +81,7 @@ func (c *copier) compare(ctx context.Context, source, target side) (differences 
 	return differences, len(want), nil
 }
 
-// maxRounds is how often objects are written until both sides are the same.
+// maxRounds bounds the rounds in which objects are written until both sides are the same.
 const maxRounds = 3
 
 // copy makes the target equal to the source. It deletes or overwrites other objects of the server only if DiscardOthers

@@ -187,8 +187,8 @@ func (c *definitionClient) open(ctx context.Context, create bool) error {
 		})
 }
 
-// reminderInterval is how often untilDeleted annotates a definition that is being deleted, which makes kube-apiserver
-// retry: it does not retry by itself if it could not list the objects when the deletion began.
+// reminderInterval is the interval at which untilDeleted annotates a definition that is being deleted, which makes
+// kube-apiserver retry: it does not retry by itself if it could not list the objects when the deletion began.
 const reminderInterval = 5 * time.Second
 
 // untilDeleted waits until a definition that is being deleted is gone.

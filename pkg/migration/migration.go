@@ -94,7 +94,7 @@ func (c *cluster) say(format string, args ...any) {
 	fmt.Fprintf(c.config.Out, format+"\n", args...)
 }
 
-// pollInterval is how often a check is repeated until a change has taken effect.
+// pollInterval is the interval at which a check is repeated until a change has taken effect.
 const pollInterval = 50 * time.Millisecond
 
 // until polls check until it returns nil. If that takes too long, the error names what was awaited, and has the error

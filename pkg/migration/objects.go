@@ -27,9 +27,9 @@ const (
 	servedVersion = "v1alpha1"
 	copyVersion   = "v0migration"
 
-	// maxNamed is how many objects a message names at most.
+	// maxNamed bounds the objects that a message names.
 	maxNamed = 10
-	// parallel is how many requests are sent at once at most.
+	// parallel bounds the concurrent requests.
 	parallel = 16
 )
 

@@ -30,7 +30,7 @@ const (
 	countsAnnotation = group + "/counts"
 	// manager is the field manager of the requests that the policy lets pass.
 	manager = "metacontroller-apiserver-migrate"
-	// settlePeriod is how long it may take until all kube-apiservers know a change of the policy or of the APIService.
+	// settlePeriod bounds the time until all kube-apiservers know a change of the policy or of the APIService.
 	settlePeriod = 2 * time.Second
 )
 

@@ -18,10 +18,10 @@ import (
 )
 
 const (
-	// previewPage is how many parents one preview has, and previewSeconds is its timeout.
+	// previewPage is the number of parents of one preview, and previewSeconds its timeout.
 	previewPage    = 100
 	previewSeconds = 30
-	// maxWrites is how many writes are printed at most.
+	// maxWrites bounds the writes that are printed.
 	maxWrites = 30
 )
 

@@ -17,7 +17,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
-// answerTimeout is how long a step waits for an answer that it can do without.
+// answerTimeout bounds the time for which a step waits for an answer that it can do without.
 const answerTimeout = 10 * time.Second
 
 // Switch moves all objects to the server, and starts its controllers. If it fails, it undoes its changes.

@@ -58,9 +58,9 @@ type runningOriginal struct {
 	Workload
 	replicas int32
 	selector *metav1.LabelSelector
-	// args are those of its container.
+	// args are the arguments of its container.
 	args []string
-	// before is how many replicas it had when a migration stopped it, or 0.
+	// before is the number of replicas that it had when a migration stopped it, or 0.
 	before int32
 }
 
@@ -101,8 +101,8 @@ func workloadResource(kind string) schema.GroupVersionResource {
 	return appsv1.SchemeGroupVersion.WithResource(kind + "s")
 }
 
-// argsOfOriginal returns the arguments of the container whose command or image is Metacontroller's. If there is none,
-// runs is false, and args are those of the first container.
+// argsOfOriginal returns the arguments of the container whose command or image is Metacontroller's. If there is
+// none, runs is false, and args are the arguments of the first container.
 func argsOfOriginal(of corev1.PodSpec) (args []string, runs bool) {
 	for _, container := range of.Containers {
 		image, _, _ := strings.Cut(container.Image, "@")

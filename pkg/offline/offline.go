@@ -44,7 +44,7 @@ func With(ctx context.Context, types *statichost.Types, objects []*unstructured.
 // Namespace is the namespace of ControllerRevisions of cluster-scoped parents.
 const Namespace = "metacontroller"
 
-// Create answers a review.
+// Create carries out a review.
 func (r *Reviewer) Create(ctx context.Context, review *v1alpha1.SyncReview,
 	_ metav1.CreateOptions) (*v1alpha1.SyncReview, error) {
 	answered := review.DeepCopy()

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// Object is what a right is for: one object if Name is set, else all objects of a resource.
+// Object is the object of a right: one object if Name is set, else all objects of a resource.
 type Object struct {
 	schema.GroupResource
 	Subresource string
@@ -31,7 +31,7 @@ type Right struct {
 // Required is a required right, with the reason.
 type Required struct {
 	Right
-	// For is what requires the right, such as a field of a spec.
+	// For names what requires the right, such as a field of a spec.
 	For string
 }
 

@@ -23,7 +23,7 @@ func apiServicesResource() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 }
 
-// apiService is what of an APIService concerns the certificate. The zero value is one that does not exist.
+// apiService is the part of an APIService that concerns the certificate. The zero value is one that does not exist.
 type apiService struct {
 	name   string
 	exists bool

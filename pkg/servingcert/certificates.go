@@ -24,7 +24,7 @@ import (
 const (
 	authorityLife = 10 * 365 * 24 * time.Hour
 
-	// clockSkew is how much the clocks of clients may be behind ours.
+	// clockSkew bounds how far the clocks of clients may be behind that of the server.
 	clockSkew = time.Hour
 )
 

@@ -18,8 +18,7 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// The data of the Secret. The keys of the serving certificate are those of Secrets of type
-// kubernetes.io/tls.
+// The data of the Secret. The keys of the serving certificate are the same as in Secrets of type kubernetes.io/tls.
 const (
 	// authoritiesKey has the authority that signs first, and after it those that are still trusted.
 	authoritiesKey  = "ca.crt"
@@ -29,11 +28,11 @@ const (
 // sinceAnnotation says when the authorities of the Secret changed, or the first of them began to sign.
 const sinceAnnotation = "metacontroller.k8s.io/authority-since"
 
-// content is what a Secret holds, and what a server serves. It is never changed.
+// content is the content of the Secret, which a server serves. It is never changed.
 type content struct {
 	// authority signs serving certificates.
 	authority *authority
-	// since is when it came, or when it began to sign.
+	// since is the time at which it came, or began to sign.
 	since time.Time
 	// former are authorities that signed before and are still trusted.
 	former []*x509.Certificate

@@ -9,19 +9,20 @@ import (
 	"time"
 )
 
-// overlap is how long a former authority is trusted after another one has begun to sign, or has come: much longer than
-// replicas and the host need to see that, and shorter than anyone wants to trust a key that was replaced.
+// overlap is the time for which a former authority is trusted after another one has begun to sign, or has come: much
+// longer than replicas and the host need to see that, and shorter than anyone wants to trust a key that was
+// replaced.
 const overlap = 24 * time.Hour
 
-// announcement is how long a new authority is trusted before it signs what is served: longer than the host and
-// replicas need to see that.
+// announcement is the time for which a new authority is trusted before it signs what is served: longer than the host
+// and replicas need to see that.
 const announcement = 10 * time.Minute
 
 // situation is all that decides about the certificates in a Secret, and about the one that is served.
 type situation struct {
-	// stored is what the Secret holds; nil if there is none, or none that can be used.
+	// stored is the content of the Secret; nil if there is none, or none that can be used.
 	stored *content
-	// held is what this process serves. It is provisional if it was never in the Secret.
+	// held is the content that this process serves. It is provisional if it was never in the Secret.
 	held          *content
 	isProvisional bool
 
@@ -136,7 +137,7 @@ func (s situation) canWait() bool {
 	return !s.isProvisional && s.now.Before(s.held.serving.cert.NotAfter)
 }
 
-// renewAt returns the time when two thirds of the life of a certificate are over.
+// renewAt returns the time when two thirds of the life of a certificate have passed.
 func renewAt(cert *x509.Certificate) time.Time {
 	return cert.NotBefore.Add(cert.NotAfter.Sub(cert.NotBefore) * 2 / 3)
 }

@@ -31,11 +31,11 @@ import (
 // requestTimeout bounds each request to the host, and what the start waits for it.
 const requestTimeout = 5 * time.Second
 
-// secretCheckInterval is how often a replica checks whether time alone asks for a change. The check asks the host
-// nothing.
+// secretCheckInterval is the interval at which a replica checks whether time alone requires a change. The check asks
+// the host nothing.
 const secretCheckInterval = 10 * time.Minute
 
-// Bounds of what one replica does when the host fails, or when somebody else writes the same objects.
+// Bounds of what one replica does when the host fails, or when something else writes the same objects.
 const (
 	minRetryDelay = 50 * time.Millisecond
 	maxRetryDelay = 10 * time.Second
@@ -45,7 +45,7 @@ const (
 
 // SecretConfig is the configuration of a SecretProvider.
 type SecretConfig struct {
-	// Namespace and Name are those of the Secret.
+	// Namespace and Name identify the Secret.
 	Namespace, Name string
 	// APIService is the name of the APIService whose caBundle is kept, if it refers to the Service of this
 	// name in Namespace.
@@ -81,8 +81,8 @@ var (
 	_ dynamiccertificates.ControllerRunner       = &SecretProvider{}
 )
 
-// NewSecretProvider returns a provider with a certificate that nobody trusts yet. It asks the host nothing:
-// that is done when it runs.
+// NewSecretProvider returns a provider with a certificate that no client trusts yet. It asks the host nothing: that
+// is done when it runs.
 func NewSecretProvider(config SecretConfig) (*SecretProvider, error) {
 	if config.Clock == nil {
 		config.Clock = clock.RealClock{}
@@ -295,7 +295,7 @@ func (p *SecretProvider) writeSecret(ctx context.Context, secret *corev1.Secret,
 	return nil
 }
 
-// mayWrite reports whether there were not so many writes lately that somebody else must be undoing them.
+// mayWrite reports whether the recent writes are few enough. Many mean that something else undoes them.
 func (p *SecretProvider) mayWrite() bool {
 	p.mu.RLock()
 	defer p.mu.RUnlock()

@@ -15,7 +15,7 @@ var gitVersion, gitCommit string
 
 // Info is a build of metacontroller-apiserver.
 type Info struct {
-	// Version is that of the release, or of the commit if there is no release, or "devel".
+	// Version is the version of the release, or the commit if there is no release, or "devel".
 	Version string
 	// Commit is the Git commit of the build, with the suffix "-dirty" if the working tree had uncommitted changes, or
 	// "" if it is unknown.

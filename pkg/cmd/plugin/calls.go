@@ -384,7 +384,7 @@ func (r *replay) show(call *v1alpha1.HookCall, controller *lookup.Controller, re
 	return nil
 }
 
-// answerDifference describes how the response differs from that of a call.
+// answerDifference describes how the response differs from the response that a call recorded.
 func answerDifference(call *v1alpha1.HookCall, sync *v1alpha1.ReviewedSync) (string, error) {
 	var now *runtime.RawExtension
 	for _, one := range sync.Calls {

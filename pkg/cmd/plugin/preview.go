@@ -223,8 +223,8 @@ func (p *preview) show(controller *lookup.Controller, review *v1alpha1.SyncRevie
 	return nil
 }
 
-// printReview prints a review as -o says. A review has no name: instead, the names are those of the parents whose syncs
-// would change something, or fail.
+// printReview prints a review as -o says. A review has no name: instead, it prints the names of the parents whose
+// syncs would change something, or fail.
 func (o *output) printReview(review *v1alpha1.SyncReview) error {
 	if !o.isNames() {
 		return o.print(review)

@@ -83,7 +83,7 @@ type rolloutStatus struct {
 	timeout time.Duration
 }
 
-// pollInterval is how often the progress of a rollout is read.
+// pollInterval is the interval at which the progress of a rollout is read.
 const pollInterval = time.Second
 
 func (r *rolloutStatus) run(ctx context.Context, argument string) error {

@@ -131,7 +131,7 @@ func parentCounts(controller *lookup.Controller) v1alpha1.ParentCounts {
 	return v1alpha1.ParentCounts{}
 }
 
-// shownParents is how many parents of a controller are listed at most.
+// shownParents bounds the parents of a controller that are listed.
 const shownParents = 20
 
 // showController prints the status of a controller, and its parents with problems.

@@ -54,8 +54,8 @@ func (s *status) showParent(ctx context.Context, find *lookup.Lookup, only *look
 	return s.showTree(ctx, find, client, object, rows)
 }
 
-// rowsOf returns the Syncs of a parent, those of CompositeControllers first. Those of a cluster-scoped parent are in
-// the server's namespace, which is not known here.
+// rowsOf returns the Syncs of a parent, with CompositeControllers first. Those of a cluster-scoped parent are in the
+// server's namespace, which is not known here.
 func (c *cluster) rowsOf(ctx context.Context, parent *unstructured.Unstructured) ([]v1alpha1.Sync, error) {
 	client, err := c.client()
 	if err != nil {
@@ -101,7 +101,7 @@ func (s *status) showTree(ctx context.Context, find *lookup.Lookup, client dynam
 	return nil
 }
 
-// branch returns the node of a controller with its children, and errors for children that cannot be shown.
+// branch returns the node of a controller with its children, and the errors about children that could not be read.
 func (s *status) branch(ctx context.Context, find *lookup.Lookup, client dynamic.Interface,
 	parent *unstructured.Unstructured, row *v1alpha1.Sync) (*node, []error) {
 	of := &node{

@@ -224,7 +224,7 @@ type candidateFile string
 // candidateField is the field of a review with the spec of the controller in the file.
 var candidateField = regexp.MustCompile(`\bspec\.candidate\b`)
 
-// inFile replaces names of fields of the review in a text by those of the file.
+// inFile replaces names of fields of the review in a text by the names of the fields in the file.
 func (f candidateFile) inFile(text string) string {
 	return candidateField.ReplaceAllString(text, "spec")
 }

@@ -82,8 +82,8 @@ func reviewsClient(kubeconfig string) (kubernetes.Interface, error) {
 	return client, nil
 }
 
-// clientCertificates returns the authority of users' certificates: that of a file if the options name one,
-// and else the one that the host publishes.
+// clientCertificates returns the authority of users' certificates: from a file if the options name one, and else as
+// the host publishes it.
 func clientCertificates(
 	options genericoptions.ClientCertAuthenticationOptions, client kubernetes.Interface,
 ) (dynamiccertificates.CAContentProvider, error) {

@@ -304,8 +304,8 @@ func (o *Options) newElection(config *apiserver.Config) (*leader.Election, error
 	return election, nil
 }
 
-// replicaAddress returns where other replicas reach this process: the address of --advertise-address, or else of
-// --bind-address, or else that of the interface by which the machine, or the Pod, reaches others.
+// replicaAddress returns the address at which other replicas reach this process: that of --advertise-address, or
+// else of --bind-address, or else of the interface by which the machine, or the Pod, reaches others.
 func (o *Options) replicaAddress(listener net.Listener) (string, error) {
 	_, port, err := net.SplitHostPort(listener.Addr().String())
 	if err != nil {

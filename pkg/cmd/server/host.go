@@ -158,7 +158,8 @@ func (h *extendedHost) probe(ctx context.Context) error {
 	return nil
 }
 
-// needsChange reports whether an error of probe lasts until somebody changes the host, or our rights in it.
+// needsChange reports whether an error of probe lasts until the host, or the server's permissions there, are
+// changed.
 func needsChange(err error) bool {
 	return apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) || errors.Is(err, errNotAggregating)
 }

@@ -36,11 +36,10 @@ const (
 
 // Settings of servers that share a storage. When one of them stops, the host can turn to another.
 const (
-	// shutdownDelay is how long a server goes on serving after it has announced that it stops: the
-	// time until the host has taken it out of the endpoints. With a single server, waiting would
-	// only make the gap longer.
+	// shutdownDelay is the time for which a server still serves after it has announced that it stops: the time until
+	// the host has taken it out of the endpoints. With a single server, waiting would only make the gap longer.
 	shutdownDelay = 10 * time.Second
-	// goawayChance is the probability with which the server answers a request with GOAWAY, so that the client
+	// goawayChance is the probability with which the server responds to a request with GOAWAY, so that the client
 	// reconnects. Otherwise the host would keep its connections and send all its requests to one server.
 	goawayChance = 0.001
 )
@@ -51,7 +50,7 @@ type Options struct {
 	Recommended *genericoptions.RecommendedOptions
 	// ServerRun are limits on requests, and the way to shut down.
 	ServerRun *genericoptions.ServerRunOptions
-	// Storage is where the embedded etcd keeps objects.
+	// Storage is the directory of the embedded etcd.
 	Storage *StorageOptions
 	// Certificate holds the names in the certificate that the server makes for itself.
 	Certificate *CertificateOptions

@@ -34,8 +34,8 @@ type StorageOptions struct {
 	DataDir string
 	// QuotaBytes is the size of the database at which writes are refused; 0 is etcd's default, 2 GiB.
 	QuotaBytes int64
-	// MaxObjectBytes is how many bytes of JSON an object may have, and MaxControllersPerNamespace how many controllers
-	// may have service accounts in one namespace or be limited to it.
+	// MaxObjectBytes bounds the JSON of an object, in bytes, and MaxControllersPerNamespace the controllers may have
+	// service accounts in one namespace or be limited to it.
 	MaxObjectBytes             int
 	MaxControllersPerNamespace int
 }
@@ -79,7 +79,7 @@ const claimRetryPeriod = time.Second
 type storageIdentity struct {
 	host    kubernetes.Interface
 	storage storagebackend.Config
-	// place is where the etcd inside this process is; empty for another one.
+	// place is the directory of the embedded etcd; empty for an external one.
 	place string
 }
 

@@ -24,10 +24,10 @@ const (
 	leastKept = 3
 )
 
-// directory is where snapshots are saved with the time as their name.
+// directory is the directory in which snapshots are saved under the time as their name.
 type directory struct {
 	path string
-	// keep is how many of them are kept; 0 for all.
+	// keep is the number of snapshots to keep; 0 keeps all.
 	keep int
 }
 

@@ -28,9 +28,10 @@ import (
 // save holds the options of the command `snapshot save`.
 type save struct {
 	kubeconfig, context string
-	// directory is where a file with the time as its name is made, instead of a named one.
+	// directory is the directory in which a file is created under the time as its name, instead of under a given
+	// name.
 	directory string
-	// keep is how many such files are kept; 0 for all.
+	// keep is the number of such files to keep; 0 keeps all.
 	keep int
 }
 

@@ -14,11 +14,11 @@ import (
 // completionTimeout limits the wait for a write whose caller has given up.
 const completionTimeout = 10 * time.Second
 
-// CompleteWrites returns a transport that waits for the answer to a write even if its context is canceled while the
-// write is under way. Otherwise a controller that stops would leave writes behind, which the host could do after
+// CompleteWrites returns a transport that waits for the response to a write even if its context is canceled while
+// the write is under way. Otherwise a controller that stops would leave writes behind, which the host could do after
 // another process, or the same controller with another spec, has begun to write. The transport waits for at most ten
-// seconds more, and not beyond the deadline of the context. It gives up each write when held ends: then another process
-// may soon write without waiting for this one.
+// seconds more, and not beyond the deadline of the context. It gives up each write when held ends: then another
+// process may soon write without waiting for this one.
 func CompleteWrites(held context.Context, inner http.RoundTripper) http.RoundTripper {
 	return &completingTransport{held, inner}
 }

@@ -114,7 +114,7 @@ type frames struct {
 }
 
 // Read reads a frame. If the frame does not fit into the buffer, Read fills the buffer and returns
-// io.ErrShortBuffer. The next call goes on with the same frame.
+// io.ErrShortBuffer. The next call continues with the same frame.
 func (f *frames) Read(buffer []byte) (int, error) {
 	if len(f.rest) == 0 {
 		frame, err := f.decoder.ReadValue()

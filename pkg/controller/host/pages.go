@@ -18,8 +18,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
-// acceptMetadata asks for a list with the metadata of objects and nothing else. A server that does
-// not know such a list answers with the objects.
+// acceptMetadata asks for a list with the metadata of objects and nothing else. A server that does not know such a
+// list returns the objects.
 const acceptMetadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 
 // Pages lists the objects of a type that contain a text, a page at a time. It reads past all caches,
@@ -74,10 +74,10 @@ func (p *Pages) NextMetadata(ctx context.Context) (page []metav1.PartialObjectMe
 }
 
 const (
-	// pageSize is how many objects are requested and in memory at a time.
+	// pageSize is the number of objects that are requested, and in memory, at a time.
 	pageSize = 500
-	// pageTimeout is how long the host may take for a page. A kube-apiserver gives up on a request
-	// after the same time.
+	// pageTimeout bounds the time that the host may take for a page. A kube-apiserver gives up on a request after
+	// the same time.
 	pageTimeout = time.Minute
 )
 

@@ -47,8 +47,8 @@ func (a authorNaming) RoundTrip(request *http.Request) (*http.Response, error) {
 // WrappedRoundTripper implements net.RoundTripperWrapper.
 func (a authorNaming) WrappedRoundTripper() http.RoundTripper { return a.RoundTripper }
 
-// Warnings are the texts with which the host warns in its answers to some requests. Its methods may be
-// called concurrently.
+// Warnings are the texts of warnings in the host's responses to some requests. Its methods may be called
+// concurrently.
 type Warnings struct {
 	mu    sync.Mutex
 	texts []string
@@ -83,7 +83,7 @@ func (w *Warnings) add(text string) {
 
 type warningsKey struct{}
 
-// warningHandler hands the warnings of an answer to the context of the request.
+// warningHandler adds the warnings of a response to the context of the request.
 type warningHandler struct{}
 
 // HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext.

@@ -89,8 +89,8 @@ func (w *Writer) Create(ctx context.Context, of object.Type, namespace string, b
 	return w.write(ctx, w.create(of, namespace, body))
 }
 
-// TryCreate is a dry run of Create: it returns the result and changes nothing. Its warnings are those of
-// the write that may follow, so they are dropped.
+// TryCreate is a dry run of Create: it returns the result and changes nothing. A write that follows has the same
+// warnings, so these are dropped.
 func (w *Writer) TryCreate(ctx context.Context, of object.Type, namespace string, body []byte) (*object.Object, error) {
 	return w.DryRun().write(withoutWarnings(ctx), w.create(of, namespace, body))
 }
@@ -139,8 +139,8 @@ func (w *Writer) Apply(
 	return w.send(ctx, w.apply(of, name, configuration))
 }
 
-// TryApply is a dry run of Apply: it returns the result and changes nothing. Its warnings are dropped,
-// like those of TryCreate.
+// TryApply is a dry run of Apply: it returns the result and changes nothing. Its warnings are dropped, as in
+// TryCreate.
 func (w *Writer) TryApply(
 	ctx context.Context, of object.Type, name types.NamespacedName, configuration []byte,
 ) (*object.Object, error) {

@@ -64,7 +64,7 @@ type Dependencies struct {
 	RequireServiceAccount bool
 	// Held returns why no controller may run; nil if they may. If the function is nil, they always may.
 	Held func() error
-	// Metrics is where a running controller registers the metrics of its queue and of its health.
+	// Metrics registers the metrics of the queue and of the health of a running controller.
 	Metrics prometheus.Registerer
 	// Tracer traces syncs; nil if they are not traced.
 	Tracer *tracing.Tracer
@@ -242,7 +242,7 @@ func (c *Controller) ConnectForPreviews(ctx context.Context) error {
 	return c.connect(ctx, func(*hook.Webhook, error) {})
 }
 
-// connect makes the hooks read their credentials. It calls stale when those of a hook become unusable, and
+// connect makes the hooks read their credentials. It calls stale when the credentials of a hook become unusable, and
 // without an error when they are usable again.
 func (c *Controller) connect(ctx context.Context, stale func(*hook.Webhook, error)) error {
 	for _, webhook := range c.planner.Hooks.All() {

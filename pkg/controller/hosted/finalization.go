@@ -40,9 +40,8 @@ type finalizers struct {
 	reporter *status.Reporter
 }
 
-// observe begins the snapshot of a parent. Before, it puts the controller's finalizer on the
-// parent or removes it, if that is due. The snapshot is nil if there is no parent, or none in the
-// controller's namespaces any more.
+// observe begins the snapshot of a parent. Before, it puts the controller's finalizer on the parent or removes it,
+// if that is due. The snapshot is nil if there is no parent, or no longer one in the controller's namespaces.
 func (f *finalizers) observe(ctx context.Context, state *parentState, parent object.Key) (*pipeline.Snapshot, error) {
 	snapshot := f.observer.Parent(parent)
 	if snapshot == nil {
@@ -56,8 +55,8 @@ func (f *finalizers) observe(ctx context.Context, state *parentState, parent obj
 	if err := f.postpone(snapshot, step); err != nil {
 		return nil, err
 	}
-	// This write goes on when the controller is stopped: it must be complete before the finalizer
-	// is removed from all parents.
+	// This write continues when the controller is stopped: it must be complete before the finalizer is removed from
+	// all parents.
 	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalizerTimeout)
 	defer cancel()
 	outcomes := f.actor.Act(writing, snapshot, &pipeline.Plan{Steps: []pipeline.Step{*step}})
@@ -94,7 +93,7 @@ func (f *finalizers) postpone(snapshot *pipeline.Snapshot, step *pipeline.Step) 
 // namespace, or its CustomResourceDefinition, if that is being deleted. A hook may take some time. But
 // if no child is deleted for finalizeThreshold, the parent is failing.
 
-// finalizeThreshold is how long a finalize hook may take from the deletion of one child to that of the next.
+// finalizeThreshold bounds the time that a finalize hook may take between the deletions of two children.
 const finalizeThreshold = 30 * time.Second
 
 // finalization is the progress of the finalization of a parent. It is nil before the finalization starts and after it

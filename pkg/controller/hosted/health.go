@@ -26,8 +26,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions/store"
 )
 
-// Health returns how the controller is doing. Its cost does not depend on the number of parents,
-// except when the parent whose failure or warning was shown has none any more.
+// Health returns how the controller is doing. Its cost does not depend on the number of parents, except when the
+// parent whose failure or warning was shown no longer has one.
 func (c *Controller) Health() report.Health {
 	health := report.Health{Uncounted: !c.IsCounted(), WholeErrors: c.DeveloperMode, AllPaused: c.spec.Paused}
 	health.WriteLoops = c.writeLoops()
@@ -124,7 +124,7 @@ func (c *Controller) Recheck(ctx context.Context) {
 	}
 }
 
-// maxLetGoEvents bounds the events about one change. More at once would displace those of others.
+// maxLetGoEvents bounds the events about one change. More at once would displace the events of other controllers.
 const maxLetGoEvents = 100
 
 // ReportLetGo writes events about the parents of the former controller that this controller does not
@@ -153,7 +153,7 @@ type caches struct {
 	reporter  *status.Reporter
 }
 
-// WaitForCaches waits until the controller sees all objects of its types. The error is that of ctx.
+// WaitForCaches waits until the controller sees all objects of its types. The error is the error of ctx.
 func (c *caches) WaitForCaches(ctx context.Context) error {
 	for _, view := range c.views() {
 		if err := view.WaitForSync(ctx); err != nil {

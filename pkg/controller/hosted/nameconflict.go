@@ -122,7 +122,7 @@ type takeover struct {
 	isMarked bool
 }
 
-// maxCommands is how long the commands in a message may be, in bytes. An event has room for 1,024.
+// maxCommands bounds the bytes of the commands in a message. An event has room for 1,024.
 const maxCommands = 400
 
 // howToTakeOver returns the commands by which objects become children. If they are long, or if kubectl has no command

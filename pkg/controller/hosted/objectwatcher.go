@@ -52,7 +52,7 @@ type objectWatcher struct {
 	versions []uint64
 	// started is true if another version is a change.
 	started bool
-	// problems are those of the objects that cannot be read; nil if there is none.
+	// problems are the errors of objects that cannot be read; nil if all can be read.
 	problems []*report.Problem
 }
 
@@ -66,7 +66,7 @@ func newObjectWatcher(
 }
 
 const (
-	// firstReadTimeout is how long a controller that starts waits for the objects of spec.resyncOn.
+	// firstReadTimeout bounds the time for which a starting controller waits for the objects of spec.resyncOn.
 	firstReadTimeout = 5 * time.Second
 	// watchedRetryInterval is the time after which reading an object is tried again, and how often it is checked
 	// whether an object can still be read.

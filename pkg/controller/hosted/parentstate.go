@@ -20,16 +20,16 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions/store"
 )
 
-// parentState is what one sync of a parent leaves to the next. Only the worker that syncs the parent uses it, except
-// for record, and for previews while no sync is in progress. There is one for each parent, so what few parents need
-// is behind a pointer.
+// parentState is the state of a parent that one sync passes on to the next. Only the worker that syncs the parent
+// uses it, except for record, and for previews while no sync is in progress. There is one for each parent, so what
+// few parents need is behind a pointer.
 type parentState struct {
 	// mu is held during a sync of the parent, and while a preview copies the state.
 	mu sync.Mutex
 	// uid is the UID of the parent; empty before the first sync.
 	uid types.UID
-	// record is what Syncs show. generation and children are what the running sync puts into it, and finalizerSteps are
-	// those that it took before it called a hook.
+	// record is shown as the Sync of the parent. generation and children are the values that the running sync puts
+	// into it, and finalizerSteps are those that it took before it called a hook.
 	record         rows.Record
 	generation     int64
 	children       rows.ChildCounts
@@ -43,16 +43,16 @@ type parentState struct {
 	// without success and without a failure. It is in nanoseconds since 1970; zero if there is
 	// none.
 	unfinishedSince int64
-	// bytes is how many bytes of the hook budget the next sync reserves at its beginning.
+	// bytes is the part of the hook budget that the next sync reserves at its beginning.
 	bytes int64
-	// loopsEnd is when all write loops of the parent will be over if nothing more is written; zero if
-	// it is in none. It is in nanoseconds since 1970.
+	// loopsEnd is the time at which all write loops of the parent will have ended if nothing more is written; zero
+	// without a write loop. It is in nanoseconds since 1970.
 	loopsEnd int64
 	// finalization is there while the finalize hook has not finished.
 	finalization *finalization
 	// planning is what the planner knows of the parent.
 	planning planner.State
-	// told is what events have said about the parent.
+	// told records what events have reported about the parent.
 	told status.Told
 	// revisions are the last writes of ControllerRevisions, until the cache shows them; nil if there were none.
 	revisions *store.OwnWrites
@@ -125,7 +125,8 @@ func (p *parentStates) forget(parent object.Key) {
 	delete(p.byKey, parent)
 }
 
-// recallInterval is how often a preview looks whether a sync has ended and the caches show what it wrote.
+// recallInterval is the interval at which a preview checks whether a sync has ended and the caches show what it
+// wrote.
 const recallInterval = 10 * time.Millisecond
 
 // recall returns a copy of what syncs of a parent know that bears on a plan, for a preview, and how many bytes of the

@@ -28,26 +28,26 @@ import (
 // the parent is failing.
 
 const (
-	// stallThreshold is how long the syncs of a parent may wait before that counts as a failure.
+	// stallThreshold is the time for which the syncs of a parent may wait before that counts as a failure.
 	stallThreshold = time.Minute
 	// missingRightPeriod is the longest time between two syncs of a parent that fails because a right is
 	// missing. No event says that the right was granted.
 	missingRightPeriod = 45 * time.Second
 )
 
-// syncFacts are what a sync of a parent found. resultOf makes its result of them.
+// syncFacts are the facts that a sync of a parent found. resultOf derives the result from them.
 type syncFacts struct {
 	// gone is true if there is no such parent, or it is not selected.
 	gone bool
-	// err is why the sync ended before its end, or which of its writes failed.
+	// err is the error that ended the sync early, or the error of the writes that failed.
 	err error
 	// resyncAfter is the time until the next sync that the hook asked for, or until a postponed
 	// write is due; zero if there is neither.
 	resyncAfter time.Duration
-	// nameConflict is why the parent is not yet as the hook wants it although nothing failed: other objects have the names
-	// of children.
+	// nameConflict says why the parent is not yet as the hook wants it although nothing failed: other objects have
+	// the names of children.
 	nameConflict error
-	// overtaken is why the first write that a conflict prevented has to wait: others had changed the object, or the
+	// overtaken says why the first write that a conflict prevented has to wait: others changed the object, or the
 	// garbage collector has not yet deleted an object of the same name. It is nil if no write has to wait.
 	overtaken error
 	// retry is true if a conflict prevented a write. The conflict may end without an event that leads to another sync.
@@ -58,11 +58,11 @@ type syncFacts struct {
 	leaving *object.Object
 	// rollout says how far the rollout of the children is; empty if they do not roll out.
 	rollout string
-	// outcomes are those of the steps of the plan.
+	// outcomes are the outcomes of the steps of the plan.
 	outcomes []pipeline.Outcome
 }
 
-// progress says what goes on after a sync that did all that it could; nil if nothing does.
+// progress says what is still in progress after a sync that did all that it could; nil if nothing is.
 func (f *syncFacts) progress(children rows.ChildCounts) *rows.Note {
 	switch {
 	case f.err != nil || f.nameConflict != nil:
@@ -78,13 +78,13 @@ func (f *syncFacts) progress(children rows.ChildCounts) *rows.Note {
 // syncResult is the result of a sync of a parent. resultOf determines it once, and report acts on it.
 type syncResult struct {
 	kind resultKind
-	// why is why the parent is failing; nil if it is not.
+	// why says why the parent is failing; nil if it is not.
 	why error
 	// wait identifies the wait that has lasted too long, if there was one: one event says enough about it.
 	wait string
-	// next is when the parent is synced next.
+	// next is the time of the next sync.
 	next syncqueue.Result
-	// note says what the parent waits for, or what goes on; nil if there is nothing to say.
+	// note says what the parent waits for, or what is in progress; nil if neither.
 	note *rows.Note
 }
 
@@ -116,10 +116,10 @@ const (
 	failedUnfinalized
 )
 
-// resultOf returns the result of a sync of a parent. Of several facts, the first one in this order counts: the parent
-// is gone; the sync came too early; it failed; names of children are taken; write loops go on; a conflict prevented a
-// write; the finalize hook has not finished; a child is terminating. resultOf notes in the state since when the
-// parent waits for others.
+// resultOf returns the result of a sync of a parent. Of several facts, the first one in this order counts: the
+// parent is gone; the sync came too early; it failed; names of children are taken; write loops continue; a conflict
+// prevented a write; the finalize hook has not finished; a child is terminating. resultOf notes in the state since
+// when the parent waits for others.
 func (c *Controller) resultOf(
 	ctx context.Context, key object.Key, state *parentState, facts *syncFacts, now time.Time,
 ) syncResult {
@@ -159,10 +159,10 @@ func (c *Controller) resultOf(
 	}
 }
 
-// postponement returns when a sync is tried again that ended before it could succeed or fail: the
-// hook asked to be called later, related objects are not listed yet, an object has changed,
-// there is no room for a request or an answer, or the parent's finalizer is written too often. For every
-// other error, and for nil, it returns false.
+// postponement returns the time of the next attempt after a sync that ended before it could succeed or fail: the
+// hook asked to be called later, related objects are not listed yet, an object has changed, there is no room for a
+// request or an answer, or the parent's finalizer is written too often. For every other error, and for nil, it
+// returns false.
 func postponement(ctx context.Context, err error) (next syncqueue.Result, postponed bool) {
 	if throttled, ok := errors.AsType[*hook.ThrottledError](err); ok {
 		klog.FromContext(ctx).V(2).Info("Hook asks to be called later", "after", throttled.After)
@@ -210,7 +210,7 @@ func waitForOthers(state *parentState, why error, next syncqueue.Result, now tim
 }
 
 // waitForFinalizeHook returns the result of a sync after which the finalize hook has not finished. The parent is
-// failing if that goes on for too long.
+// failing if that continues for too long.
 func (c *Controller) waitForFinalizeHook(
 	of *finalization, snapshot *pipeline.Snapshot, next syncqueue.Result, progress *rows.Note, now time.Time,
 ) syncResult {

@@ -96,8 +96,7 @@ func (w *revisionWriter) isSeen(state *parentState) bool {
 	return state.revisions == nil || w.store.DropSeen(state.revisions)
 }
 
-// isOvertaken reports whether a write failed because the ControllerRevision is no longer as it was
-// read.
+// isOvertaken reports whether a write failed because the ControllerRevision has changed since it was read.
 func isOvertaken(write revisions.Write, err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsNotFound(err) && write.Op != pipeline.Create
 }

@@ -47,9 +47,9 @@ type Spec struct {
 	// Claims finds the parents of children and the children of parents. It has state of the one
 	// Controller that is made of the Spec.
 	Claims observe.Claims
-	// Schemas are the schemas that the host publishes of the types of parents and children. SchemasErr is
-	// why some are not known; objects of these types are handled without a schema. SchemasStable is true if
-	// the host is not expected to publish other schemas soon.
+	// Schemas are the schemas that the host publishes of the types of parents and children. SchemasErr says why some
+	// are not known; objects of these types are handled without a schema. SchemasStable is true if the host is not
+	// expected to publish other schemas soon.
 	Schemas       map[object.Type]*openapi.Type
 	SchemasErr    error
 	SchemasStable bool
@@ -63,7 +63,8 @@ type Spec struct {
 	Resync time.Duration
 	// ResyncOn are the objects whose changes cause a sync of all parents.
 	ResyncOn []WatchedObject
-	// Lacks is why only parents that are being deleted are synced: the host lacks a child type. It is nil if all are.
+	// Lacks says which child type the host lacks; while it is set, only parents that are being deleted are synced.
+	// It is nil if all are.
 	Lacks error
 	// Related are the types that the customize hook may ask for, if the controller acts as a service
 	// account or is limited to namespaces. None is any.

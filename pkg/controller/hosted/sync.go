@@ -117,8 +117,8 @@ func (c *Controller) isPaused(key object.Key) bool {
 	return parent != nil && c.spec.pauses(parent) && c.planner.Observer.Handles(parent)
 }
 
-// pause notes that a parent is paused. How its last sync ended does not count any more, nor how long the parent had
-// waited: while nothing is done, nothing can make progress.
+// pause notes that a parent is paused. The outcome of its last sync no longer counts, nor the time for which the
+// parent had waited: while the parent is paused, nothing can make progress.
 func (c *Controller) pause(parent object.Key, state *parentState) {
 	state.record.Pause(time.Now())
 	state.finalization, state.unfinishedSince = nil, 0
@@ -306,15 +306,14 @@ func sooner(a, b time.Duration) time.Duration {
 	return a
 }
 
-// confirmsChild reports whether a step shows by its result that a child is as it should be. A
-// rollout that waits for the child can go on then. If the step changed nothing, no event leads to
-// that sync.
+// confirmsChild reports whether a step shows by its result that a child is as it should be. A rollout that waits for
+// the child can then continue. If the step changed nothing, no event leads to that sync.
 func confirmsChild(outcome pipeline.Outcome) bool {
 	return outcome.Result != nil && outcome.Op.MayChangeNothing()
 }
 
-// leavesChild reports whether a step wrote a child and the host left it as it was. If the rollout has just moved that
-// child, no event leads to the sync in which the rollout goes on.
+// leavesChild reports whether a step wrote a child and the host left it as it was. If the rollout has just moved
+// that child, no event leads to the sync in which the rollout continues.
 func leavesChild(outcome pipeline.Outcome) bool {
 	return !outcome.Op.OnParent() && outcome.Result != nil && !outcome.StoredAnew()
 }

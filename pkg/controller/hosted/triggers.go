@@ -26,7 +26,7 @@ type triggers struct {
 	spec     *Spec
 	observer *observe.Observer
 	queue    *syncqueue.Queue
-	// rows and tracker learn of changes of parents.
+	// rows and tracker are notified of changes of parents.
 	rows          *rows.Rows
 	tracker       *status.Tracker
 	nameConflicts *nameConflicts
@@ -146,8 +146,7 @@ func (t *triggers) resyncAll(ctx context.Context, because WatchedObject) {
 	t.requests.add(syncqueue.Resync, t.allParents())
 }
 
-// startResync enqueues all parents in the period of the spec and in that of the process, until stop
-// is called.
+// startResync enqueues all parents in the period of the spec and in the period of the process, until stop is called.
 func (t *triggers) startResync(ctx context.Context) (stop func()) {
 	t.resyncs.Store(ticksOf(t.periods, time.Now()))
 	return startPeriodic(ctx, t.periods, func() {

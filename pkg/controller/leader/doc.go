@@ -7,6 +7,6 @@
 // which the process that holds it serves the API. A process with another storage never takes the Lease, also when it
 // has expired.
 //
-// Read election.go first. term.go is what the controllers ask before each write and each call of a hook, and lease.go
-// is the client through which client-go reads and writes the Lease.
+// Read election.go first. The controllers check term.go before each write and each call of a hook, and lease.go is
+// the client through which client-go reads and writes the Lease.
 package leader

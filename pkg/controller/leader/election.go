@@ -35,16 +35,16 @@ const (
 // RequestTimeout bounds a request for the Lease, so that there is time for another one before the renew deadline.
 const RequestTimeout = renewDeadline / 2
 
-// Config says for which Lease a process stands.
+// Config says for which Lease a process is a candidate.
 type Config struct {
-	// Client is that of the cluster.
+	// Client is the client of the cluster.
 	Client coordinationclient.LeasesGetter
-	// Namespace and Name are those of the Lease.
+	// Namespace and Name identify the Lease.
 	Namespace, Name string
-	// Process names this process, and Address is where the others reach it: host and port.
+	// Process names this process, and Address is its address for the others: host and port.
 	Process, Address string
-	// Exclusive is true if no other process can have the storage while this one has it. Then this process goes on
-	// with the term of the one before it, which has ended.
+	// Exclusive is true if no other process can have the storage while this one has it. Then this process continues
+	// the term of the previous one, which has ended.
 	Exclusive bool
 }
 
@@ -57,7 +57,7 @@ type Election struct {
 	mu sync.Mutex
 	// isKnown is true once the Lease has been read or written.
 	isKnown bool
-	// lacks is why this process must not take the Lease, or why that is not known; nil if it may.
+	// lacks says why this process must not take the Lease, or why that is not known; nil if it may.
 	lacks error
 	// term is nil while this process does not lead, and working is nil while it does no work.
 	term    *Term
@@ -67,7 +67,8 @@ type Election struct {
 	address  string
 	leads    context.Context
 	endLeads context.CancelFunc
-	// renewed is the time of the last renewal by another process, and seen is when this process has noticed it.
+	// renewed is the time of the last renewal by another process, and seen the time at which this process noticed
+	// it.
 	renewed metav1.MicroTime
 	seen    time.Time
 }
@@ -124,7 +125,7 @@ func (e *Election) awaitPermission(ctx context.Context, identity string) bool {
 	return err == nil
 }
 
-// runOnce stands for election, and does the work of one term if this process is elected.
+// runOnce takes part in an election, and does the work of one term if this process is elected.
 func (e *Election) runOnce(ctx context.Context, identity string, work func(context.Context, *Term) error) error {
 	standing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -194,7 +195,7 @@ func (e *Election) runTerm(ctx context.Context, work func(context.Context, *Term
 	return err
 }
 
-// beginWork returns the term, and what is to be called when its work has ended. The term is nil if it is over.
+// beginWork returns the term, and what is to be called when its work has ended. The term is nil if it has ended.
 func (e *Election) beginWork() (term *Term, end func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -343,9 +344,9 @@ func (e *Election) Address() (address string, leads context.Context) {
 	return e.address, e.leads
 }
 
-// Check is a check of readiness. It returns an error if the storage of this process is another one than that of the
-// Lease, or as long as that is not known: then what this process serves may not be what there is. Whether it leads
-// does not count.
+// Check is a check of readiness. It returns an error if the storage of this process is not the storage of the Lease,
+// or as long as that is not known: this process may then serve other objects than the leader. Whether it leads does
+// not count.
 func (e *Election) Check(*http.Request) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -55,8 +55,8 @@ func (l *leases) Update(ctx context.Context, of *lease, options metav1.UpdateOpt
 	return l.write(ctx, of, func() (*lease, error) { return l.LeaseInterface.Update(ctx, of, options) })
 }
 
-// errLedMeanwhile is the error of a renewal after another process has led. The term is over, and the process may be
-// elected again.
+// errLedMeanwhile is the error of a renewal after another process has led. The term has ended, and the process may
+// be elected again.
 var errLedMeanwhile = errors.New("another process has led meanwhile")
 
 func (l *leases) write(ctx context.Context, of *lease, send func() (*lease, error)) (*lease, error) {

@@ -37,8 +37,9 @@ func newTerm(transitions int32, renewed time.Time) *Term {
 	return t
 }
 
-// Check returns ErrNotLeading if the last renewal is not younger than the renew deadline, or the term is over. If a
-// process was suspended and resumes, Check returns the error before the process notices that another process leads.
+// Check returns ErrNotLeading if the last renewal is not younger than the renew deadline, or the term has ended. If
+// a process was suspended and resumes, Check returns the error before the process notices that another process
+// leads.
 func (t *Term) Check() error {
 	if t == nil {
 		return nil

@@ -10,8 +10,8 @@
 // finalizer from all parents. On the host, the package reads discovery and the Secrets and ConfigMaps of hooks,
 // writes events, and creates reviews of what service accounts may do. It writes parents only through drain.
 //
-// Read reconcile.go first: reconcile is the life of a controller object. state.go is what is known of the object,
-// running.go starts, replaces and stops its controller, and lets it run only while its service account has the rights
-// that it needs. queue.go is the queue and what enqueues an object beside its own events, finalizer.go is about
-// finalizers, and status.go writes the status.
+// Read reconcile.go first: reconcile follows the life of a controller object. state.go has what is known of the
+// object, running.go starts, replaces and stops its controller, and lets it run only while its service account has
+// the rights that it needs. queue.go has the queue and everything that enqueues an object besides its own events,
+// finalizer.go is about finalizers, and status.go writes the status.
 package lifecycle

@@ -150,7 +150,7 @@ func except(rules, others []v1alpha1.ResourceRule) []v1alpha1.ResourceRule {
 // waitsForDrain is the error of a reconcile that continues when package drain has a result, and enqueues the
 // controller.
 type waitsForDrain struct {
-	// failure is why the last attempt has failed; nil if the first one is still running.
+	// failure is the error of the last attempt; nil while the first one is running.
 	failure error
 }
 

@@ -94,7 +94,8 @@ func newQueue(name string, api apiClient, metrics *metrics.Queue) workqueue.Type
 // (GroupChanged), may publish new schemas of them (recheckSchemas), or changes the Secret or ConfigMap that its hooks
 // miss (followSource), and when controllers are held or no longer held (HoldChanged).
 
-// recheckAfter is how long discovery may still return the former definition of a type after it has changed.
+// recheckAfter is the time for which discovery may still return the former definition of a type after it has
+// changed.
 const recheckAfter = discovery.SettleTime + time.Second
 
 // GroupChanged enqueues the controllers that use types of an API group of the host.
@@ -184,14 +185,14 @@ func resourceVersion(of *object.Object) string {
 	return of.ResourceVersion
 }
 
-// readTimeout is how long the host may take to return a Secret or ConfigMap.
+// readTimeout bounds the time that the host may take to return a Secret or ConfigMap.
 const readTimeout = 10 * time.Second
 
 func withReadTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, readTimeout, fmt.Errorf("no answer within %s", readTimeout))
 }
 
-// HoldChanged enqueues all controllers, because they may run now, or may not any more.
+// HoldChanged enqueues all controllers, because whether they may run has changed.
 func (r *Reconciler) HoldChanged() {
 	objects, err := r.api.list()
 	if err != nil {

@@ -111,7 +111,7 @@ func (r *Reconciler) keepRunning(
 	controller.SetObject(spec.Object)
 }
 
-// cannotRun reports why the spec of an object cannot be run. The controller that runs goes on, unless the host no
+// cannotRun reports why the spec of an object cannot be run. The running controller continues, unless the host no
 // longer has the types that it needs.
 func (r *Reconciler) cannotRun(
 	ctx context.Context, state *controllerState, object controllerObject, err error,

@@ -52,7 +52,7 @@ const (
 	maxBackoff   = 30 * time.Second
 )
 
-// workers is how many controllers are built, started or stopped at once.
+// workers bounds the controllers that are built, started or stopped concurrently.
 const workers = 4
 
 // The names of the reconcilers in metrics.

@@ -24,7 +24,7 @@ type running struct {
 	object     controllerObject
 	spec       *hosted.Spec
 	since      time.Time
-	// required is what the controller needs to read; nil if it acts as no service account.
+	// required are the permissions to read that the controller needs; nil if it does not act as a service account.
 	required *permissions.Requirement
 	// stop stops the controller, and waits until it has stopped.
 	stop func()
@@ -50,8 +50,8 @@ type prepared struct {
 }
 
 // replace starts a controller with the spec of the object, and stops the one that runs, if any. The old one runs
-// until the new one sees all objects of its types, or goes on if the new one cannot be made. replace does not wait:
-// it returns started as false, and the name is enqueued when the new one is ready. The informers that both
+// until the new one sees all objects of its types. It continues if the new one cannot be made. replace does not
+// wait: it returns started as false, and the name is enqueued when the new one is ready. The informers that both
 // controllers use keep running: the new one acquires them before the old one stops, or finds them lingering.
 func (r *Reconciler) replace(
 	ctx context.Context, state *controllerState, object controllerObject, spec *hosted.Spec,
@@ -241,7 +241,7 @@ func (r *Reconciler) askFor(ctx context.Context, state *controllerState) {
 }
 
 // stopIfRefused stops the controller that runs if its service account may no longer read what it needs, or if the
-// cluster has not answered for too long.
+// cluster has not responded for too long.
 func (r *Reconciler) stopIfRefused(ctx context.Context, state *controllerState) {
 	running := state.getRunning()
 	if running == nil {

@@ -86,7 +86,7 @@ type controllerState struct {
 
 	// stopFollowing ends followSource; nil if no Secret or ConfigMap is followed.
 	stopFollowing func()
-	// required is what the current spec needs to read; nil if it acts as no service account.
+	// required are the permissions to read that the current spec needs; nil without a service account.
 	required *permissions.Requirement
 	// asking is true while reviews of the required permissions are in progress.
 	asking atomic.Bool
@@ -94,7 +94,7 @@ type controllerState struct {
 	lacksChild bool
 	// leftovers is the result of removeLeftFinalizers.
 	leftovers leftovers
-	// drainErr is why finalizers could not be removed from parents; nil if no reason is known.
+	// drainErr says why finalizers could not be removed from parents; nil if no reason is known.
 	drainErr error
 
 	mu sync.Mutex
@@ -109,11 +109,11 @@ type controllerState struct {
 	// current spec.
 	problem       *report.Problem
 	problemObject controllerObject
-	// statusChecked is when the status of the object was last compared with the state.
+	// statusChecked is the time at which the status of the object was last compared with the state.
 	statusChecked time.Time
-	// quiet is what the status shows.
+	// quiet is true if the status shows Quiet.
 	quiet quietStatus
-	// statusFailed is when a write of the status last failed.
+	// statusFailed is the time at which a write of the status last failed.
 	statusFailed time.Time
 }
 
@@ -133,8 +133,8 @@ type seenSpec struct {
 	since time.Time
 }
 
-// writeDelay is how long an object with a new spec is not written. Such a write would conflict with that of a user who
-// creates a controller and then changes it, based on the answer to the creation.
+// writeDelay is the time for which an object with a new spec is not written. Such a write would conflict with the
+// update of a user who creates a controller and then changes it, based on the response to the creation.
 const writeDelay = statusTick
 
 // isNew reports whether the spec of the object was not seen writeDelay ago.

@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// statusTick is how often the state of each controller is compared with its status.
+	// statusTick is the interval at which the state of each controller is compared with its status.
 	statusTick = 250 * time.Millisecond
 	// statusInterval is the least time between two writes of a status. A change of the condition Ready, or of the observed
 	// generation, is written at the next tick. So the status shows a change of a parent less than two seconds later,
@@ -36,15 +36,15 @@ const (
 	// statusRecheck is the interval at which the status is compared while the health of the controller does not
 	// change. Comparing the health is cheaper than comparing the status.
 	statusRecheck = 5 * time.Second
-	// statusRetryDelay is how long a status is not written after a write has failed.
+	// statusRetryDelay is the time for which a status is not written after a write has failed.
 	statusRetryDelay = 5 * time.Second
 	// fillDelay is the delay of the first status write after a controller has started, unless the controller has
 	// counted its parents earlier. Otherwise each start would write the status twice.
 	fillDelay = 2 * time.Second
-	// replaceDelay is the same for a controller that will replace another one, which runs meanwhile, and for one that was
-	// ready when the previous process ended.
+	// replaceDelay is the same for a controller that will replace a running one, and for one that was ready when the
+	// previous process ended.
 	replaceDelay = 10 * time.Second
-	// statusWriters is how many statuses are written at once.
+	// statusWriters bounds the concurrent writes of statuses.
 	statusWriters = 8
 )
 
@@ -89,7 +89,7 @@ func (w *statusWriter) byAge() []*controllerState {
 	return all
 }
 
-// statusBudget is how many statuses may still be written at a tick. Its methods may be called
+// statusBudget is the number of statuses that may still be written at a tick. Its methods may be called
 // concurrently.
 type statusBudget struct{ left atomic.Int32 }
 

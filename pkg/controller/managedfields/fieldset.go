@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// Extract returns the part of an object that a set of fields names: what their owner has applied, if nobody has
-// changed it since. The fields are in the form of fieldsV1. If there are none, the result is empty. It shares
-// values with content.
+// Extract returns the part of an object that a set of fields names: what their owner has applied, if nothing has
+// changed it since. The fields are in the form of fieldsV1. If there are none, the result is empty. It shares values
+// with content.
 func Extract(fields []byte, content map[string]any) (map[string]any, error) {
 	set, err := decode(fields)
 	if err != nil {
@@ -170,9 +170,8 @@ func ChangeOf(before, after []byte) (Change, error) {
 // Drops reports whether the manager no longer applies a field that it owned.
 func (c Change) Drops() bool { return !c.dropped.Empty() }
 
-// KeptByOthers reports whether another owner keeps a field in the object that the manager no longer applies.
-// The entries are those of the object. An apply removes a field without another owner, unless the host defaults
-// it again.
+// KeptByOthers reports whether another owner keeps a field in the object that the manager no longer applies. The
+// entries come from the object. An apply removes a field without another owner, unless the host defaults it again.
 func (c Change) KeptByOthers(manager string, entries []metav1.ManagedFieldsEntry) (bool, error) {
 	for _, entry := range entries {
 		if owns(entry, manager, metav1.ManagedFieldsOperationApply) {

@@ -13,7 +13,7 @@ import (
 
 // Managers are the names under which the process owns fields.
 type Managers struct {
-	// Update is the field manager of plain writes, Apply that of server-side apply.
+	// Update is the field manager of plain writes, and Apply the field manager of server-side apply.
 	Update, Apply string
 }
 

@@ -40,10 +40,10 @@ type Object struct {
 	// hasLastApplied is true if the object has a LastAppliedAnnotation.
 	hasLastApplied bool
 
-	// Owners has the fields outside metadata and status by who has set or changed them last, as a JSON object:
-	// ours are those of the updates of FieldManager, others those of everybody else. Both are lists of sets in the
-	// form of fieldsV1. A field in neither has no owner. Owners is empty, which means that nothing is known,
-	// unless the object has a LastAppliedAnnotation and FieldManager has written it.
+	// Owners has the fields outside metadata and status by who has set or changed them last, as a JSON object: ours
+	// are the fields that updates of FieldManager have set, others the fields of everybody else. Both are lists of
+	// sets in the form of fieldsV1. A field in neither has no owner. Owners is empty, which means that nothing is
+	// known, unless the object has a LastAppliedAnnotation and FieldManager has written it.
 	Owners string
 
 	// Applied has the fields that the process owns by server-side apply, in the form of fieldsV1; nil if there are none.

@@ -21,7 +21,7 @@ import (
 // of the type that Kubernetes requires.
 func Parse(raw []byte) (*Object, error) { return (&parser{}).parse(raw, nil) }
 
-// parse reads one object and puts its JSON into the memory of to, which may be that of raw.
+// parse reads one object and puts its JSON into the memory of to, which may be the memory of raw.
 func (p *parser) parse(raw, to []byte) (*Object, error) {
 	p.reset(raw)
 	read, err := p.next()
@@ -239,7 +239,7 @@ func (p *parser) addToHash(m member) {
 	_, _ = p.hash.Write([]byte{0})
 }
 
-// bracketHash separates the fields of the metadata from those of the object in the hash.
+// bracketHash separates the fields of the metadata from the fields of the object in the hash.
 func (p *parser) bracketHash(bracket byte) { _, _ = p.hash.Write([]byte{bracket}) }
 
 // withoutManagedFields copies the part of the input that is the object, without the cuts, to the

@@ -8,7 +8,7 @@ package openapi
 type Type struct {
 	// quantity is true if the value is a quantity.
 	quantity bool
-	// list is how a list is merged. keys are what identifies its items if list is Map.
+	// list says how a list is merged. keys are the fields that identify its items if list is Map.
 	list List
 	keys []Key
 	// items is the type of a list's items.

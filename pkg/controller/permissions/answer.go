@@ -18,12 +18,12 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
-// answer is what the cluster has answered to a question.
+// answer is the cluster's answer to a question.
 type answer struct {
 	question
 	// asking is locked during a review, so that all waiting callers share one review.
 	asking sync.Mutex
-	// last is nil before the cluster was asked.
+	// last is nil before the first review.
 	last atomic.Pointer[verdict]
 
 	// The mutex of Permissions guards what follows.
@@ -39,16 +39,16 @@ type answer struct {
 // verdict is the result of a review. It is immutable.
 type verdict struct {
 	allowed bool
-	// trouble is what the cluster could not evaluate.
+	// trouble says what the cluster could not evaluate.
 	trouble string
-	// answered is when the cluster answered; zero if it never has.
+	// answered is the time at which the cluster answered; zero if it never has.
 	answered time.Time
 	// tried is the time of the last review, and err is its error, or nil if it succeeded.
 	tried time.Time
 	err   error
 }
 
-// outcome is what a verdict means at some time.
+// outcome is the meaning of a verdict at some time.
 type outcome int
 
 const (
@@ -74,7 +74,7 @@ func (v *verdict) outcome(now time.Time) outcome {
 	}
 }
 
-// isDue reports whether the cluster should be asked again. The first time, a check asks.
+// isDue reports whether a new review is due. The first time, a check asks.
 func (v *verdict) isDue(now time.Time) bool {
 	switch {
 	case v == nil:
@@ -86,7 +86,7 @@ func (v *verdict) isDue(now time.Time) bool {
 	}
 }
 
-// errNoAnswer is the error if the cluster does not answer a review in time.
+// errNoAnswer is the error if the cluster does not respond to a review in time.
 var errNoAnswer = fmt.Errorf("no answer within %s", reviewTimeout)
 
 // ask asks the cluster if the last verdict fulfils a condition, and tells the requirements if the answer has changed.

@@ -21,7 +21,7 @@ const (
 	RefreshInterval = 15 * time.Second
 	// retryInterval is the time between attempts while the cluster does not answer.
 	retryInterval = 5 * time.Second
-	// Patience is how long an answer remains valid while the cluster does not answer.
+	// Patience is the time for which an answer remains valid while the cluster does not respond.
 	Patience = time.Minute
 	// tick is how often the age of answers is checked.
 	tick = time.Second
@@ -112,8 +112,8 @@ func (p *Permissions) refresh(ctx context.Context, running *sync.WaitGroup) {
 }
 
 // due returns the answers in use that have become old, by account, and notes that these accounts are being
-// refreshed. Those of accounts that are being refreshed already are left out. It drops the answers that nobody
-// has needed for a while.
+// refreshed. Those of accounts that are being refreshed already are left out. It drops the answers that no
+// requirement has needed for a while.
 func (p *Permissions) due(now time.Time) map[v1alpha1.ServiceAccountReference][]*answer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -152,9 +152,9 @@ func (p *Permissions) inUse(condition func(*answer) bool) (found []*answer) {
 }
 
 // Allows reports whether an account has a right that is needed now and then, such as one for each namespace of
-// parents. The cluster is asked if its last answer is older than RefreshInterval, or if there is none. The
-// answer is kept for Patience after the last use, and is not asked for in the background meanwhile. The error
-// says that the cluster cannot be asked, or it is that of ctx.
+// parents. It sends a review if the last answer is older than RefreshInterval, or if there is none. The answer is
+// kept for Patience after the last use, and is not refreshed in the background during that time. The error says that
+// the cluster does not respond, or it is the error of ctx.
 func (p *Permissions) Allows(
 	ctx context.Context, account v1alpha1.ServiceAccountReference, right rights.Right,
 ) (bool, error) {
@@ -199,7 +199,7 @@ func (p *Permissions) answerTo(asked question) *answer {
 	return known
 }
 
-// drop drops the answer if nobody needs it any more. mu must be held.
+// drop drops the answer if no requirement needs it any longer. mu must be held.
 func (p *Permissions) drop(a *answer, now time.Time) {
 	if len(a.requirements) == 0 && !now.Before(a.kept) {
 		delete(p.answers, a.question)

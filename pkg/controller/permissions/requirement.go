@@ -25,7 +25,7 @@ type Requirement struct {
 	permissions *Permissions
 	account     v1alpha1.ServiceAccountReference
 	required    []rights.Required
-	// answers are those of required, in the same order.
+	// answers are the answers to required, in the same order.
 	answers []*answer
 	changed func()
 }
@@ -50,7 +50,7 @@ func (p *Permissions) Require(
 	return r
 }
 
-// Close ends the requirement. The cluster is no longer asked for rights that no other one needs.
+// Close ends the requirement. Rights that no other one needs are no longer reviewed.
 func (r *Requirement) Close() {
 	if r == nil {
 		return
@@ -66,7 +66,7 @@ func (r *Requirement) Close() {
 
 // Check returns nil if the account has all the rights. If the cluster has not been asked for one of them yet, Check
 // asks and waits for the answer, for reviewTimeout at most. It requests missing answers in the background. The error
-// is an *Error, or that of ctx.
+// is an *Error, or the error of ctx.
 func (r *Requirement) Check(ctx context.Context) error {
 	if r == nil || r.isMet(time.Now()) {
 		return nil
@@ -105,7 +105,7 @@ func (r *Requirement) failure(ctx context.Context, now time.Time) error {
 		case unasked:
 			return context.Cause(ctx)
 		case unknown:
-			// Without an error, the answer became too old before the cluster was asked again.
+			// Without an error, the answer became too old before it was refreshed.
 			failed, failure.Unanswered = true, cmp.Or(last.err, failure.Unanswered, errors.New("no answer for a minute"))
 		case refused:
 			failed, failure.Missing = true, append(failure.Missing, r.required[i])
@@ -133,19 +133,19 @@ func ToShow(of object.Type, namespaces []string, what string) (required []rights
 	return required
 }
 
-// Error is why a requirement is not met.
+// Error says why a requirement is not met.
 type Error struct {
 	Account v1alpha1.ServiceAccountReference
 	// Missing are rights that the account does not have.
 	Missing []rights.Required
 	// Troubles are what the cluster could not evaluate. That may be why it refused a right.
 	Troubles []string
-	// Unanswered is why the cluster cannot be asked for other rights; nil if it has answered.
+	// Unanswered says why other rights cannot be checked at the cluster; nil if it has answered.
 	Unanswered error
 }
 
-// IsForbidden reports whether the account is known to lack rights. Otherwise the cluster cannot be
-// asked whether it does.
+// IsForbidden reports whether the account is known to lack rights. Otherwise the cluster does not respond to
+// reviews.
 func (e *Error) IsForbidden() bool { return len(e.Missing) > 0 }
 
 // Error returns the missing rights as rules to paste into a role.
@@ -188,7 +188,7 @@ func (e *Error) lack() string {
 		e.Account.Namespace, e.Account.Name)
 }
 
-// Unwrap returns why the cluster cannot be asked.
+// Unwrap returns the error of the reviews.
 func (e *Error) Unwrap() error { return e.Unanswered }
 
 func (e *Error) addTrouble(trouble string) {

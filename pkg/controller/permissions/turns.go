@@ -23,7 +23,7 @@ type turns struct {
 	waiting []*turn
 }
 
-// turn is what somebody waits for.
+// turn is the turn of one waiting caller.
 type turn struct {
 	account v1alpha1.ServiceAccountReference
 	// given is closed when it is given.

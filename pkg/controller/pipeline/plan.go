@@ -154,7 +154,7 @@ const (
 	Finalizer Op = "finalizer"
 )
 
-// traits are what is known of an Op. The method of the same name returns each of them.
+// traits describe an Op. The method of the same name returns each of them.
 type traits struct {
 	writes, onParent, deletes, createsMissing, formsWriteLoops, yieldsDesired, mayChangeNothing bool
 }

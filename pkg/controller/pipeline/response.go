@@ -44,11 +44,11 @@ type HookEvent struct {
 	Warning bool
 	// Reason is a word in CamelCase. Message is not empty.
 	Reason, Message string
-	// Child is what the event is about; nil for the parent.
+	// Child is the child that the event is about; nil for the parent.
 	Child *HookEventChild
 }
 
-// HookEventChild names a child. Its namespace is that of the parent if it is empty.
+// HookEventChild names a child. An empty namespace means the namespace of the parent.
 type HookEventChild struct {
 	Group, Kind, Namespace, Name string
 }

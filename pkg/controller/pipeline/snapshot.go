@@ -91,8 +91,8 @@ type Group struct {
 	// Kept are children that the hook does not see: orphans of the parent's own type, which may be other parents, and
 	// children that a finalization does not delete. The plan needs them if the hook lists them.
 	Kept []*object.Object
-	// Adopt are those of Claimed and Kept that have no controller yet, or whose reference to the parent has
-	// another version of its type, which the host's garbage collector may not find any more.
+	// Adopt are those of Claimed and Kept that have no controller yet, or whose reference to the parent has another
+	// version of its type, which the host's garbage collector may no longer find.
 	Adopt []*object.Object
 	// Release are objects that the parent controls and its selector no longer matches. The hook does not see them.
 	Release []*object.Object

@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package redact keeps secrets out of what is shown. It is pure.
+// Package redact keeps secrets out of what users see. It is pure.
 //
 //   - A [Redactor] blanks the values of Secrets and the credentials in what logs, errors and HookCalls show of
 //     one call of a hook.

@@ -19,7 +19,7 @@ import (
 // NotShown replaces a text that must not be in logs and errors.
 const NotShown = "(not shown, there are Secrets in it)"
 
-// blank stands for a value that is not shown.
+// blank replaces a value that must not be shown.
 const blank = hookaddress.Blank
 
 // Redactor redacts secrets in texts about one hook call: the credentials of the hook, the credentials in the

@@ -231,14 +231,14 @@ func afterAuthority(address string) string {
 }
 
 const (
-	// fewValues is how many values are replaced without a search for those that are in the text.
+	// fewValues bounds the values that are replaced without a search for those that are in the text.
 	fewValues = 16
 	// maxTried limits the values of which all forms are searched for, which takes tens of milliseconds.
 	maxTried = 10_000
 )
 
-// appendTexts appends what of a body may be shown: the body and the texts in it, without their escapes. It appends
-// nothing if the values are so few that no search is needed.
+// appendTexts appends the texts of a body in which secrets are looked for: the body itself and its strings, without
+// their escapes. It appends nothing if the values are so few that no search is needed.
 func appendTexts(to, body []byte, values *secretValues) []byte {
 	if len(values.values) <= fewValues {
 		return to

@@ -37,7 +37,8 @@ type Config struct {
 	Namespace, Service string
 }
 
-// Registration is what this process knows of its registration. While the host does not answer, its last answer counts.
+// Registration is the registration of this process, as far as it knows. While the host does not answer, its last
+// answer counts.
 type Registration struct {
 	config Config
 	client dynamic.Interface
@@ -54,11 +55,11 @@ type Registration struct {
 	endLeading context.CancelFunc
 }
 
-// state is what an APIService says.
+// state is the content of an APIService.
 type state struct {
 	// leadsHere is true if it leads to this server.
 	leadsHere bool
-	// held is why no controller may run; nil if they may.
+	// held says why no controller may run; nil if they may.
 	held error
 	// isUnregistered is true if there is no APIService, or it is not known yet.
 	isUnregistered bool

@@ -47,8 +47,8 @@ type ownAPI struct {
 
 // candidate returns the controller object that the author of the review would have if it were created with the
 // candidate or, if it is stored, updated to it, and reports whether that shows that the author may give it another
-// spec. The API does that in a dry run, as the author: so the author's rights, the validation and all admission count.
-// The warnings are those of the API; they are returned with an error, too.
+// spec. The API does that in a dry run, as the author: so the author's rights, the validation and all admission
+// count. The warnings come from the API; they are returned with an error, too.
 func (a *ownAPI) candidate(
 	ctx context.Context, stored hosted.ControllerObject,
 ) (result hosted.ControllerObject, isAuthor bool, texts []string, err error) {

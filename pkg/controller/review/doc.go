@@ -8,6 +8,6 @@
 // candidate (candidate.go). It previews a sync of each parent (package preview), and puts what comes of it into
 // the words of the API (syncing.go and steps.go).
 //
-// Nothing is shown that its author may not get (permit.go). Reviews are bounded in number, time and size.
-// They write nothing to the host but dry runs, and nothing to the own API but dry runs of candidates.
+// A review shows nothing that its author may not get (permit.go). Reviews are bounded in number, time and size. They
+// write nothing to the host but dry runs, and nothing to the own API but dry runs of candidates.
 package review

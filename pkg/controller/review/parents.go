@@ -132,7 +132,7 @@ func toGet(of object.Type, namespace string) rights.Required {
 		Object: rights.Object{GroupResource: of.GroupResource(), Namespace: namespace}}, For: "the parent"}
 }
 
-// continued is what a continue token says: the last parent of the answer before.
+// continued is the content of a continue token: the last parent of the previous answer.
 type continued struct {
 	Group     string `json:"g,omitempty"`
 	Kind      string `json:"k"`

@@ -19,7 +19,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
-// permit decides what the author of a review may see. Each right is asked for once. Its methods may be called
+// permit decides what the author of a review may see. Each right is reviewed once. Its methods may be called
 // concurrently.
 type permit struct {
 	author     rights.User
@@ -28,7 +28,7 @@ type permit struct {
 
 	mu      sync.Mutex
 	granted sets.Set[rights.Right]
-	// asked has, for a type, the namespaces in which a right to it was asked for.
+	// asked has, for a type, the namespaces in which a right to it was reviewed.
 	asked map[schema.GroupResource]sets.Set[string]
 }
 
@@ -82,8 +82,8 @@ func (p *permit) isGranted(right rights.Right) bool {
 	return p.granted.Has(right) || right.Name == "" && p.granted.Has(everywhere)
 }
 
-// askEverywhere asks for rights in all namespaces that were asked for in one before: objects of many namespaces
-// would need as many questions.
+// askEverywhere reviews rights in all namespaces at once that were reviewed in one namespace before: objects of many
+// namespaces would need as many reviews.
 func (p *permit) askEverywhere(ctx context.Context, open []rights.Required) error {
 	for _, one := range open {
 		if one.Namespace == "" || one.Name != "" {

@@ -49,7 +49,7 @@ func (r *reviewing) runSafely(ctx context.Context) (err error) {
 	return r.run(ctx)
 }
 
-// run makes the status. The error is that of the whole review.
+// run makes the status. The error is the error of the whole review.
 func (r *reviewing) run(ctx context.Context) (err error) {
 	if r.subject, err = r.findSubject(ctx); err != nil {
 		return err

@@ -24,7 +24,7 @@ import (
 
 // The limits of reviews.
 const (
-	// maxAtOnce is how many reviews a process answers at once, and maxOfUser how many of them for one user.
+	// maxAtOnce bounds the concurrent reviews of a process, and maxOfUser those of one user.
 	maxAtOnce, maxOfUser = 8, 4
 	// After the sync of a parent, a review waits pauseFactor times the duration of that sync, but at most maxPause,
 	// because a slow hook takes little time of this process.
@@ -33,15 +33,15 @@ const (
 	retryAfter = 2 * time.Second
 	// maxAnswerBytes is how large an answer may be.
 	maxAnswerBytes = 6 << 20
-	// defaultTimeout is how long a review may take if its spec does not say it.
+	// defaultTimeout bounds the duration of a review whose spec sets no timeout.
 	defaultTimeout = 20 * time.Second
-	// defaultLimit is how many parents an answer may have if its spec does not say it.
+	// defaultLimit bounds the parents in the answer to a review whose spec sets no limit.
 	defaultLimit = 20
 )
 
 // Reviews answers SyncReviews. Its methods may be called concurrently.
 type Reviews struct {
-	// reconcilers are those of the controllers of each kind.
+	// reconcilers are the reconcilers of each kind of controllers.
 	reconcilers map[string]*lifecycle.Reconciler
 	// loopback reaches the API server of this process as a user who may do everything.
 	loopback *rest.Config
@@ -86,8 +86,8 @@ func newCounts() *prometheus.CounterVec {
 // Counts has the number of reviews, for metrics.
 func (r *Reviews) Counts() prometheus.Collector { return r.counts }
 
-// Answer sets the status of a review, whose spec must be valid. The warnings are those about a
-// candidate. The error is one that the API may answer with as it is.
+// Answer sets the status of a review, whose spec must be valid. The warnings are those about a candidate. The API
+// may return the error as it is.
 func (r *Reviews) Answer(
 	ctx context.Context, author rights.User, review *v1alpha1.SyncReview,
 ) (warnings []string, err error) {

@@ -138,7 +138,7 @@ func (s *syncing) sync(preview *preview.Preview) *v1alpha1.ReviewedSync {
 	return sync
 }
 
-// addAnswer adds what the hooks want beside the steps.
+// addAnswer adds what the hooks want in addition to the steps.
 func (s *syncing) addAnswer(sync *v1alpha1.ReviewedSync, preview *preview.Preview) {
 	if preview.Paused {
 		sync.Warnings = append(sync.Warnings, v1alpha1.ReviewedWarning{

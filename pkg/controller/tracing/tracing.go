@@ -58,7 +58,7 @@ func (t *Tracer) StartSync(ctx context.Context, caused time.Time) (context.Conte
 	return ctx, Span{span}
 }
 
-// Start starts a span below that of the context. If that is not recorded, neither is this one.
+// Start starts a span below the span of the context. If that is not recorded, neither is this one.
 func Start(ctx context.Context, name string) (context.Context, Span) {
 	above := trace.SpanFromContext(ctx)
 	if !above.IsRecording() {

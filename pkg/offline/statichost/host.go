@@ -61,7 +61,7 @@ func (h *Host) Config() *rest.Config {
 	return &rest.Config{Host: "http://static.invalid", Transport: h, QPS: -1}
 }
 
-// serveObjects answers requests for objects: one, a list, or a watch.
+// serveObjects serves requests for objects: one, a list, or a watch.
 func (h *Host) serveObjects(request *http.Request, version schema.GroupVersion, rest []string) (*http.Response, error) {
 	namespace := ""
 	if rest[0] == "namespaces" && len(rest) > 2 {

@@ -17,8 +17,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// firstStartName is an empty file beside the files of etcd, from before etcd makes them until it is ready for the first
-// time.
+// firstStartName is an empty file next to the files of etcd, from before etcd makes them until it is ready for the
+// first time.
 const firstStartName = "first-start"
 
 // storageOf returns the directory of etcd in a data directory.

@@ -35,11 +35,11 @@ type Restored struct {
 	Former string
 }
 
-// Restore makes the storage of a data directory from a file with a snapshot, which may be compressed. The revision goes
-// on above those of the snapshot and of all storages that the data directory has. Nothing is removed: a storage that is
-// there is renamed.
+// Restore makes the storage of a data directory from a file with a snapshot, which may be compressed. The revision
+// continues above those of the snapshot and of all storages that the data directory has. Nothing is removed: a
+// storage that is there is renamed.
 //
-// The restored storage is made in "etcd.restoring" beside the former one. While that directory exists, no server
+// The restored storage is made in "etcd.restoring" next to the former one. While that directory exists, no server
 // starts, and Restore can be run again.
 func Restore(path, dataDir string) (restored *Restored, err error) {
 	if dataDir, err = filepath.Abs(dataDir); err != nil {

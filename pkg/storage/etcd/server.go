@@ -129,8 +129,8 @@ func (s *Server) start(ctx context.Context, dataDir string, quotaBytes int64) er
 	return nil
 }
 
-// launch starts etcd in a goroutine of its own, so that only that goroutine ends where etcd would
-// end the process. If it returns an etcd beside an error, the etcd must be closed, too.
+// launch starts etcd in a goroutine of its own, so that only that goroutine ends where etcd would end the process.
+// If it returns an etcd together with an error, the caller must close the etcd, too.
 func (s *Server) launch(ctx context.Context, config *embed.Config) (*embed.Etcd, error) {
 	type outcome struct {
 		etcd *embed.Etcd
@@ -265,20 +265,21 @@ const (
 	// hear from.
 	electionMilliseconds = 500
 
-	// progressInterval is how often an idle watch gets the current revision. It keeps the API
-	// server's watch cache from asking for a compacted revision.
+	// progressInterval is the interval at which an idle watch gets the current revision. It keeps the API server's
+	// watch cache from asking for a compacted revision.
 	progressInterval = 5 * time.Second
 
-	// maxSegments is how many segments of the log, of 64 MB each, are kept beside those that etcd needs.
+	// maxSegments is the number of segments of the log, of 64 MB each, that are kept in addition to those that etcd
+	// needs.
 	maxSegments = 2
 	// snapshotCount is the number of writes after which etcd no longer needs the segments before. With writes of the
 	// maximum size of 1.5 MiB that is after 150 MiB. etcd's default, 10,000 writes, is for members that have to catch
 	// up.
 	snapshotCount = 100
-	// catchUpEntries is how many writes etcd keeps in memory for other members. There are none.
+	// catchUpEntries is the number of writes that etcd keeps in memory for other members. There are none.
 	catchUpEntries = 100
 
-	// defragmentMegabytes is how much a defragmentation at the start must free at least.
+	// defragmentMegabytes is the least that a defragmentation at the start must free.
 	defragmentMegabytes = 100
 )
 

@@ -21,9 +21,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// Snapshot takes a snapshot, while the server goes on serving: a copy of the database with a checksum at the end, as
-// `etcdctl snapshot save` makes it. The context bounds the reading, too. Until the reader is closed, the database keeps
-// what is deleted in the meantime.
+// Snapshot takes a snapshot while the server still serves: a copy of the database with a checksum at the end, as
+// `etcdctl snapshot save` makes it. The context bounds the reading, too. Until the reader is closed, the database
+// keeps what is deleted in the meantime.
 func (s *Server) Snapshot(ctx context.Context) (io.ReadCloser, error) {
 	client, err := s.connect()
 	if err != nil {
@@ -47,7 +47,7 @@ func (r snapshotReader) Close() error {
 	return errors.Join(r.ReadCloser.Close(), r.client.Close())
 }
 
-// SnapshotInfo is what a file with a snapshot has.
+// SnapshotInfo describes a file with a snapshot.
 type SnapshotInfo struct {
 	// Revision is the revision of the last write in the snapshot.
 	Revision int64 `json:"revision"`

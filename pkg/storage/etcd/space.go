@@ -110,7 +110,7 @@ func measureVolume(dir string) (volumeSpace, error) {
 	}
 }
 
-// sizeText shows a size to people.
+// sizeText formats a size for people.
 func sizeText(bytes int64) string {
 	const mebi, gibi = 1 << 20, 1 << 30
 	if bytes >= gibi {

@@ -1,9 +1,9 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package identity tells storages apart. A storage has an ID of its own, in one key beside the objects, together with
-// the UID of the namespace kube-system of the cluster whose objects it keeps. Copies and snapshots of a storage have
-// the same record, so the ID of a storage that only one process can use depends on where it is, too.
+// Package identity tells storages apart. A storage has an ID of its own, in one key next to the objects, together
+// with the UID of the namespace kube-system of the cluster whose objects it keeps. Copies and snapshots of a storage
+// have the same record, so the ID of a storage that only one process can use depends on where it is, too.
 package identity
 
 import (
@@ -19,7 +19,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// record is what the key holds.
+// record is the value of the key.
 type record struct {
 	// ID identifies the storage, and stays the same when the storage is moved.
 	ID string `json:"id"`
@@ -30,7 +30,7 @@ type record struct {
 // Storage is an etcd, or the keys below a prefix of it.
 type Storage struct {
 	Client clientv3.KV
-	// Prefix is where its keys begin.
+	// Prefix is the prefix of its keys.
 	Prefix string
 	// Place is the location of a storage that only one process can use at a time, so a copy has another Place. It is
 	// empty if several processes share the storage.

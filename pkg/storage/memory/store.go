@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// defaultMaxRemoved is how many objects that are gone are kept for watches.
+// defaultMaxRemoved bounds the deleted objects that are kept for watches.
 const defaultMaxRemoved = 5000
 
 // Object is an API object.
@@ -28,9 +28,9 @@ type Object interface {
 	metav1.Object
 }
 
-// Kind is what a Store has to know of its objects.
+// Kind is what a Store needs to know about its objects.
 type Kind[T Object] struct {
-	// Resource is what errors name.
+	// Resource is the resource that errors name.
 	Resource schema.GroupResource
 	// Copy returns a copy of an object that may be given another metadata. What it points to is shared.
 	Copy func(T) T

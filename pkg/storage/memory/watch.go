@@ -174,7 +174,7 @@ func (w *watcher[T]) next() (changed []*entry[T], now uint64, wake <-chan struct
 	return changed, s.sequence, s.changed, nil
 }
 
-// event returns the event of an object that has changed. It returns false if the client need not be told.
+// event returns the event of an object that has changed. It returns false if there is nothing to send to the client.
 func (w *watcher[T]) event(one *entry[T]) (event watch.Event, told bool) {
 	kind := &w.store.kind
 	if !kind.matches(&w.ever, one.object) {

@@ -21,8 +21,8 @@ func ValidateCompositeController(controller *v1alpha1.CompositeController) field
 	return append(errs, validateCompositeControllerSize(controller)...)
 }
 
-// ValidateCompositeControllerUpdate returns the errors of an update: those of the spec that the
-// stored object does not have. The registry checks the metadata of all kinds.
+// ValidateCompositeControllerUpdate returns the errors of an update: the errors of the spec that the stored object
+// does not have. The registry checks the metadata of all kinds.
 func ValidateCompositeControllerUpdate(updated, stored *v1alpha1.CompositeController) field.ErrorList {
 	spec := field.NewPath("spec")
 	errs := introduced(validateCompositeControllerSpec(updated, spec), validateCompositeControllerSpec(stored, spec))
@@ -107,8 +107,8 @@ func ValidateDecoratorController(controller *v1alpha1.DecoratorController) field
 	return append(errs, validateDecoratorControllerSize(controller)...)
 }
 
-// ValidateDecoratorControllerUpdate returns the errors of an update: those of the spec that the
-// stored object does not have. The registry checks the metadata of all kinds.
+// ValidateDecoratorControllerUpdate returns the errors of an update: the errors of the spec that the stored object
+// does not have. The registry checks the metadata of all kinds.
 func ValidateDecoratorControllerUpdate(updated, stored *v1alpha1.DecoratorController) field.ErrorList {
 	spec := field.NewPath("spec")
 	errs := introduced(validateDecoratorControllerSpec(updated, spec), validateDecoratorControllerSpec(stored, spec))

@@ -21,8 +21,8 @@ func ValidateControllerRevision(revision *v1alpha1.ControllerRevision) field.Err
 	return append(errs, validateControllerRevisionSize(revision)...)
 }
 
-// ValidateControllerRevisionUpdate returns the errors of an update: those of the content that the
-// stored object does not have. The registry checks the metadata of all kinds.
+// ValidateControllerRevisionUpdate returns the errors of an update: the errors of the content that the stored object
+// does not have. The registry checks the metadata of all kinds.
 func ValidateControllerRevisionUpdate(updated, stored *v1alpha1.ControllerRevision) field.ErrorList {
 	errs := introduced(validateControllerRevisionContent(updated), validateControllerRevisionContent(stored))
 	return append(errs, outgrown(updated, stored, validateControllerRevisionSize)...)

@@ -118,8 +118,8 @@ func troubleOfPod(pod *unstructured.Unstructured) string {
 }
 
 // counts are the fields that say how many of the wanted Pods of an object are ready. The number of those that are
-// ready may be left out if it is 0. Then it counts only beside the number of those that exist, since any type may have
-// the field spec.replicas.
+// ready may be left out if it is 0. Then it counts only together with the number of those that exist, since any type
+// may have the field spec.replicas.
 var counts = []struct {
 	wanted, exist, ready []string
 }{

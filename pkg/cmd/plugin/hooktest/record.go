@@ -27,7 +27,7 @@ import (
 )
 
 // Record writes a case for a call of a sync or finalize hook to the folder of the cases, and returns its path. The
-// objects are those of the request. The expected result is the response and the writes that follow.
+// objects come from the request. The expected result is the response and the writes that follow.
 func (s *Suite) Record(ctx context.Context, call *v1alpha1.HookCall, name string) (path string, err error) {
 	recorded, err := s.read(call)
 	if err != nil {

@@ -26,7 +26,7 @@ import (
 type Result struct {
 	*Case
 	Duration time.Duration
-	// Err is why the case could not be run.
+	// Err is the error that kept the case from running.
 	Err error
 	// Outcome is the result of the sync; nil if there is an error.
 	Outcome *Outcome
@@ -42,7 +42,7 @@ type Result struct {
 // Failed reports whether the case did not pass.
 func (r *Result) Failed() bool { return r.Err != nil || r.Difference != "" || r.Doubt != "" }
 
-// caseTimeout is how long a case may take, with the calls of its hooks.
+// caseTimeout bounds the duration of a case, with the calls of its hooks.
 const caseTimeout = time.Minute
 
 // Hooks returns the Caller of the hooks of a controller.

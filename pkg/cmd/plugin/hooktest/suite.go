@@ -51,13 +51,13 @@ type Suite struct {
 }
 
 const (
-	// casesFolder is where the cases of a folder are.
+	// casesFolder is the folder that holds the cases of a folder.
 	casesFolder = "tests"
-	// settingsFile is the one with the settings, beside the cases.
+	// settingsFile is the file with the settings, in the folder of the cases.
 	settingsFile = "suite.yaml"
 )
 
-// Load reads the tests of a folder. The files, if there are any, take the place of those of the settings.
+// Load reads the tests of a folder. The files, if there are any, replace the files of the settings.
 func Load(folder string, files resource.FilenameOptions) (*Suite, error) {
 	s, err := Begin(folder, files)
 	if err != nil {

@@ -28,7 +28,7 @@ type Hook struct {
 	client *http.Client
 }
 
-// defaultTimeout is that of webhooks whose spec has none.
+// defaultTimeout is the timeout of webhooks whose spec has none.
 const defaultTimeout = 10 * time.Second
 
 // maxBytes is how large an answer may be.
@@ -138,7 +138,7 @@ func isObject(answer []byte) bool {
 	return len(trimmed) > 0 && trimmed[0] == '{' && json.Valid(trimmed)
 }
 
-// maxShown is how many bytes of an answer are shown.
+// maxShown bounds the bytes of a response that an error shows.
 const maxShown = 2000
 
 func shown(answer []byte) string { return text.Shorten(strings.TrimSpace(string(answer)), maxShown) }

@@ -28,13 +28,13 @@ type Program struct {
 }
 
 const (
-	// startTimeout is how long a program may take until it listens. It may be compiled first.
+	// startTimeout bounds the time until a program listens. It may be compiled first.
 	startTimeout = 2 * time.Minute
-	// stopTimeout is how long it may take to end.
+	// stopTimeout bounds the time until it exits.
 	stopTimeout = 3 * time.Second
-	// pollInterval is how often Start tries to connect.
+	// pollInterval is the interval at which Start tries to connect.
 	pollInterval = 20 * time.Millisecond
-	// maxOutput is how much of the output is returned at once, in bytes.
+	// maxOutput bounds the bytes of output that are returned at once.
 	maxOutput = 16 << 10
 )
 

@@ -71,7 +71,7 @@ func isMember(raw []byte) bool {
 	return strings.HasPrefix(text, "{") && text != "{}"
 }
 
-// contextLines is how many equal lines are shown around those that differ.
+// contextLines is the number of equal lines to print before and after lines that differ.
 const contextLines = 3
 
 // Difference returns the lines in which two texts differ, and some equal lines around them; empty if they are equal.

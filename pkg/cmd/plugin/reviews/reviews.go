@@ -88,10 +88,10 @@ func Add(to *v1alpha1.SyncReviewSummary, of v1alpha1.SyncReviewSummary) {
 }
 
 const (
-	// maxAtOnce is how many calls of a hook are made at once.
+	// maxAtOnce bounds the concurrent calls of a hook.
 	maxAtOnce = 5
-	// maxRounds is how often a review is sent with more answers. Two are enough, unless objects change meanwhile: the
-	// answer of the customize hook leads to the call of the sync hook.
+	// maxRounds bounds how often a review is sent with more answers. Two are enough unless objects change in
+	// between: the answer of the customize hook leads to the call of the sync hook.
 	maxRounds = 10
 )
 
@@ -181,7 +181,8 @@ func (a *asking) drop(key callKey) {
 	})
 }
 
-// callAll calls the hook for the missing answers, and adds them to the spec. The error is only that of the context.
+// callAll calls the hook for the missing answers, and adds them to the spec. The only error is the error of the
+// context.
 func (a *asking) callAll(ctx context.Context, missing []missingCall) error {
 	places := make(chan struct{}, maxAtOnce)
 	var calls sync.WaitGroup
@@ -197,7 +198,7 @@ func (a *asking) callAll(ctx context.Context, missing []missingCall) error {
 	return context.Cause(ctx)
 }
 
-// add adds what a call has answered to the spec. An answer to the same call as before takes the place of that.
+// add adds the answer to a call to the spec. It replaces an earlier answer to the same call.
 func (a *asking) add(key callKey, answer []byte, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -212,7 +213,7 @@ func (a *asking) add(key callKey, answer []byte, err error) {
 	})
 }
 
-// markFailed makes the errors of calls those of the syncs.
+// markFailed copies the errors of calls to the syncs.
 func (a *asking) markFailed(review *v1alpha1.SyncReview) {
 	for i := range review.Status.Syncs {
 		reviewed := &review.Status.Syncs[i]

@@ -20,10 +20,10 @@
 //
 // # Selectors
 //
-// Each view has label selectors, and shows only the objects that they select. The host can be asked
-// for one selector only. So an informer asks for the union of the selectors of all its views: for
-// each label that all of them restrict, the values that at least one of them allows. The host may
-// send more objects than the views select, but never fewer.
+// Each view has label selectors, and shows only the objects that they select. A request to the host has one selector
+// only. So an informer asks for the union of the selectors of all its views: for each label that all of them
+// restrict, the values that at least one of them allows. The host may send more objects than the views select, but
+// never fewer.
 //
 // When a new view selects more than the informer watches, the informer starts a second, wider
 // watch, and the other views read on from the first. The second store replaces the first when it
@@ -36,8 +36,8 @@
 //
 // # Filters
 //
-// A view may have a filter beside its selectors, such as the namespaces of its user. It hides objects
-// from this user. The informer watches them all the same, since it is shared.
+// A view may have a filter in addition to its selectors, such as the namespaces of its user. It hides objects from
+// this user. The informer watches them all the same, since it is shared.
 //
 // # Who may select
 //

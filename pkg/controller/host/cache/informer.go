@@ -35,13 +35,13 @@ type informer struct {
 	// minVersion is the resource version that next must reach before it replaces current: current
 	// has shown a change of that version.
 	minVersion string
-	// rewinds is how often current has listed the objects at an earlier resource version than it had shown.
+	// rewinds counts the lists at an earlier resource version than the informer had already shown.
 	rewinds int
 	// onDemand are the indexes that a view has asked for.
 	onDemand cache.Indexers
-	// warnings are what the host warned of when it last answered a request to list or watch: they are about the type.
+	// warnings are the warnings in the host's last response to a list or watch: they are about the type.
 	warnings []string
-	// listError is why the host last refused to list; nil if it never did.
+	// listError is the error with which the host last refused to list; nil if it never did.
 	listError error
 	// listFailed is closed when the host first refuses to list.
 	listFailed chan struct{}
@@ -86,10 +86,9 @@ func (i *informer) removeView(view *View) (left int) {
 	return len(i.views)
 }
 
-// narrow drops the objects that no view selects any more. It is called when the host has ended a
-// watch and the reflector is about to start another one, which is every five to ten minutes. That
-// is often enough to give memory back, and so rare that the host does not list the objects each
-// time a view comes or goes.
+// narrow drops the objects that no view selects any longer. It is called when the host has ended a watch and the
+// reflector is about to start another one, which is every five to ten minutes. That is often enough to give memory
+// back, and so rare that the host does not list the objects each time a view comes or goes.
 func (i *informer) narrow() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -237,9 +236,9 @@ func (i *informer) markSynced(view *View) {
 	close(view.synced)
 }
 
-// distributeDifference distributes the changes from before to after. It reports whether next must
-// show any of them. Only then must next reach the version of the list: while no object changes, the
-// host may send no newer version than that of next's own list for a minute.
+// distributeDifference distributes the changes from before to after. It reports whether next must show any of them.
+// Only then must next reach the version of the list: while no object changes, the host may send no newer version
+// than the version of next's own list for a minute.
 func (i *informer) distributeDifference(before, after cache.Indexer) (anyForNext bool) {
 	distribute := func(was, is *object.Object) {
 		if was != nil && is != nil && was.ResourceVersion == is.ResourceVersion {

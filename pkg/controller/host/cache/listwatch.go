@@ -33,9 +33,9 @@ type listWatch struct {
 	onRequest func()
 	onWatch   func(error)
 	onList    func(error)
-	// onWarnings is called with what the host warned of when it answered a request.
+	// onWarnings is called with the warnings of the host's response to a request.
 	onWarnings func([]string)
-	// store learns how the watches fare, and running counts them.
+	// store is notified of the state of the watches, and running counts them.
 	store   *store
 	running *sync.WaitGroup
 }
@@ -65,10 +65,9 @@ func (l *listWatch) watch(ctx context.Context, options metav1.ListOptions) (watc
 	return observed, nil
 }
 
-// list is called only if the host has no streaming lists. It asks for the objects as they are, as a
-// streaming list does. For any other version the host may answer with objects that are older than
-// what the process that ran the controller before wrote; its children would then be deleted as unwanted, or
-// created again.
+// list is called only if the host has no streaming lists. It asks for the objects as they are, as a streaming list
+// does. For any other version the host may return objects that are older than what the process that ran the
+// controller before wrote; its children would then be deleted as unwanted, or created again.
 func (l *listWatch) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	options.ResourceVersion, options.ResourceVersionMatch = "", ""
 	collecting, warnings := host.CollectWarnings(ctx)

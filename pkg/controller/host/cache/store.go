@@ -27,7 +27,7 @@ type store struct {
 	isListed bool
 	// version is the resource version that the objects are at.
 	version string
-	// started is when the reflector began.
+	// started is the time at which the reflector started.
 	started time.Time
 	trouble trouble
 	cancel  context.CancelFunc
@@ -214,7 +214,7 @@ type endingClock struct {
 	ctx context.Context
 }
 
-// After sends the time when the duration is over or ctx has ended.
+// After sends the time when the duration has elapsed or ctx has ended.
 func (c endingClock) After(d time.Duration) <-chan time.Time {
 	fired := make(chan time.Time, 1)
 	waiting, cancel := context.WithTimeout(c.ctx, d)

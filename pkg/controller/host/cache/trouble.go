@@ -41,11 +41,11 @@ func (f *failure) isOlderThan(age time.Duration) bool {
 	return !f.since.IsZero() && time.Since(f.since) >= age
 }
 
-// enough is how long a watch must last to be no trouble.
+// enough is the shortest duration of a watch that does not count as trouble.
 const enough = 5 * time.Second
 
-// maxUnwatched is how long there may be no watch after one has ended. The host may have to list all
-// objects in between.
+// maxUnwatched bounds the time without a watch after one has ended. The host may have to list all objects in
+// between.
 const maxUnwatched = time.Minute
 
 // listed is called with the result of a request for a list. One that succeeds says nothing about

@@ -22,7 +22,7 @@ type View struct {
 	Type object.Type
 	// selectors select the objects; without selectors the view shows all.
 	selectors []labels.Selector
-	// filter lets objects pass beside the selectors; nil lets all pass.
+	// filter selects objects in addition to the selectors; nil selects all.
 	filter func(*object.Object) bool
 	// selection is the union of the selectors.
 	selection selectorUnion
@@ -72,15 +72,15 @@ func (v *View) ListError() error {
 	return v.informer.listError
 }
 
-// Warnings returns what the host warns of when it is asked for objects of the type: that the type is deprecated, for
-// instance. The caller must not change the result.
+// Warnings returns the warnings of the host's responses to requests for objects of the type, for example that the
+// type is deprecated. The caller must not change the result.
 func (v *View) Warnings() []string {
 	v.informer.mu.RLock()
 	defer v.informer.mu.RUnlock()
 	return v.informer.warnings
 }
 
-// watchErrorDelay is how long a view that is synced must be in trouble before WatchError returns it.
+// watchErrorDelay is the time for which a synced view must be in trouble before WatchError returns the error.
 const watchErrorDelay = 10 * time.Second
 
 // WatchError returns why the view does not follow the host: the host refuses lists or watches, or
@@ -93,7 +93,7 @@ func (v *View) WatchError() error {
 	return v.informer.watchError(v, 0)
 }
 
-// WaitsSince returns since when the view waits for the host to end its answer to the list of all
+// WaitsSince returns the time since which the view waits for the host to end its response to the list of all
 // objects; zero if the view is synced.
 func (v *View) WaitsSince() time.Time { return v.informer.waitsSince(v) }
 

@@ -70,10 +70,9 @@ func keepNameAndTimes(obj any) (any, error) {
 	return obj, nil
 }
 
-// recentlyWritten is for how long after its last write a definition of the initial list counts as a
-// change. After that time the host certainly serves the types that it defines, and nothing older
-// can have been read. It is much longer than SettleTime, because the clock of the host may differ
-// from ours.
+// recentlyWritten is the time after its last write for which a definition of the initial list counts as a change.
+// After that time the host certainly serves the types that it defines, and nothing older can have been read. It is
+// much longer than SettleTime, because the clock of the host may differ from ours.
 const recentlyWritten = time.Minute
 
 // onDefinitionAdded handles a new definition. A definition of the initial list does not count as a change, unless it
@@ -143,7 +142,7 @@ func (d *Discovery) IsBeingDeleted(resource schema.GroupResource) bool {
 // customTypes has the CustomResourceDefinitions of the host once they have been listed.
 type customTypes struct {
 	mu sync.Mutex
-	// definitions is nil until they have been listed. err is why the host last refused to list them; nil if it did not.
+	// definitions is nil until they have been listed. err is the error of the last list; nil if it succeeded.
 	definitions cache.Store
 	err         error
 	// changed is closed and replaced when definitions or err changes.

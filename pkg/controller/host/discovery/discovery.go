@@ -25,8 +25,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
-// SettleTime is how long after the definition of a type has changed the host may still serve the
-// old discovery document.
+// SettleTime is the time after a change of the definition of a type for which the host may still serve the old
+// discovery document.
 const SettleTime = 3 * time.Second
 
 // Discovery knows the types of the host. It keeps what it has read of an API group until a
@@ -42,7 +42,7 @@ type Discovery struct {
 	mu sync.Mutex
 	// types are the types of a version by resource.
 	types map[schema.GroupVersion]map[string]object.Type
-	// lastChange is when a group was last found to have changed.
+	// lastChange is the time at which a group was last found to have changed.
 	lastChange map[string]time.Time
 }
 
@@ -59,9 +59,8 @@ func New(client *host.Client, onChange func(group string)) *Discovery {
 	}
 }
 
-// Resolve returns the type of a resource, which is named in the plural. If the host does not serve
-// the resource, the error is an *UnknownTypeError. If the host could not be asked, it is an *Error. Types that are
-// InMemory are refused.
+// Resolve returns the type of a resource, which is named in the plural. If the host does not serve the resource, the
+// error is an *UnknownTypeError. If the host does not respond, it is an *Error. Types that are InMemory are refused.
 func (d *Discovery) Resolve(ctx context.Context, apiVersion, resource string) (object.Type, error) {
 	version, err := schema.ParseGroupVersion(apiVersion)
 	if err != nil {

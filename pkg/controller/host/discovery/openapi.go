@@ -27,9 +27,8 @@ import (
 const (
 	// schemasTimeout bounds the wait for the documents of the host.
 	schemasTimeout = 15 * time.Second
-	// schemasSettleTime is how long after the definition of a type has changed the host may still
-	// publish the old document. It is longer than SettleTime, because the host publishes types
-	// later than it serves them.
+	// schemasSettleTime is the time after a change of the definition of a type for which the host may still publish
+	// the old document. It is longer than SettleTime, because the host publishes types later than it serves them.
 	schemasSettleTime = 20 * time.Second
 )
 
@@ -118,7 +117,7 @@ func goType(kind schema.GroupVersionKind) reflect.Type {
 	return scheme.Scheme.KnownTypes(kind.GroupVersion())[kind.Kind]
 }
 
-// indexMaxAge is how long an index is reused.
+// indexMaxAge is the time for which an index is reused.
 const indexMaxAge = time.Second
 
 // documentIndex has the URL of the OpenAPI v3 document of each version.

@@ -63,8 +63,8 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// catalogMaxAge is how long the list of all types is reused to find similar names, so that retries of many controllers
-// read it once.
+// catalogMaxAge is the time for which the list of all types is reused to find similar names, so that retries of many
+// controllers read it once.
 const catalogMaxAge = time.Minute
 
 // catalogTimeout bounds the wait for the list of all types.
@@ -108,7 +108,8 @@ func (d *Discovery) meant(ctx context.Context, unknown *UnknownTypeError) string
 	return nearest.Resource(version.WithResource(unknown.Resource), d.allTypes(ctx))
 }
 
-// allTypes returns the types of all groups. If the host does not send them, it returns those of the last answer.
+// allTypes returns the types of all groups. If the host does not send them, it returns the types of the last
+// response.
 func (d *Discovery) allTypes(ctx context.Context) []*metav1.APIResourceList {
 	c := &d.catalog
 	c.mu.Lock()

@@ -137,8 +137,8 @@ func rolloutRules(spec *v1alpha1.CompositeControllerSpec) *rollout.Rules {
 	return rules
 }
 
-// addRolling adds a child type to the rules if its update method is a rolling one. If the spec names a
-// type twice, the last one counts. The field is where the spec has the strategy.
+// addRolling adds a child type to the rules if its update method is a rolling one. If the spec names a type twice,
+// the last one counts. field is the path of the strategy in the spec.
 func addRolling(
 	rules *rollout.Rules, child object.Type, field string, of *v1alpha1.CompositeControllerChildUpdateStrategy,
 ) {

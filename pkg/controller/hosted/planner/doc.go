@@ -4,5 +4,5 @@
 // Package planner takes a parent from the caches to a plan, for syncs and for previews.
 //
 // Planner goes through the stages that write nothing: observe, hook, rollout and plan. State is what it keeps of a
-// parent from one time to the next.
+// parent between two syncs.
 package planner

@@ -44,7 +44,7 @@ type Planner struct {
 	Called func(hook string, snapshot *pipeline.Snapshot, response *pipeline.Response, err error)
 }
 
-// Stages are what the two kinds of controllers do differently.
+// Stages are the stages in which the two kinds of controllers differ.
 type Stages struct {
 	// CallHook calls a sync or finalize hook with the kind's form of request and response.
 	CallHook func(webhook *hook.Webhook, ctx context.Context, snapshot *pipeline.Snapshot) (*pipeline.Response, error)
@@ -128,7 +128,7 @@ func (p *Planner) callHooksOfRollout(
 	return &Responses{All: responses, Rollout: open}, err
 }
 
-// parallelEarlier is how many calls about earlier versions of one parent are made at once.
+// parallelEarlier bounds the concurrent calls for earlier versions of one parent.
 const parallelEarlier = 4
 
 // callHookPerRevision calls the hook about all versions of a parent, some in parallel. The first is the

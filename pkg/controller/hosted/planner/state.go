@@ -15,7 +15,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/rollout"
 )
 
-// State is what planning for a parent leaves to the next time. Its user makes sure that it is used by one at a time.
+// State is the state of a parent that planning keeps between two syncs. Its user makes sure that it is used by one
+// at a time.
 type State struct {
 	// UpToDate are the children that are known to need no update.
 	UpToDate plan.UpToDateCache
@@ -26,7 +27,7 @@ type State struct {
 	rollout *rolloutState
 }
 
-// rolloutState is what planning leaves to the next time about a rollout.
+// rolloutState is the state of a rollout that planning keeps between two syncs.
 type rolloutState struct {
 	versions rollout.RevisionCache
 	// earlierAnswers are the answers of the customize hook about earlier versions of the parent, by

@@ -24,7 +24,7 @@ import (
 
 // Previewer previews syncs of the parents of a controller. The controller need not run, but its caches must be filled.
 type Previewer struct {
-	// Planner is that of the controller, which previews copy.
+	// Planner is the planner of the controller, which previews copy.
 	Planner *planner.Planner
 	// Parents are the types of parents, and Children are the child types.
 	Parents, Children []object.Type
@@ -32,7 +32,7 @@ type Previewer struct {
 	Namespaces object.Namespaces
 	Guard      *writeloop.Guard
 	Actor      *act.Actor
-	// Budget and Owner bound the bytes of requests and answers as those of syncs are.
+	// Budget and Owner bound the bytes of requests and answers, as in syncs.
 	Budget *hook.Budget
 	Owner  string
 
@@ -50,10 +50,10 @@ type Previewer struct {
 
 // Options say how a sync is previewed.
 type Options struct {
-	// Until is how far the sync is followed.
+	// Until is the stage up to which the sync is followed.
 	Until v1alpha1.SyncReviewStage
-	// Answer returns the answer that is used in place of that of a hook; nil if there is none. The error is why
-	// it cannot be used.
+	// Answer returns the answer that replaces a call of a hook; nil if there is none. The error says why it cannot
+	// be used.
 	Answer func(hook.Call) ([]byte, error)
 	// CallHooks is true if hooks are called for the other answers.
 	CallHooks bool
@@ -67,14 +67,14 @@ type Options struct {
 	Permit func(context.Context, []rights.Required) error
 }
 
-// ErrAnswerMissing is the error of a call whose answer is not given, and for which no hook is called.
-// ErrNotCalled is that of a call that comes after the end of the preview.
+// ErrAnswerMissing is the error of a call whose answer is not given, and for which no hook is called. ErrNotCalled
+// is the error of a call that comes after the end of the preview.
 var (
 	ErrAnswerMissing = errors.New("the answer to this call is not given, and no hook is called")
 	ErrNotCalled     = errors.New("the preview ends before this call")
 )
 
-// Preview is what a sync of a parent would do.
+// Preview describes what a sync of a parent would do.
 type Preview struct {
 	// Parent is the parent, and Type is its type.
 	Parent *object.Object
@@ -89,7 +89,7 @@ type Preview struct {
 	Revisions []Revision
 	// Steps are the writes in their order.
 	Steps []Step
-	// Refused are why children are left out.
+	// Refused says why children are left out.
 	Refused []error
 	// Warnings are about what is probably a mistake.
 	Warnings []pipeline.Warning
@@ -108,9 +108,9 @@ type Step struct {
 	pipeline.Step
 	// Postponed is true if the guard against write loops postpones it.
 	Postponed bool
-	// Outcome is that of the dry run; nil without one, or if the step was not sent.
+	// Outcome is the outcome of the dry run; nil without one, or if the step was not sent.
 	Outcome *pipeline.Outcome
-	// NotSent is why the step was not sent in a dry run; empty if there is none, or if it was sent.
+	// NotSent says why the step was not sent in a dry run; empty if the review has none, or if the step was sent.
 	NotSent string
 }
 

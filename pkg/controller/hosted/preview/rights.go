@@ -18,7 +18,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
-// shown are objects that a preview shows: those of a type in a namespace, and what they are to the parent.
+// shown describes objects that a preview shows: their type, their namespace, and their relation to the parent.
 type shown struct {
 	of        object.Type
 	namespace string
@@ -59,7 +59,7 @@ func (r *run) permitSelection(ctx context.Context, toList []rights.Required) err
 	return r.require(ctx, toList)
 }
 
-// maxChosenTypes is how many types the answer of a customize hook may name if the user of the preview chooses
+// maxChosenTypes bounds the types that the answer of a customize hook may name if the user of the preview chooses
 // it: the server watches all of them.
 const maxChosenTypes = 64
 

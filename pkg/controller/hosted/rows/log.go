@@ -103,8 +103,8 @@ func changed(outcome *pipeline.Outcome) bool {
 	}
 }
 
-// shortName names an outcome's object beside its parent: the part of the parent that was written, or
-// a child without the namespace that both are in.
+// shortName names an outcome's object relative to its parent: the part of the parent that was written, or a child
+// without the namespace that both are in.
 func shortName(parent object.Key, outcome *pipeline.Outcome) string {
 	switch outcome.Op {
 	case pipeline.Status:

@@ -13,7 +13,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// Record is what is kept of the last sync of a parent for Syncs. There is one for each parent, so it is small. Its
+// Record is what the Sync of a parent shows about its last sync. There is one for each parent, so it is small. Its
 // methods may be called concurrently.
 type Record struct {
 	mu   sync.Mutex
@@ -22,22 +22,22 @@ type Record struct {
 
 // Sync is the result of a sync of a parent.
 type Sync struct {
-	// Started is when the sync began.
+	// Started is the time at which the sync began.
 	Started time.Time
-	// Generation is that of the parent.
+	// Generation is the generation of the parent.
 	Generation int64
 	Children   ChildCounts
 	// Note is nil if the health of the controller says everything.
 	Note *Note
 }
 
-// summary is what a Record has of a sync.
+// summary is the part of a Record about one sync.
 type summary struct {
-	// ended is when it ended, and since is when synced got its value, in nanoseconds since 1970; zero before the first
-	// sync.
+	// ended is the time at which it ended, and since the time at which synced got its value, in nanoseconds since
+	// 1970; zero before the first sync.
 	ended, since int64
 	took         time.Duration
-	// generation is that of the parent.
+	// generation is the generation of the parent.
 	generation int64
 	children   ChildCounts
 	// synced is True if the parent is as its hook wants, Unknown if it is paused or was not synced yet.
@@ -57,7 +57,7 @@ type ChildCounts struct {
 type Note struct {
 	// State is Progressing or Waiting.
 	State v1alpha1.SyncState
-	// Text says what goes on, or what the parent waits for.
+	// Text says what is in progress, or what the parent waits for.
 	Text string
 }
 
@@ -89,8 +89,8 @@ func (r *Record) Pause(now time.Time) {
 	r.last.note = nil
 }
 
-// CountChildren counts the children after the steps of a plan were taken. kept is how many of them needed no step, and
-// behind is how many a rollout leaves at an earlier version of the parent.
+// CountChildren counts the children after the steps of a plan were taken. kept counts those that needed no step, and
+// behind those that a rollout leaves at an earlier version of the parent.
 func CountChildren(planned *pipeline.Plan, outcomes []pipeline.Outcome, kept, behind int) ChildCounts {
 	written := 0
 	for i := range outcomes {

@@ -24,7 +24,7 @@ import (
 type Rows struct {
 	// Syncs shows the rows while the controller runs; nil if no Syncs are served.
 	Syncs *Syncs
-	// Reference and UID are those of the controller object. Labels are those of the rows; they are not changed.
+	// Reference and UID identify the controller object. Labels are the labels of the rows; they are not changed.
 	Reference v1alpha1.ControllerReference
 	UID       types.UID
 	Labels    map[string]string

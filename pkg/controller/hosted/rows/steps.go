@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	// maxSteps is how many steps of all parents of a controller are kept.
+	// maxSteps bounds the steps that are kept of all parents of a controller.
 	maxSteps = 500
-	// maxStepsOfSync is how many steps of one sync are kept.
+	// maxStepsOfSync bounds the steps that are kept of one sync.
 	maxStepsOfSync = 20
 )
 
@@ -40,7 +40,7 @@ type loggedSteps struct {
 	steps  *v1alpha1.SyncSteps
 }
 
-// add keeps the steps of a sync in place of those of an earlier one. A sync without steps leaves these.
+// add replaces the steps of an earlier sync by the steps of a new one. A sync without steps leaves these.
 func (l *StepLog) add(parent object.Key, outcomes []pipeline.Outcome, ended time.Time) {
 	if len(outcomes) == 0 {
 		return

@@ -32,7 +32,7 @@ type syncKey struct {
 }
 
 // Follow calls tell with all Syncs, and then with those that have changed and those that are gone, until ctx ends or
-// tell returns an error. It returns that error, or that of ctx. The Syncs must not be changed.
+// tell returns an error. It returns that error, or the error of ctx. The Syncs must not be changed.
 func (s *Syncs) Follow(
 	ctx context.Context, tell func(changed []*v1alpha1.Sync, gone []types.NamespacedName) error,
 ) error {
@@ -72,7 +72,7 @@ func (s *Syncs) controllers() (all []*Rows) {
 	return all
 }
 
-// row returns the Sync of a key; nil if there is none any more.
+// row returns the Sync of a key; nil if there is no longer one.
 func (s *Syncs) row(key syncKey) *v1alpha1.Sync {
 	s.mu.Lock()
 	controllers := slices.Clone(s.running[key.controller])

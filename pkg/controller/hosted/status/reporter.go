@@ -32,7 +32,7 @@ type Reporter struct {
 	types  typeWarnings
 }
 
-// Told is what events have said about a parent, so that the next sync does not say it again.
+// Told records what events have reported about a parent, so that the next sync does not report it again.
 type Told struct {
 	warnings toldWarnings
 	// hookEvents are the keys of the events of the hook's last answer; nil if it had none.
@@ -45,12 +45,12 @@ type Told struct {
 	syncErrors, nameConflicts deduplicator
 }
 
-// Reset forgets what was said about an earlier parent of the same name.
+// Reset forgets what was reported about an earlier parent of the same name.
 func (t *Told) Reset() {
 	*t = Told{rollout: t.rollout, nameConflicts: t.nameConflicts}
 }
 
-// ResetSyncErrors notes that the last failure is over: the next one gets an event, also if it is the same.
+// ResetSyncErrors notes that the last failure has ended: the next one gets an event, also if it is the same.
 func (t *Told) ResetSyncErrors() { t.syncErrors = deduplicator{} }
 
 // deduplicator is the last event of one sort about a parent. A retry that fails like the one
@@ -61,8 +61,8 @@ type deduplicator struct {
 	at      int64  // in seconds since 1970
 }
 
-// markIfDue returns false if the last event had the same message and is recent. Otherwise it
-// returns true and keeps the message as that of the last event.
+// markIfDue returns false if the last event had the same message and is recent. Otherwise it returns true and keeps
+// the message as the message of the last event.
 func (e *deduplicator) markIfDue(message string, now time.Time) bool {
 	next := deduplicator{message: xxhash.Sum64String(message), at: now.Unix()}
 	since := next.at - e.at // negative if the clock was put back
@@ -140,7 +140,7 @@ func (r *Reporter) Adoptions(parent *object.Object, outcomes []pipeline.Outcome)
 	}
 }
 
-// MaxListed is how many objects a message names at most.
+// MaxListed bounds the objects that a message names.
 const MaxListed = 5
 
 // Finalizing writes an event when a parent that is not being deleted begins to be finalized.
@@ -152,8 +152,8 @@ func (r *Reporter) Finalizing(told *Told, snapshot *pipeline.Snapshot) {
 	told.isFinalizing = isFinalizing
 }
 
-// HookEvents writes the events of an answer that the last answer about the parent did not have. A hook
-// answers the same as long as nothing changes, so each event is written once.
+// HookEvents writes the events of an answer that the last answer about the parent did not have. A hook returns the
+// same answer as long as nothing changes, so each event is written once.
 func (r *Reporter) HookEvents(told *Told, snapshot *pipeline.Snapshot, events []pipeline.HookEvent) {
 	var keys sets.Set[uint64]
 	for _, event := range events {
@@ -218,6 +218,6 @@ func (r *Reporter) WriteLoopError(parent object.Key) error {
 	return errors.New(report.WriteLoopsOfParent(loops))
 }
 
-// ErrCalmingDown is why a parent whose write loops ended a moment ago is failing.
+// ErrCalmingDown is the error of a parent whose write loops have just ended.
 var ErrCalmingDown = errors.New("a write loop seems to be over, and this object counts as synced when nothing was " +
 	"undone for a minute; no action is needed")

@@ -15,7 +15,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/rollout"
 )
 
-// rolloutWaitThreshold is how long a rollout waits for the same reason before an event about it is
+// rolloutWaitThreshold is the time for which a rollout waits for the same reason before an event about it is
 // written.
 const rolloutWaitThreshold = time.Minute
 
@@ -23,8 +23,8 @@ const rolloutWaitThreshold = time.Minute
 type rolloutEvents struct {
 	// inProgress is true if there is a rollout and its start was noticed.
 	inProgress bool
-	// waitsFor is what the rollout waits for, empty if it does not wait; waitingSince is since
-	// when.
+	// waitsFor says what the rollout waits for, empty if it does not wait; waitingSince is the time since when it
+	// waits.
 	waitsFor     string
 	waitingSince time.Time
 	waitEvents   deduplicator

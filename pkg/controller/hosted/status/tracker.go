@@ -50,8 +50,8 @@ type ParentHealth struct {
 	// Warnings have the messages of the warnings of the last sync that had a plan; each is nil if it had
 	// none of its sort.
 	Warnings [warningSorts]*pipeline.Warning
-	// warnedByHost is true if the host has answered a write with a warning. The warning may be missing in
-	// Warnings, because a later plan did not have it.
+	// warnedByHost is true if the host's response to a write had a warning. The warning may be missing in Warnings,
+	// because a later plan did not have it.
 	warnedByHost bool
 	// outdated is the number of children that this sync left as they are.
 	outdated int
@@ -98,9 +98,9 @@ func (t *Tracker) AddTo(health *report.Health, exists func(object.Key) bool) {
 	}
 }
 
-// Update notes how the last sync of a parent ended. It returns the failure that is over, if there
-// was an event about it, else nil. An open circuit makes the parent fail, but lastError stays: the
-// call that was not answered says more.
+// Update notes how the last sync of a parent ended. It returns the failure that has ended, if there was an event
+// about it, else nil. An open circuit makes the parent fail, but lastError stays: the call that was not answered
+// says more.
 func (t *Tracker) Update(parent object.Key, err error) (over *report.ParentError) {
 	_, open := errors.AsType[*hook.CircuitOpenError](err)
 	_, finalizing := errors.AsType[*UnfinalizedError](err)
@@ -161,7 +161,7 @@ func (t *Tracker) SetFindings(parent object.Key, warnings []pipeline.Warning, ou
 	t.set(parent, after)
 }
 
-// SetWarnedByHost notes that the host has answered a write with a warning.
+// SetWarnedByHost notes that the host's response to a write had a warning.
 func (t *Tracker) SetWarnedByHost(parent object.Key) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

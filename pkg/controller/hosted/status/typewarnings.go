@@ -14,10 +14,12 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// typeWarnings are what the host warns of in each answer about a type of the controller, such as that the type is
-// deprecated. The controller is warned of that once, and no parent. Its methods may be called concurrently.
+// typeWarnings are the warnings that the host sends with each response about a type of the controller, such as that
+// the type is deprecated. The controller is warned of that once, and no parent. Its methods may be called
+// concurrently.
 type typeWarnings struct {
-	// controller is what the events are about; nil if none are written. It is set before the controller runs.
+	// controller is the object that the events are about; nil if none are written. It is set before the controller
+	// runs.
 	controller runtime.Object
 
 	mu   sync.Mutex

@@ -14,10 +14,10 @@ import (
 
 // toldWarnings are the keys of the warnings about a parent for which events were written.
 type toldWarnings struct {
-	// planned are those of the last plan.
+	// planned are the warnings of the last plan.
 	planned sets.Set[string]
-	// ofWrites are those of the host's answers to writes. They stay although the next sync writes
-	// something else.
+	// ofWrites are the warnings in the host's responses to writes. They stay although the next sync writes something
+	// else.
 	ofWrites sets.Set[string]
 	// deletion is the warning that children were deleted because the field of children is misspelt; nil if
 	// none were, or if the answer has another mistake by now.
@@ -27,8 +27,8 @@ type toldWarnings struct {
 // maxToldOfWrites bounds the memory for warnings of writes. After so many, they get events again.
 const maxToldOfWrites = 100
 
-// RecallDeletion returns the findings with the warning about deleted children in place of the warning that
-// the same answer has when there are no children any more.
+// RecallDeletion returns the findings with the warning about deleted children in place of the warning that the same
+// answer has when there are no longer any children.
 func (t *Told) RecallDeletion(findings []pipeline.Warning) []pipeline.Warning {
 	if i := slices.IndexFunc(findings, func(warning pipeline.Warning) bool { return warning.Reason == pipeline.ChildrenDeleted }); i >= 0 {
 		recalled := findings[i]
@@ -89,8 +89,8 @@ func (r *Reporter) CustomizeWarnings(told *Told, parent *object.Object, warnings
 	}
 }
 
-// WriteWarnings writes an event about each warning in the host's answers to writes that was not
-// written before. It adds all of them to the findings about the parent.
+// WriteWarnings writes an event about each new warning in the host's responses to writes. It adds all of them to the
+// findings about the parent.
 func (r *Reporter) WriteWarnings(
 	told *Told, parent *object.Object, findings, ofWrites []pipeline.Warning, outdated int,
 ) {

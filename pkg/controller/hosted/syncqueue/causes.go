@@ -5,7 +5,7 @@ package syncqueue
 
 import "github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 
-// Cause is why a parent is in the queue. Traces show it, and hooks get its trigger.
+// Cause says why a parent is in the queue. Traces show it, and hooks get its trigger.
 //
 // This file is the list of all causes. Each enqueues a parent for another sync; nothing else does.
 type Cause uint8
@@ -41,13 +41,13 @@ const (
 	causes
 )
 
-// causeInfo is what is known of a cause.
+// causeInfo describes a cause.
 type causeInfo struct {
-	// text is what traces show.
+	// text is the cause in traces.
 	text string
-	// trigger is what hooks are sent.
+	// trigger is the cause in the header that hooks receive.
 	trigger pipeline.Trigger
-	// lane is where parents wait because of it.
+	// lane is the lane in which parents wait because of it.
 	lane lane
 }
 

@@ -11,14 +11,14 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
-// wake is what a sync begins with.
+// wake is the state with which a sync begins.
 type wake struct {
 	// at is the time of the earliest cause, which is first.
 	at    time.Time
 	first Cause
 	// causes has a bit for each cause.
 	causes uint16
-	// lane is where the parent waits for its turn. Until the time at has come, it has no turn.
+	// lane is the lane in which the parent waits for its turn. Until the time at has come, it has no turn.
 	lane lane
 	turn turn
 }
@@ -103,10 +103,10 @@ func (w *wakes) take(parent object.Key, came turn, now time.Time) (taken wake, i
 // come.
 type turn int
 
-// lane is where a parent waits. The fastest comes first, and a parent moves only to a faster one. The parents of a lane
-// are synced in the order in which they came. Two turns of a lane are as far apart as its pace, so each lane gets its
-// share of the syncs while others wait, and nothing waits forever if more parents change than can be synced
-// (S. J. Golestani, "A self-clocked fair queueing scheme for broadband applications", INFOCOM 1994).
+// lane is a lane in which parents wait. The fastest comes first, and a parent moves only to a faster one. The
+// parents of a lane are synced in the order in which they came. Two turns of a lane are as far apart as its pace, so
+// each lane gets its share of the syncs while others wait, and nothing waits forever if more parents change than can
+// be synced (S. J. Golestani, "A self-clocked fair queueing scheme for broadband applications", INFOCOM 1994).
 type lane int
 
 const (
@@ -126,7 +126,7 @@ const (
 	lanes
 )
 
-// pace is how many turns lie between two turns of the lane.
+// pace is the number of turns between two turns of the lane.
 func (l lane) pace() turn {
 	return [...]turn{changed: 1, requested: 4, started: 4, again: 4, affected: 16, all: 32}[l]
 }
@@ -135,7 +135,7 @@ func (l lane) pace() turn {
 type turns struct {
 	// now is the last turn that came.
 	now turn
-	// last is the last turn that was given out in each lane, and waiting is how many parents wait in it.
+	// last is the last turn that was given out in each lane, and waiting counts the parents that wait in it.
 	last    [lanes]turn
 	waiting [lanes]int
 }

@@ -55,8 +55,8 @@ func (d *Drainer) Run(ctx context.Context) { d.queue.run(ctx) }
 // Remover says as which account a finalizer is removed, and where.
 type Remover struct {
 	Account host.Account
-	// Namespaces are those in which a removal must succeed. Elsewhere, an object keeps the finalizer if the account has no
-	// right to update it, because somebody else may have put the finalizer there.
+	// Namespaces are those in which a removal must succeed. Elsewhere, an object keeps the finalizer if the account
+	// has no right to update it, because another controller may have added the finalizer.
 	Namespaces object.Namespaces
 }
 
@@ -74,10 +74,10 @@ func (r Remover) mayLeave(parent *object.Object, err error) bool {
 // contains why. Nothing may put it on objects of these resources until Drain has reported that it is done, or Forget
 // is called. A resource that the host does not serve in any version has no objects.
 //
-// Drain does not wait: it begins the removal unless there is one of these resources as that Remover,
-// and reports whether it is done. The error says why the removal has failed so far, for some objects or
-// a whole resource; it is tried again. notify is called when the removal is done, and after each
-// attempt that failed. There is one removal of a finalizer at a time: that of the last call.
+// Drain does not wait: it begins the removal unless there is one of these resources as that Remover, and reports
+// whether it is done. The error says why the removal has failed so far, for some objects or a whole resource; it is
+// tried again. notify is called when the removal is done, and after each attempt that failed. There is one removal
+// of a finalizer at a time: the removal of the last call.
 func (d *Drainer) Drain(
 	finalizer string, why pipeline.UnfinalizedReason, as Remover, resources []v1alpha1.ResourceRule, notify func(),
 ) (done bool, err error) {

@@ -17,7 +17,7 @@ import (
 // task is work that may take long. It is done in turns of some objects each, and other tasks have their turns in
 // between. A task keeps its place from one turn to the next.
 type task interface {
-	// turn does the next part of the work. If ctx ends meanwhile, the result does not count.
+	// turn does the next part of the work. If ctx ends before, the result does not count.
 	turn(ctx context.Context) result
 	// fail records why a turn panicked.
 	fail(err error)
@@ -29,7 +29,7 @@ type result int
 const (
 	// ended means that the task has no more turns.
 	ended result = iota
-	// goesOn means that the task has its next turn after those of all tasks that wait now.
+	// goesOn means that the task has its next turn after all tasks that wait now.
 	goesOn
 	// failing means the same, after a backoff.
 	failing
@@ -42,7 +42,7 @@ const (
 	maxBackoff   = 30 * time.Second
 )
 
-// workers is how many tasks have a turn at once.
+// workers bounds the tasks that run concurrently.
 const workers = 4
 
 // queue gives tasks their turns.

@@ -39,7 +39,7 @@ type removal struct {
 	// former is the removal that this one replaces; nil if there is none, or it is known to have ended.
 	former *removal
 
-	// The mutex of the Drainer guards the result. err is why the last pass failed.
+	// The mutex of the Drainer guards the result. err is the error of the last pass.
 	done bool
 	err  error
 }
@@ -59,7 +59,7 @@ func newRemoval(
 	return r
 }
 
-// stop ends the removal, and waits for its current turn and for that of the former one.
+// stop ends the removal, and waits for its current turn and for the turn of the former one.
 func (r *removal) stop() {
 	r.cancel()
 	r.turns <- struct{}{}
@@ -133,7 +133,7 @@ func (r *removal) setResult(err error) {
 	r.notify()
 }
 
-// place is how far a removal has come in a resource.
+// place is the point that a removal has reached in a resource.
 type place struct {
 	rule v1alpha1.ResourceRule
 	// of is the type of the resource, as it was last found. pages are its objects; nil before the
@@ -153,7 +153,7 @@ type place struct {
 }
 
 // objectsPerTurn limits from how many objects one turn removes the finalizer. The host may take long for each, and
-// other removals wait meanwhile.
+// other removals wait during that time.
 const objectsPerTurn = 50
 
 // visit removes the finalizer from the next objects.

@@ -89,7 +89,7 @@ type scan struct {
 	// covers are the controllers that the result is valid for.
 	covers sets.Set[types.UID]
 
-	// isOver is true when found is complete. err is why the last turn failed.
+	// isOver is true when found is complete. err is the error of the last turn.
 	isOver bool
 	err    error
 	// waiting are the controllers that wait for the end, and how to notify them.
@@ -101,10 +101,10 @@ type scan struct {
 	removed sets.Set[string]
 }
 
-// Search reports whether a controller's finalizer is, or may be, on objects of a resource. It does
-// not wait: done reports whether that is known. The error says why the search has failed so far; it
-// goes on. notify is called when the answer is known, and after each failure. Search begins a new
-// scan only if no earlier one covers the controller.
+// Search reports whether a controller's finalizer is, or may be, on objects of a resource. It does not wait: done
+// reports whether that is known. The error says why the search has failed so far; the search continues. notify is
+// called when the answer is known, and after each failure. Search begins a new scan only if no earlier one covers
+// the controller.
 func (s *Scanner) Search(
 	rule v1alpha1.ResourceRule, controller types.UID, finalizer string, notify func(),
 ) (found, done bool, err error) {
@@ -129,7 +129,7 @@ func (s *Scanner) Search(
 	return false, false, nil
 }
 
-// turn reads a page. A scan that no controller waits for any more ends.
+// turn reads a page. A scan ends when no controller waits for it any longer.
 func (s *scan) turn(ctx context.Context) result {
 	if s.dropUnwanted() {
 		return ended

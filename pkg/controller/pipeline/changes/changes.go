@@ -111,8 +111,8 @@ func between(before, after map[string]any) []Change {
 }
 
 // applied returns an estimate of an object after a configuration is applied to it: it removes what was applied
-// before and is not applied any more, and merges the configuration. Only the host knows whether others own a
-// removed field, and how lists are merged.
+// before and is no longer applied, and merges the configuration. Only the host knows whether others own a removed
+// field, and how lists are merged.
 func applied(observed *object.Object, have, configuration map[string]any) (map[string]any, error) {
 	before, err := managedfields.Extract(observed.Applied, have)
 	if err != nil {
@@ -121,7 +121,7 @@ func applied(observed *object.Object, have, configuration map[string]any) (map[s
 	return merge(have, before, configuration).(map[string]any), nil
 }
 
-// merge returns have with the wanted fields, and without what was applied before and is not wanted any more.
+// merge returns have with the wanted fields, and without what was applied before and is no longer wanted.
 func merge(have, before, wanted any) any {
 	merged, isObject := have.(map[string]any)
 	fields, wantsObject := wanted.(map[string]any)

@@ -30,7 +30,7 @@ type Budget struct {
 // owner has a part of a budget.
 type owner struct {
 	part *semaphore.Weighted
-	// users is how many syncs have bytes of the part or wait for some.
+	// users counts the syncs that have bytes of the part or wait for some.
 	users int
 }
 
@@ -47,8 +47,8 @@ func (e *NoRoomError) Error() string {
 		"other syncs have all that --hook-max-bytes-in-flight allows"
 }
 
-// minRoom is how many bytes a sync has at first. They count only for its owner, so that syncs that need no more go on
-// although others use up the budget.
+// minRoom is the number of bytes that a sync has at first. They count only for its owner, so that syncs that need no
+// more continue although others use up the budget.
 const minRoom = 16 << 10
 
 // Room is the part of a budget that one sync has. Its methods may be called concurrently.
@@ -58,8 +58,8 @@ type Room struct {
 	owner  *owner
 
 	mu sync.Mutex
-	// taken is how many bytes the sync has of the budget, used how many its calls use now, and needed the most that they
-	// ever used.
+	// taken counts the bytes that the sync has of the budget, used those that its calls use now, and needed is the
+	// most that they ever used.
 	taken, used, needed int64
 }
 
@@ -179,7 +179,7 @@ func (r *Room) reader(of io.Reader, bytes int64) (io.Reader, error) {
 type roomReader struct {
 	of   io.Reader
 	room *Room
-	// read is how many bytes were read, and taken for how many there is room.
+	// read counts the bytes that were read, and taken those for which there is room.
 	read, taken int64
 }
 

@@ -30,7 +30,7 @@ const (
 	bodyVerbosity = 6
 )
 
-// question is what a call asks a hook. Nothing keeps it, so its functions are not allocated.
+// question is the content of a call. Nothing keeps it, so its functions are not allocated.
 type question struct {
 	// nothing is the answer that wants nothing to exist.
 	nothing string
@@ -101,7 +101,7 @@ func (w *Webhook) call(ctx context.Context, snapshot *pipeline.Snapshot, q quest
 	return nil
 }
 
-// record keeps a call to be shown as a HookCall.
+// record keeps a call as a HookCall.
 func (w *Webhook) record(
 	ctx context.Context, snapshot *pipeline.Snapshot, began time.Time, took time.Duration,
 	request []byte, reply *reply, answer []byte, err error,
@@ -193,7 +193,7 @@ type Preview struct {
 	// Answer returns an answer to use in place of the hook's. If it returns neither an answer nor an error, the hook is
 	// called.
 	Answer func(Call) (answer []byte, err error)
-	// Request returns the body to send in place of the call's. If it returns nil, that of the call is sent.
+	// Request returns the body to send in place of the call's. If it returns nil, the body of the call is sent.
 	Request func(Call) []byte
 	// Ended is called when a call has ended.
 	Ended func(Call)
@@ -203,16 +203,16 @@ type Preview struct {
 type Call struct {
 	// Hook is Sync, Finalize or Customize.
 	Hook string
-	// Snapshot is what the call is about.
+	// Snapshot is the state that the call is about.
 	Snapshot *pipeline.Snapshot
-	// Request is what is sent.
+	// Request is the body that is sent.
 	Request []byte
-	// Answer is what the hook answered, or what was used in its place; nil if there is no answer.
+	// Answer is the body of the response, or what was used in its place; nil if there is none.
 	Answer []byte
-	// Made is true if the hook was called. Credentials are what it was called with.
+	// Made is true if the hook was called. Credentials are those that it was called with.
 	Made        bool
 	Credentials []string
-	// Err is why there is no usable answer; nil if there is one.
+	// Err says why there is no usable answer; nil if there is one.
 	Err error
 }
 

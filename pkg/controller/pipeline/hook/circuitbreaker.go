@@ -53,8 +53,8 @@ type circuitBreaker struct {
 	// until its next call.
 	failures int
 	failed   map[types.UID]uint64
-	// pause is the time from the start of a probe to that of the next one, which may start at next. While probing, probe
-	// is the parent of the probe, and began is when it started.
+	// pause is the time from the start of a probe to the start of the next one, which may start at next. While
+	// probing, probe is the parent of the probe, and began is the time at which it started.
 	pause time.Duration
 	next  time.Time
 	began time.Time
@@ -62,9 +62,9 @@ type circuitBreaker struct {
 	last    error
 	probing bool
 	probe   types.UID
-	// nextChange is when a call about a changed parent may be made. first is the parent that is synced again at that
-	// time, if any. All other changed parents wait for the probes, because syncing all of them every second would only
-	// keep the process busy.
+	// nextChange is the time from which a call for a changed parent may be made. first is the parent that is synced
+	// again at that time, if any. All other changed parents wait for the probes, because syncing all of them every
+	// second would only keep the process busy.
 	nextChange time.Time
 	first      types.UID
 }
@@ -150,7 +150,7 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// cause returns why the hook counts as down, or nil if it does not. A hook that answers with an error status is not
+// cause returns why the hook counts as down, or nil if it does not. A hook that responds with an error status is not
 // down, although it is called as rarely: a mistake in one parent may cause the error.
 func (b *circuitBreaker) cause() error {
 	b.mu.Lock()

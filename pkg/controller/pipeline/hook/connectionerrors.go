@@ -22,7 +22,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/transport"
 )
 
-// address is where a hook is called, and which fields of the spec say so.
+// address is the address of a hook, with the fields of the spec that it comes from.
 type address struct {
 	url *url.URL
 	// field has the address, and schemeField its scheme.
@@ -86,7 +86,7 @@ const tlsAlert = `malformed HTTP response "\x15\x03`
 // portsOfHTTPS are ports that usually speak https.
 var portsOfHTTPS = []string{"443", "8443"}
 
-// isPlain reports whether the other side answered a TLS handshake with something else.
+// isPlain reports whether the other side responded to a TLS handshake with something else.
 func isPlain(err error) bool {
 	_, ok := errors.AsType[tls.RecordHeaderError](err)
 	return ok || errors.Is(err, http.ErrSchemeMismatch)

@@ -22,8 +22,8 @@ var ErrUnreadable = protocol.ErrUnreadable
 // SourceError is the error of Connect if a Secret or ConfigMap is missing or unusable.
 type SourceError = transport.SourceError
 
-// Answered reports whether a call that ended with this error, or without one, has shown that the hook is up. An
-// unreadable answer shows this, and so do a request to be called later and an answer for which there is no room.
+// Answered reports whether a call that ended with this error, or without one, has shown that the hook is up. It
+// occurs with an unreadable answer, a request to be called later, and an answer for which there is no room.
 func Answered(err error) bool {
 	_, throttled := errors.AsType[*ThrottledError](err)
 	return err == nil || throttled || isNoRoom(err) || errors.Is(err, ErrUnreadable)
@@ -46,7 +46,7 @@ func RetryAfter(err error) time.Duration {
 	return 0
 }
 
-// statusError is the error of a call that was answered with an HTTP status other than 200.
+// statusError is the error of a call whose response has an HTTP status other than 200.
 type statusError struct {
 	status int
 	body   string
@@ -92,12 +92,12 @@ type oldConnectionError struct{ error }
 
 func (e *oldConnectionError) Unwrap() error { return e.error }
 
-// maxThrottle limits the pause that a hook asks for with Retry-After. A hook that asks for more is called again after
-// that time, and may answer the same.
+// maxThrottle limits the pause that a hook asks for with Retry-After. A hook that asks for more is called again
+// after that time, and may ask again.
 const maxThrottle = time.Hour
 
-// ThrottledError is the error of a call that the hook answered with 429. It is not a failure: the parent is synced
-// again later, and no event is written.
+// ThrottledError is the error of a call to which the hook responded with 429. It is not a failure: the parent is
+// synced again later, and no event is written.
 type ThrottledError struct {
 	// After is the time after which the hook wants to be called again, an hour at most. It is zero, and the usual backoff
 	// applies, if the hook named no valid time.

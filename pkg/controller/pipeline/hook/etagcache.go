@@ -21,14 +21,14 @@ const (
 	maxETagCacheBytes = 64 << 20
 	// maxETagBytes limits the length of an ETag. An answer with a longer one is not cached.
 	maxETagBytes = 4 << 10
-	// cachedAnswerBytes is about how many bytes a cached answer takes beside its body and its ETag.
+	// cachedAnswerBytes estimates the bytes that a cached answer takes in addition to its body and its ETag.
 	cachedAnswerBytes = 256
 )
 
 // etagCache has, for each parent, the last answer that came with an ETag. Every call drops the answers that are too
 // old, so no goroutine has to clean up. A nil cache is always empty.
 type etagCache struct {
-	// timeout is how long an answer is kept. If it is zero, answers are kept as long as there is room.
+	// timeout is the time for which an answer is kept. If it is zero, answers are kept as long as there is room.
 	timeout time.Duration
 	// max returns the limit of the size of all answers in bytes.
 	max func() int

@@ -21,7 +21,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/tracing"
 )
 
-// reply is what a hook replied to one request.
+// reply is the response of a hook to one request.
 type reply struct {
 	status int
 	body   *bytes.Buffer
@@ -44,7 +44,7 @@ const (
 )
 
 // post sends the content of the buffer and returns the response of the hook, regardless of its status code. The
-// deadline covers connecting, sending and reading. etag is that of the cached answer; empty if there is none.
+// deadline covers connecting, sending and reading. etag is the ETag of the cached answer; empty if there is none.
 func (w *Webhook) post(ctx context.Context, posted *buffer, trigger pipeline.Trigger, etag string) (reply, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, w.timeout, w.timeoutError)
 	defer cancel()
@@ -57,8 +57,8 @@ func (w *Webhook) post(ctx context.Context, posted *buffer, trigger pipeline.Tri
 	request.ContentLength = int64(len(posted.bytes))
 	request.GetBody = func() (io.ReadCloser, error) { return posted.reader(), nil }
 	request.Header.Set("Content-Type", "application/json")
-	// With this entry, which is not sent, net/http sends the request again if the hook closes an idle
-	// connection instead of answering. Hooks answer the same to the same request.
+	// With this entry, which is not sent, net/http sends the request again if the hook closes an idle connection
+	// instead of answering. A hook returns the same answer to the same request.
 	request.Header["Idempotency-Key"] = nil
 	tracing.Inject(ctx, request.Header)
 	credentials := w.transport.Authorize(request)

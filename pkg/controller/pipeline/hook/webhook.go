@@ -20,11 +20,11 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 )
 
-// Options are what all hooks of a controller have in common.
+// Options are the settings that all hooks of a controller share.
 type Options struct {
 	// MaxResponseBytes limits the size of an answer after decompression.
 	MaxResponseBytes int64
-	// MaxIdleConnections is how many connections a hook keeps open between calls.
+	// MaxIdleConnections bounds the connections that a hook keeps open between calls.
 	MaxIdleConnections int
 	// Denied lists the networks in which the server calls no hook, neither by the address that a name resolves to nor
 	// through a redirect.
@@ -42,7 +42,7 @@ type Options struct {
 	Calls *calllog.Recorder
 	// Controller is the owner of the hooks in the labels of metrics.
 	Controller ControllerRef
-	// Sources is where Secrets and ConfigMaps with credentials are read from.
+	// Sources reads Secrets and ConfigMaps with credentials.
 	Sources transport.Sources
 	// DeveloperMode logs slow calls and ignored fields, and makes errors quote whole answers.
 	DeveloperMode bool
@@ -56,8 +56,8 @@ func (o *Options) etagCaches() *etagCaches {
 	return &o.Budget.etags
 }
 
-// Webhook is one hook of one hosted controller. It has its own connections, so that a slow hook does not use up those
-// of another.
+// Webhook is one hook of one hosted controller. It has its own connections, so that a slow hook does not use up the
+// connections of another one.
 type Webhook struct {
 	name    string
 	version v1alpha1.HookVersion
@@ -78,7 +78,7 @@ type Webhook struct {
 	// etags is nil unless the hook has an ETag cache.
 	etags *etagCache
 	spare *spareBuffers
-	// mayCall, calls and developerMode are those of the Options.
+	// mayCall, calls and developerMode come from the Options.
 	mayCall       func() error
 	calls         *calllog.Recorder
 	developerMode bool

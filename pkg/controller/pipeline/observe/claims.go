@@ -51,8 +51,8 @@ func isSelfOrOwner(orphan, parent *object.Object) bool {
 		slices.ContainsFunc(parent.OwnerReferences, func(owner metav1.OwnerReference) bool { return owner.UID == orphan.UID })
 }
 
-// namesOtherVersion reports whether a child that is not being deleted refers to its parent in another version
-// than that of the parent's type.
+// namesOtherVersion reports whether a child that is not being deleted refers to its parent in another version than
+// the version of the parent's type.
 func namesOtherVersion(child *object.Object, parentType object.Type) bool {
 	reference := metav1.GetControllerOfNoCopy(child)
 	if reference == nil || child.DeletionTimestamp != nil {

@@ -200,7 +200,7 @@ func (t *Target) ignoresStatus(parent *object.Object) bool {
 
 // NeedsAllObjects reports whether a controller with these rules for a type needs all objects of the type in its
 // cache. A controller that finalizes does: it also handles parents that still have its finalizer although no rule
-// selects them any more, and labels cannot find these.
+// selects them any longer, and labels cannot find these.
 func NeedsAllObjects(rules []Rule, finalizes bool) bool {
 	return finalizes || slices.ContainsFunc(rules, func(rule Rule) bool { return rule.Labels.Empty() })
 }

@@ -141,7 +141,7 @@ func duplicateWarnings(children []string) []pipeline.Warning {
 	}
 }
 
-// protect protects the children that a refused one may stand for: those of its name and its kind, and of the
+// protect protects the children that a refused one may stand for: the children of its name and its kind, and of the
 // kind that was probably meant, unless meant is nil.
 func (c *children) protect(refused *object.Object, meant *object.Type) {
 	if c.protected == nil {

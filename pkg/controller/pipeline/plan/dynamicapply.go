@@ -37,8 +37,8 @@ func (d dynamicApply) change(method Method, observed, desired *object.Object) (p
 	if err != nil {
 		return pipeline.Step{}, err
 	}
-	// If the child differs although the hook wants the same as before, the host has changed it, or somebody who
-	// knows that OnDelete does not change it back.
+	// If the child differs although the hook wants the same as before, the host has changed it, or a user who knows
+	// that OnDelete does not change it back.
 	if !result.annotationDiffers && (!result.contentDiffers || method == OnDelete) {
 		return keep(observed, whyUpToDate), nil
 	}

@@ -163,13 +163,13 @@ func mapTexts(value any, replace func(string) string) any {
 	}
 }
 
-// isSecret reports whether content is that of a Secret.
+// isSecret reports whether content is the content of a Secret.
 func isSecret(content map[string]any) bool {
 	return content["apiVersion"] == "v1" && content["kind"] == "Secret"
 }
 
 // withoutSecretValues returns the record of what was applied, with digests in the place of the values if that is a
-// Secret. The record is in the metadata, which people may see who may not see the values. The keys stay, because
+// Secret. The record is in the metadata, which users may see who may not see the values. The keys stay, because
 // merging removes those that are no longer wanted.
 func withoutSecretValues(record, applied map[string]any) map[string]any {
 	if !isSecret(applied) {

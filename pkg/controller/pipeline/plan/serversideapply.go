@@ -16,7 +16,7 @@ import (
 )
 
 // serverSideApply is the engine that leaves merging to the host: it sends what the hook wants, and the host removes
-// what was sent before and is not sent any more.
+// what was sent before and is no longer sent.
 type serverSideApply struct {
 	*parent
 	// schema is the host's schema of the children; nil if there is none.

@@ -130,7 +130,7 @@ func decodeStatus(raw []byte) (map[string]any, error) {
 	return status, nil
 }
 
-// whyFinalized is why the finalizer is removed after the finalize hook is done.
+// whyFinalized is the reason for removing the finalizer once the finalize hook is done.
 const whyFinalized = "the finalize hook has nothing left to do"
 
 // FinalizerStep returns the step that adds the controller's finalizer to the parent, or removes it, before

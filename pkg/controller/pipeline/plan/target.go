@@ -171,8 +171,8 @@ func (c metadataChange) path() string {
 	}
 }
 
-// differing returns the wanted labels or annotations that differ from those of the target. A nil value means
-// that the target must not have the label or annotation.
+// differing returns the wanted labels or annotations that the target has with other values, or not at all. A nil
+// value means that the target must not have the label or annotation.
 func differing(have func(name string) (value string, there bool), wanted map[string]*string) map[string]*string {
 	var differing map[string]*string
 	for name, want := range wanted {

@@ -112,8 +112,8 @@ func isGenerated(path string, status []byte) bool {
 	return false
 }
 
-// splitWarnings returns the paths of the unknown fields that the host warned of when it answered a write, and
-// its other warnings.
+// splitWarnings returns the paths of the unknown fields that the host warned of in its response to a write, and its
+// other warnings.
 func splitWarnings(outcome *pipeline.Outcome) (paths, others []string) {
 	for _, text := range outcome.Warnings {
 		path, isUnknown := strings.CutPrefix(text, `unknown field "`)

@@ -18,7 +18,7 @@ import (
 // one message that comes again and again does not keep the next one from being seen. And each reason
 // has a larger budget for all its messages. The reasons are few, so this bounds the whole.
 
-// reasonShare is how many times the budget of one kind of message a reason has.
+// reasonShare is the budget of a reason, as a multiple of the budget of one kind of message.
 const reasonShare = 8
 
 // combined is the beginning of the message of an event that stands for many with similar messages.

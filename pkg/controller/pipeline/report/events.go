@@ -184,7 +184,7 @@ func (e *Events) SyncError(parent *object.Object, err error) {
 	e.record(parent, corev1.EventTypeWarning, reasonSyncError, "Sync error: %s", Summary(err))
 }
 
-// SyncRecovered writes that a parent is as its hook wants, and which failure is over.
+// SyncRecovered writes that a parent is as its hook wants, and which failure has ended.
 func (e *Events) SyncRecovered(parent *object.Object, failure *ParentError) {
 	e.record(parent, corev1.EventTypeNormal, reasonSyncRecovered, "Synced again. This is over: %s", failure.Message)
 }

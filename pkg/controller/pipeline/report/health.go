@@ -22,15 +22,14 @@ type Health struct {
 	// Total is the number of parents. Synced is the number of those whose last sync succeeded,
 	// Failing of those whose last sync did not.
 	Total, Synced, Failing int
-	// HookCalled is true once a hook was called. HookErr is why the last call was not answered.
+	// HookCalled is true once a hook was called. HookErr is the error of the last call; nil if the hook responded.
 	HookCalled bool
 	HookErr    error
-	// StaleCredentials is why hooks are called with older credentials than the host has; nil if
-	// they are not.
+	// StaleCredentials says why hooks are called with older credentials than the host has; nil if they are not.
 	StaleCredentials error
 	LastError        *ParentError
-	// Failure is why one of the failing parents failed; nil if none fails. It stays with a parent
-	// as long as that fails.
+	// Failure is the error of one of the failing parents; nil if none fails. It stays with a parent as long as that
+	// fails.
 	Failure *ParentError
 	// Warned is the number of parents that were synced with a warning. FieldWarning is about unknown
 	// fields of one of them, and ChildWarning about children of one of them; nil if there are none.
@@ -99,7 +98,7 @@ func SameHealth(a, b *Health) bool {
 		a.LastError == b.LastError && a.Failure == b.Failure &&
 		sameWarning(a.FieldWarning, b.FieldWarning) && sameWarning(a.ChildWarning, b.ChildWarning) &&
 		sameError(a.HookErr, b.HookErr) && sameError(a.StaleCredentials, b.StaleCredentials) &&
-		// What is said of write loops depends on the time.
+		// The message about write loops depends on the time.
 		len(a.WriteLoops) == 0 && len(b.WriteLoops) == 0
 }
 
@@ -129,8 +128,8 @@ type Problem struct {
 	rules string
 }
 
-// RefusalProblem returns the problem that a service account may not read what its controller needs,
-// or that the cluster cannot be asked whether it may.
+// RefusalProblem returns the problem that a service account may not read what its controller needs, or that the
+// cluster does not respond to the review.
 func RefusalProblem(refusal *permissions.Error) *Problem {
 	if refusal.IsForbidden() {
 		return &Problem{Reason: ReasonForbidden, Err: refusal, rules: text.Shorten(refusal.Error(), MaxWholeMessage)}

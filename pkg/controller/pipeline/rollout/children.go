@@ -200,8 +200,8 @@ func (c *children) advance() (condition metav1.Condition, moved []*child, waitsF
 	return updated(rolloutWaiting, waitsFor.motion), nil, waitsFor, nil
 }
 
-// finish returns the condition when all children are at the latest revision. The rollout is over once they are
-// healthy, too; until then finish also returns the child that the rollout waits for. Once the rollout is over,
+// finish returns the condition when all children are at the latest revision. The rollout has finished once they are
+// healthy, too; until then finish also returns the child that the rollout waits for. Once the rollout has finished,
 // the health of the children does not change the condition.
 func (c *children) finish() (metav1.Condition, *child, error) {
 	over := updated(onLatestRevision, "latest ControllerRevision: "+c.Revisions[0].Name)

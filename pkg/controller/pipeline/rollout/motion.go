@@ -166,8 +166,8 @@ func failure(observed *object.Object, check v1alpha1.StatusConditionCheck) strin
 	return ""
 }
 
-// unobservedPeriod is how long a rollout waits until the controller of a new child shows in the child's status. After
-// that, the host probably runs no such controller.
+// unobservedPeriod bounds the time for which a rollout waits until the controller of a new child shows in the
+// child's status. After that, the host probably runs no such controller.
 const unobservedPeriod = 10 * time.Second
 
 const unobserved = "its controller has not observed it yet"

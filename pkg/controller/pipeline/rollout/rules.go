@@ -34,9 +34,9 @@ type Kind struct {
 	InPlace bool
 	// Checks are the conditions that a child must have to be healthy.
 	Checks []v1alpha1.StatusConditionCheck
-	// MaxUnavailable is how many children, of all rolling kinds together, may be in motion
-	// once a child of this kind moves: a number, or a percentage of the children of this
-	// kind, rounded up. It is one if it is nil, below one or not a percentage.
+	// MaxUnavailable bounds the children, of all rolling kinds together, that may be in motion once a child of this
+	// kind moves: a number, or a percentage of the children of this kind, rounded up. It is one if it is nil, below
+	// one or not a percentage.
 	MaxUnavailable *intstr.IntOrString
 	// Partition is the index, in the hook's list of the children of this kind, of the first
 	// child that moves. Those before it stay at their revision.

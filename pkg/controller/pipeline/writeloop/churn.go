@@ -35,7 +35,7 @@ func (g *Guard) isChurn(step *pipeline.Step) bool {
 }
 
 // postponeChurn removes the creations and deletions of a kind that must wait from a plan. The existing children stay
-// meanwhile. It returns the time when they are due, zero if there are none, and the loops to report.
+// during that time. It returns the time when they are due, zero if there are none, and the loops to report.
 func (g *Guard) postponeChurn(plan *pipeline.Plan, state *state, now time.Time) (
 	next time.Time, report []pipeline.WriteLoop,
 ) {

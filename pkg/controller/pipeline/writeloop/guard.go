@@ -48,7 +48,7 @@ func targetOf(step *pipeline.Step) target {
 	return at
 }
 
-// Postpone removes the writes that must wait from a plan. The time now is when the sync began. The step of a
+// Postpone removes the writes that must wait from a plan. now is the time at which the sync began. The step of a
 // child becomes a Keep, and a step of the parent is removed.
 //
 // It returns the time when the first of these writes is due; zero if there are none. Until then the finalizer
@@ -160,8 +160,8 @@ func (g *Guard) markUpToDate(at target) {
 	}
 }
 
-// markAbsent records for the loops of the parent which targets the plan does not have, because the hook does
-// not want them any more.
+// markAbsent records for the loops of the parent which targets the plan does not have, because the hook no longer
+// wants them.
 func (g *Guard) markAbsent(plan *pipeline.Plan, state *state, now time.Time) {
 	parent := object.KeyOf(state.snapshot.Parent)
 	if len(g.looping[parent]) == 0 {
@@ -252,7 +252,7 @@ func (g *Guard) Fork(snapshot *pipeline.Snapshot, plan *pipeline.Plan) *Guard {
 	return fork
 }
 
-// maxHistories is the number of histories above which those of creations are kept for only a minute.
+// maxHistories is the number of histories above which histories of creations are kept for only a minute.
 const maxHistories = 10_000
 
 // Loops returns the write loops that are slowed down, and drops the histories of objects that are no longer written.
@@ -300,7 +300,7 @@ func (g *Guard) RecheckAfter(over time.Duration) time.Duration {
 	return min(over, max(3*time.Second, over/20, time.Duration(len(g.looping))*500*time.Millisecond))
 }
 
-// LoopsEnd returns the time when all write loops of a parent are over if nothing more is written; zero if it
+// LoopsEnd returns the time when all write loops of a parent will have ended if nothing more is written; zero if it
 // has none.
 func (g *Guard) LoopsEnd(parent object.Key) (end time.Time) {
 	g.mu.Lock()
@@ -331,8 +331,8 @@ func (g *Guard) historiesOf(parent object.Key) (found []*history) {
 	return found
 }
 
-// loopIndex has the targets that are in loops, by the parents of the loops. A target stays until a lookup finds
-// that it is not in a loop of the parent any more.
+// loopIndex has the targets that are in loops, by the parents of the loops. A target stays until a lookup finds that
+// it is no longer in a loop of the parent.
 type loopIndex map[object.Key]sets.Set[target]
 
 func (i loopIndex) add(parent object.Key, at target) {

@@ -18,13 +18,12 @@ import (
 
 // Writes of an object are a loop if there are too many of them in a row.
 const (
-	// maxUndone is how many times in a row the same desired object may be written, each time because the object differs
-	// from it again within calm after the last write.
+	// maxUndone bounds the writes in a row of the same desired object, each because the object differs from it again
+	// within calm after the last write.
 	maxUndone = 5
 	calm      = time.Minute
-	// maxChanging is how many times in a row an object may be written although the state that the hook sees stays the
-	// same, each time because the object differs again within soon after the last write. A longer pause decrements the
-	// count.
+	// maxChanging bounds the writes in a row of an object although the state that the hook sees stays the same, each
+	// time because the object differs again within soon after the last write. A longer pause decrements the count.
 	maxChanging = 20
 	soon        = 500 * time.Millisecond
 	// A child may vanish after minutes, when something cleans up or when the child expires. An expiring child
@@ -34,8 +33,8 @@ const (
 	maxExpired = 2
 )
 
-// settling is how long the hook must keep wanting the same, once it does not want any more what was written again and
-// again.
+// settling is the time for which the hook must keep wanting the same, once it no longer wants what was written again
+// and again.
 const settling = time.Second
 
 // absent is the desired hash of a child that the hook does not list.
@@ -47,7 +46,7 @@ const (
 	maxDelay   = 5 * time.Minute
 )
 
-// history is what is known of the writes of one target.
+// history records the writes of one target.
 type history struct {
 	// parent and parentUID identify the parent for which the target was last written.
 	parent    object.Key
@@ -74,9 +73,9 @@ type history struct {
 	seen, seenState uint64
 	seenAt          time.Time
 	turned          bool
-	// pause is how long the target existed after its last creation.
+	// pause is the time for which the target existed after its last creation.
 	pause time.Duration
-	// keep is how long the history is kept.
+	// keep is the time for which the history is kept.
 	keep time.Duration
 }
 
@@ -87,7 +86,7 @@ type loop struct {
 	until, reported time.Time
 	// rivals are the names of the other controllers that take part, as far as they are known.
 	rivals []string
-	// settled is true if the hook does not want any more what was written again and again.
+	// settled is true if the hook no longer wants what was written again and again.
 	settled bool
 }
 
@@ -200,8 +199,8 @@ func (h *history) wrote(step *pipeline.Step, state *state, now time.Time) {
 	h.path, h.parent, h.parentUID = step.Path, object.KeyOf(state.snapshot.Parent), state.snapshot.Parent.UID
 }
 
-// settle records what the hook wants of the target of a loop. It reports whether the loop is over because the
-// hook keeps wanting something else than what was written again and again.
+// settle records what the hook wants of the target of a loop. It reports whether the loop has ended because the hook
+// keeps wanting something else than what was written again and again.
 func (h *history) settle(desired, full uint64, now time.Time) bool {
 	switch {
 	case h.seenAt.IsZero():
@@ -259,7 +258,7 @@ func (h *history) isOver(now time.Time) bool {
 	return now.After(h.end())
 }
 
-// end returns the time when the loop is over if nothing more is written.
+// end returns the time when the loop will have ended if nothing more is written.
 func (h *history) end() time.Time {
 	if h.loop.settled {
 		return h.last.Add(settling)
@@ -298,7 +297,7 @@ func (s *state) hashFor(step *pipeline.Step) uint64 {
 // full returns the hash of everything that a hook sees except the status of the parent.
 func (s *state) full() uint64 { return s.withOthers(s.snapshot.Parent.Hash) }
 
-// withOthers adds the hash of the objects other than the parent to that of the parent.
+// withOthers adds the hash of the objects other than the parent to the hash of the parent.
 func (s *state) withOthers(parent uint64) uint64 {
 	if !s.computed {
 		s.computed, s.others = true, hashOthers(s.snapshot)
@@ -323,10 +322,10 @@ func hashOthers(snapshot *pipeline.Snapshot) (sum uint64) {
 	return sum
 }
 
-// alternating returns the two values of the field that a step sets, as JSON: the one that the object has and
-// the one that the hook wants. Both are empty for Secrets, and if one of them is neither a number nor a
-// boolean. Strings may be confidential in objects of any kind, and people who may not read the object may read
-// the status of a cluster-scoped controller.
+// alternating returns the two values of the field that a step sets, as JSON: the one that the object has and the one
+// that the hook wants. Both are empty for Secrets, and if one of them is neither a number nor a boolean. Strings may
+// be confidential in objects of any kind, and users who may not read the object may read the status of a
+// cluster-scoped controller.
 func alternating(step *pipeline.Step) (has, wants string) {
 	if step.Path == "" || step.Observed == nil || step.Type.Kind == "Secret" {
 		return "", ""

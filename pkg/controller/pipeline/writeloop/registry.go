@@ -78,7 +78,7 @@ func (g *Guard) setRivals(loop pipeline.WriteLoop, rivals []string) {
 	}
 }
 
-// findLoop returns a loop of this guard; nil if it is over. The caller must hold the lock.
+// findLoop returns a loop of this guard; nil if it has ended. The caller must hold the lock.
 func (g *Guard) findLoop(of pipeline.WriteLoop) *loop {
 	for _, as := range writtenAs {
 		history := g.histories[target{Key: of.Object, as: as}]
@@ -92,8 +92,8 @@ func (g *Guard) findLoop(of pipeline.WriteLoop) *loop {
 // writtenAs are the values of target.as for writes of content.
 var writtenAs = append([]pipeline.Op{""}, parentOps...)
 
-// minRivalWrites is how many writes in a row make a controller a rival. It is less than maxUndone, because the
-// other side may detect the loop first.
+// minRivalWrites is the number of writes in a row that make a controller a rival. It is less than maxUndone, because
+// the other side may detect the loop first.
 const minRivalWrites = 3
 
 // isRivalIn reports whether this controller takes part in a loop of another controller: it, too, writes that
@@ -135,7 +135,7 @@ func part(path string) string {
 // controller may create them again and again.
 type deletions map[object.Key]deletion
 
-// deletion is how many times in a row a child was deleted, each within calm after the last time.
+// deletion counts how many times in a row a child was deleted, each within calm after the last time.
 type deletion struct {
 	times int
 	last  time.Time

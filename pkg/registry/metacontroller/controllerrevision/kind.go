@@ -56,8 +56,8 @@ func normalize(revision *controllerRevision) {
 	}
 }
 
-// shownHashLength is how many characters are shown of the hash in a revision's name. They are
-// enough to tell the revisions of a parent apart.
+// shownHashLength is the number of characters of the hash in a revision's name that are shown. They are enough to
+// tell the revisions of a parent apart.
 const shownHashLength = 10
 
 // newTable returns the table of ControllerRevisions.

@@ -13,7 +13,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/text"
 )
 
-// maxMessage is how many bytes of a message are in a table.
+// maxMessage bounds the bytes of a message in a table.
 const maxMessage = 120
 
 // ControllerName names a controller as kubectl get takes it.

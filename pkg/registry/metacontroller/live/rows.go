@@ -14,7 +14,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/storage/memory"
 )
 
-// linger is how long rows are kept after the last one has looked.
+// linger is the time for which rows are kept after the last reader has left.
 const linger = time.Minute
 
 // Follow passes on all objects in one call, and then those that change and the names of those that are gone, until
@@ -34,8 +34,8 @@ type Rows[T memory.Object] struct {
 	runs bool
 	// current is nil while nothing is kept.
 	current *look
-	// users is how many look, and unused ends the current look some time after the last one has stopped; nil while
-	// there are users.
+	// users counts the readers, and unused stops watching some time after the last one has left; nil while there are
+	// users.
 	users  int
 	unused *time.Timer
 }
@@ -46,7 +46,7 @@ type look struct {
 	// reason.
 	filled, over chan struct{}
 	err          error
-	// wanted ends when nobody has looked for a while.
+	// wanted ends when no client has read rows for a while.
 	wanted context.Context
 	end    context.CancelFunc
 }
@@ -58,7 +58,7 @@ func NewRows[T memory.Object](store *memory.Store[T], follow Follow[T]) *Rows[T]
 
 var errEnded = errors.New("this server is about to start or to stop; try again in a few seconds")
 
-// Run keeps rows whenever somebody looks, until ctx ends.
+// Run keeps rows whenever a client reads them, until ctx ends.
 func (r *Rows[T]) Run(ctx context.Context) {
 	r.setRuns(true)
 	defer r.setRuns(false)
@@ -114,7 +114,7 @@ func (r *Rows[T]) keep(ctx context.Context, current *look) {
 	close(current.over)
 }
 
-// Open begins to look: it returns the store when all rows are in it. The caller closes the look. The error is why
+// Open begins to look: it returns the store when all rows are in it. The caller closes the look. The error says why
 // this process cannot show anything now.
 func (r *Rows[T]) Open(ctx context.Context) (_ *memory.Store[T], closeLook func(), err error) {
 	current, err := r.enter()

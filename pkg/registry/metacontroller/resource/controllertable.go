@@ -16,12 +16,12 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 )
 
-// None is what a cell shows that has nothing to show.
+// None is the text of a cell without a value.
 const None = "<none>"
 
 const (
 	unknown = "<unknown>"
-	// maxListed is how many resources a cell names. It counts the others.
+	// maxListed bounds the resources that a cell names. It counts the others.
 	maxListed = 3
 )
 

@@ -88,7 +88,7 @@ func (s Strategy[T, O]) NamespaceScoped() bool {
 	return s.kind.Namespaced
 }
 
-// AllowCreateOnUpdate is false: a PUT of an object that does not exist is answered with 404.
+// AllowCreateOnUpdate is false: the response to a PUT of an object that does not exist is 404.
 func (s Strategy[T, O]) AllowCreateOnUpdate(context.Context) bool {
 	return false
 }

@@ -27,7 +27,7 @@ import (
 
 // StorageProvider makes the API group metacontroller.k8s.io.
 type StorageProvider struct {
-	// Scheme knows all types of the group, and those of metav1 for group "" and version "v1".
+	// Scheme knows all types of the group, and the types of metav1 for group "" and version "v1".
 	Scheme *runtime.Scheme
 	// Live shows what the controllers have in memory.
 	Live Live

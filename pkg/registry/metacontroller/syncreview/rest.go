@@ -53,7 +53,7 @@ func (r *REST) NamespaceScoped() bool { return false }
 // GetSingularName returns the singular name of the resource.
 func (r *REST) GetSingularName() string { return "syncreview" }
 
-// Create answers a review.
+// Create carries out a review.
 func (r *REST) Create(
 	ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions,
 ) (runtime.Object, error) {

@@ -33,11 +33,11 @@ func newController(log *Log, of v1alpha1.ControllerReference) *Controller {
 	return c
 }
 
-// Owner is what calls show of the controller that makes them. It does not change.
+// Owner is the part of a call about the controller that makes it. It does not change.
 type Owner struct {
 	UID    types.UID
 	Labels map[string]string
-	// Namespace is that of the calls about cluster-scoped parents.
+	// Namespace is the namespace of the calls about cluster-scoped parents.
 	Namespace string
 	// Children are the child types.
 	Children []object.Type
@@ -59,20 +59,20 @@ func (c *Controller) Recorder(owner Owner) *Recorder {
 
 // Call is a call that has ended. Nothing of it is changed, and of its bytes only copies are kept.
 type Call struct {
-	// Hook is the name of the hook, and URL is where it was called, as it may be shown.
+	// Hook is the name of the hook, and URL is its address, as it may be shown.
 	Hook, URL string
-	// Snapshot is what the call was about.
+	// Snapshot is the state that the call was about.
 	Snapshot *pipeline.Snapshot
 	Began    time.Time
 	Took     time.Duration
 	// Code is the status of the answer; zero if there was none.
 	Code int
-	// Result and Err are what came of it.
+	// Result and Err are its outcome.
 	Result v1alpha1.HookCallResult
 	Err    error
-	// Request is what was sent, and Answer what was answered; nil if nothing was.
+	// Request is the body of the request, and Answer that of the response; nil if there was none.
 	Request, Answer []byte
-	// Credentials are what the hook was called with.
+	// Credentials are those that the hook was called with.
 	Credentials []string
 }
 

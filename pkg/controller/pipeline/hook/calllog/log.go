@@ -22,13 +22,14 @@ import (
 
 // The bounds of what is kept.
 const (
-	// maxCalls is how many calls of a controller are kept of each sort: those that succeeded, and those that failed.
+	// maxCalls bounds the calls of a controller that are kept of each sort: those that succeeded, and those that
+	// failed.
 	maxCalls = 50
-	// processBytes is how many bytes of requests and answers are kept of all controllers together. Each of the two
-	// sorts of each controller has an equal share, but at most maxRingBytes.
+	// processBytes bounds the bytes of requests and answers that are kept of all controllers together. Each of the
+	// two sorts of each controller has an equal share, but at most maxRingBytes.
 	processBytes = 16 << 20
 	maxRingBytes = 512 << 10
-	// bodiesOfRing is how many bodies of the largest size that is kept whole are in a ring.
+	// bodiesOfRing is the number of bodies that fit into a ring, if each has the largest size that is kept whole.
 	bodiesOfRing = 4
 )
 
@@ -120,8 +121,8 @@ func (l *Log) all() (all []*Controller) {
 	return all
 }
 
-// Follow tells all calls without their bodies, then those that come and those that are dropped, until ctx ends or tell
-// returns an error. It returns that error, or that of ctx.
+// Follow tells all calls without their bodies, then those that come and those that are dropped, until ctx ends or
+// tell returns an error. It returns that error, or the error of ctx.
 func (l *Log) Follow(
 	ctx context.Context, tell func(changed []*v1alpha1.HookCall, gone []types.NamespacedName) error,
 ) error {
@@ -168,7 +169,7 @@ type names struct {
 const suffixes = 36 * 36 * 36 * 36
 
 // of returns the name of the call with that number, which began at a time: the time in microseconds, and a suffix
-// that tells it from those of other controllers and processes at the same time.
+// that distinguishes it from calls of other controllers and processes at the same time.
 func (n names) of(number uint64, began time.Time) string {
 	seed := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(n.process)), number)
 	suffix := strconv.FormatUint(suffixes+xxhash.Sum64(seed)%suffixes, 36)[1:]

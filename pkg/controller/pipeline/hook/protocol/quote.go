@@ -88,7 +88,8 @@ func (d *Decoder) invalidJSON(answer []byte, err error) error {
 	case offset < len(answer) && answer[offset] == '\'':
 		problem = fmt.Sprintf("strings need double quotes, not the single quotes in line %d", line)
 	}
-	// If something is blanked, the offset is no longer right, and a part of a secret could be cut off and go unrecognised.
+	// After a value is blanked, the offset is no longer right, and a part of a secret could be cut off and not be
+	// recognized.
 	if d.Whole || d.Redactor.MayShowSecrets() || d.hides(answer) {
 		return fmt.Errorf("it is not valid JSON: %s; the answer is %s", problem, d.quoteAll(answer))
 	}

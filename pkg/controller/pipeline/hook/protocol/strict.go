@@ -34,7 +34,7 @@ func UnmarshalMode(hook *v1alpha1.Hook) v1alpha1.ResponseUnmarshallMode {
 // loose mode ignores them.
 type strictErrors struct {
 	errors []error
-	// more is how many are not in errors.
+	// more counts those that are not in errors.
 	more int
 }
 
@@ -123,7 +123,7 @@ func redactPaths(redactor *redact.Redactor, unknown []*UnknownField) {
 
 // UnknownField is a field of an answer that the protocol does not have. It is not read.
 type UnknownField struct {
-	// Path is where the field is, such as "relatedResources[0].name". A long path is cut.
+	// Path is the path of the field, such as "relatedResources[0].name". A long path is cut.
 	Path string
 	// Meant is the name of the field that was probably meant; empty if none is similar.
 	Meant string

@@ -49,7 +49,7 @@ func (t *denyingTransport) dial(ctx context.Context, network, address string) (n
 	return t.hookDialer.DialContext(ctx, network, t.dialedAddress(address))
 }
 
-// dialedAddress returns the host and the port to dial for those of a URL.
+// dialedAddress returns the host and the port to dial for the host and the port of a URL.
 func (t *denyingTransport) dialedAddress(address string) string {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil || t.dialed == "" || !strings.EqualFold(host, t.host) {
@@ -93,7 +93,7 @@ func (t *denyingTransport) checkURL(request *http.Request) (proxied bool, err er
 	return proxy != nil, err
 }
 
-// maxRedirects is that of net/http.
+// maxRedirects is the limit of net/http.
 const maxRedirects = 10
 
 // Redirects says which redirects of a hook to follow.
@@ -108,7 +108,7 @@ const (
 )
 
 // Check is the CheckRedirect of a client that calls hooks. It removes from the next request what its target must not
-// learn: the query of the URL that redirects, and, once a redirect has led from https to http, the credentials.
+// see: the query of the URL that redirects, and, once a redirect has led from https to http, the credentials.
 func (r Redirects) Check(next *http.Request, via []*http.Request) error {
 	if r != AnyHost && !strings.EqualFold(next.URL.Hostname(), via[0].URL.Hostname()) {
 		return fmt.Errorf("the hook redirects to another host, %q, which is not followed (--hook-redirects): "+

@@ -36,8 +36,8 @@ func (s *settings) resolve(find finder) (*credentials, error) {
 
 // credentials are what settings resolve to.
 type credentials struct {
-	// roots are the certificate authorities that the hook is verified with. If nil, those of the
-	// system are used.
+	// roots are the certificate authorities that the hook is verified with. If nil, the authorities of the system
+	// are used.
 	roots *x509.CertPool
 	// certificates are shown to a hook that asks for a client certificate.
 	certificates []tls.Certificate

@@ -15,13 +15,13 @@ import (
 
 // settings are the connection settings of a hook.
 type settings struct {
-	// path is the field of the spec that has them, or that of the webhook if there are none.
+	// path is the field of the spec that has them, or the field of the webhook if there are none.
 	path string
 	v1alpha1.Connection
 }
 
-// settingsOf returns the settings of a hook: the webhook's own if it has any, else those of the first endpoint whose
-// host matches. The two are not merged.
+// settingsOf returns the settings of a hook: the webhook's own if it has any, else the settings of the first
+// endpoint whose host matches. The two are not merged.
 func settingsOf(name string, webhook *v1alpha1.Webhook, target *url.URL, endpoints []v1alpha1.EndpointConfig) settings {
 	own := settings{fmt.Sprintf("spec.hooks.%s.webhook", name), webhook.Connection()}
 	if !own.empty() {

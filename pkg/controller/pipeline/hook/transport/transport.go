@@ -21,11 +21,11 @@ import (
 
 // Options are common to all transports of a process.
 type Options struct {
-	// MaxIdleConnections is how many connections a transport keeps open between calls.
+	// MaxIdleConnections bounds the connections that a transport keeps open between calls.
 	MaxIdleConnections int
 	// Denied are the networks that no connection leads to, whatever a name resolves to or a redirect points at.
 	Denied hookaddress.Denied
-	// Sources is where Secrets and ConfigMaps are read from.
+	// Sources reads Secrets and ConfigMaps.
 	Sources Sources
 }
 
@@ -36,7 +36,7 @@ type Options struct {
 type Transport struct {
 	settings settings
 	options  Options
-	// dialed is the host that connections to host, that of the hook, are made to.
+	// dialed is the host to which connections to host, the host of the hook, are made.
 	host, dialed string
 	// stops stop following the sources.
 	stops []func()

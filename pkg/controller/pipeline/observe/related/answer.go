@@ -16,7 +16,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
-// answerLasts is how long an answer is used before the hook is called again.
+// answerLasts is the time for which an answer is used before the hook is called again.
 const answerLasts = 20 * time.Minute
 
 // Answer is the last answer of the customize hook for a parent. The zero value has no rules and is not valid.

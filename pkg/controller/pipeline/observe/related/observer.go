@@ -56,7 +56,7 @@ type Config struct {
 // Observer observes the related objects of the parents of one controller.
 type Observer struct {
 	Config
-	// patience is how long the first list of a type may take before Observe returns an error about it.
+	// patience is the time that the first list of a type may take before Observe returns an error.
 	patience time.Duration
 
 	mu       sync.RWMutex

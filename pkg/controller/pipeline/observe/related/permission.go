@@ -18,8 +18,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
-// maxRights is the maximum number of rights that the rules of one answer may need: as many as a spec can need to list
-// and watch its types in its namespaces. The cluster is asked for each of them again and again.
+// maxRights is the maximum number of rights that the rules of one answer may need: as many as a spec can need to
+// list and watch its types in its namespaces. Each of them is reviewed again and again.
 const maxRights = 2048
 
 // permission has the rights that are required to show the objects that rules select.
@@ -28,8 +28,8 @@ type permission struct {
 	requirement *permissions.Requirement
 }
 
-// permit returns an error if the objects that the answer's rules select may not be shown. The parent is enqueued when
-// that may have changed.
+// permit returns an error if the hook may not see the objects that the answer's rules select. The parent is enqueued
+// when that may have changed.
 func (o *Observer) permit(ctx context.Context, answer *Answer) error {
 	if o.Permit != nil {
 		if err := o.Permit(ctx, answer.reads); err != nil {
@@ -102,7 +102,7 @@ func (o *Observer) reads(rules []*rule) (required []rights.Required, err error) 
 	return required, nil
 }
 
-// Refusal returns the reason why related objects may not be shown; nil if all may be shown.
+// Refusal says why the hook may not see related objects; nil if it may see all.
 func (o *Observer) Refusal() *permissions.Error { return o.refusals.joined() }
 
 // forgetPermission drops the permission and the refusal of an answer.
@@ -117,7 +117,7 @@ func refusalOf(err error) *permissions.Error {
 	return refusal
 }
 
-// refusals has the reasons why objects that answers ask for may not be shown. It is safe for concurrent use. The zero
+// refusals says why the hook may not see objects that its answers ask for. It is safe for concurrent use. The zero
 // value is empty.
 type refusals struct {
 	mu       sync.Mutex

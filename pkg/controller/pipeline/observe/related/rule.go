@@ -152,9 +152,9 @@ func (r *rule) selects(o *object.Object, labelsOf func(namespace string) labels.
 		(r.namespaces == nil || r.namespaces.Matches(labelsOf(o.Namespace)))
 }
 
-// typesLast is how long a resolved type is not looked up again. Discovery does not cache types whose
-// definitions have just changed. When the process starts, these are all types, and the syncs of a thousand
-// parents would send a thousand requests to the host.
+// typesLast is the time for which a resolved type is not looked up again. Discovery does not cache types whose
+// definitions have just changed. When the process starts, these are all types, and the syncs of a thousand parents
+// would send a thousand requests to the host.
 const typesLast = time.Second
 
 // cacheTypes returns a function that resolves types like resolve, and caches each of them for typesLast.

@@ -32,8 +32,8 @@ func (o *Observer) follows(answer *Answer, rules []*rule) bool {
 	return slices.Equal(o.byAnswer[answer], rules)
 }
 
-// change opens the sources that the rules need and replaces the answer's earlier rules. It returns
-// the sources that no rule needs any more, which the caller drops.
+// change opens the sources that the rules need and replaces the answer's earlier rules. It returns the sources that
+// no rule needs any longer, which the caller drops.
 func (o *Observer) change(answer *Answer, rules []*rule) (idle []*source, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

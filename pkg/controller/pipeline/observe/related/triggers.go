@@ -141,7 +141,8 @@ type missingType struct {
 	discovery.UnknownTypeError
 }
 
-// note records whether a rule of an answer names a type that the host does not have. The error is that of Observe.
+// note records whether a rule of an answer names a type that the host does not have. The error is the error of
+// Observe.
 func (o *Observer) note(answer *Answer, parent object.Key, err error) {
 	unknown, missing := errors.AsType[*discovery.UnknownTypeError](err)
 	o.mu.RLock()
