@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
 )
 
@@ -40,6 +41,37 @@ func difference(a, b any) (path string, differ bool) {
 		return "", !isScalar(b) || a != b
 	}
 	return "", true
+}
+
+// differOnlyInMarks reports whether two forms of a child that differ first at path mean the same but for the marks by
+// which the server finds children: the generated label and the annotation of attachments. A child keeps the marks of
+// its former controller when another one takes it over, and must not be replaced because of them. The schema is the
+// host's schema of the child; nil if there is none.
+func differOnlyInMarks(schema *openapi.Type, path string, a, b map[string]any) bool {
+	isMark := path == "metadata.labels."+object.GeneratedLabel ||
+		path == "metadata.annotations."+object.DecoratorAnnotation
+	return isMark && same(schema, withoutMarks(a), withoutMarks(b))
+}
+
+// withoutMarks returns content without the marks by which the server finds children.
+func withoutMarks(content map[string]any) map[string]any {
+	metadata, _ := content["metadata"].(map[string]any)
+	metadata = maps.Clone(metadata)
+	for field, mark := range map[string]string{
+		"labels": object.GeneratedLabel, "annotations": object.DecoratorAnnotation,
+	} {
+		if of, ok := metadata[field].(map[string]any); ok {
+			of = maps.Clone(of)
+			if delete(of, mark); len(of) == 0 {
+				delete(metadata, field)
+			} else {
+				metadata[field] = of
+			}
+		}
+	}
+	content = maps.Clone(content)
+	content["metadata"] = metadata
+	return content
 }
 
 // firstField returns the path of the first field of an object that has no counterpart.

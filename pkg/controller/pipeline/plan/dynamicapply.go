@@ -43,13 +43,13 @@ func (d dynamicApply) change(method Method, observed, desired *object.Object) (p
 		return keep(observed, whyUpToDate), nil
 	}
 	step := pipeline.Step{Op: pipeline.Update, Observed: observed, Path: result.path, Why: "it differs at " + result.path}
-	if method != InPlace && result.contentDiffers {
+	if method != InPlace && result.contentDiffers && !result.onlyMarks {
 		step.Op, step.Successor = pipeline.Recreate, func() ([]byte, error) { return object.Canonical(result.merged) }
 		step.Body, err = d.newChild(desired)
 		return step, err
 	}
 	// Recreate, too, keeps the annotation current, because a field that is not in it is never removed. The
-	// annotation alone is not a reason to replace a child.
+	// annotation and marks are not a reason to replace a child.
 	step.Body, err = object.Canonical(result.merged)
 	return step, err
 }
@@ -107,8 +107,8 @@ type mergeResult struct {
 	// merged is the merged child.
 	merged map[string]any
 	// contentDiffers is true if merged differs from the observed child. annotationDiffers is true if its record of
-	// what was last applied does.
-	contentDiffers, annotationDiffers bool
+	// what was last applied does. onlyMarks is true if the content differs only in marks.
+	contentDiffers, annotationDiffers, onlyMarks bool
 	// path is the first field that differs.
 	path string
 }
@@ -137,6 +137,7 @@ func (d dynamicApply) merge(observed, desired *object.Object) (*mergeResult, err
 
 	result := &mergeResult{merged: merged}
 	result.path, result.contentDiffers = difference(have, merged)
+	result.onlyMarks = differOnlyInMarks(d.schema, result.path, have, merged)
 	if err := setLastApplied(merged, want); err != nil {
 		return nil, err
 	}

@@ -345,3 +345,70 @@ func TestAChildThatTheHostHasChangedIsNotOutdated(t *testing.T) {
 		t.Errorf("of an answer that has changed, %d are outdated", planned.Outdated)
 	}
 }
+
+// A child of one controller that is handed over to another has the marks of both, and is not replaced because of them.
+func TestAChildThatIsHandedOverIsNotReplaced(t *testing.T) {
+	const (
+		label      = object.GeneratedLabel + ": parent-uid"
+		stamp      = decoratorAnnotation + ": deco"
+		labelField = `"f:labels":{"f:app":{},"f:` + object.GeneratedLabel + `":{}}`
+	)
+	child := func(labels, annotations string) string {
+		return `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {app: shop, ` + labels +
+			`}, annotations: {note: x, ` + annotations + `}}, data: {key: one}}`
+	}
+	tests := map[string]struct {
+		to func(testing.TB) *world
+		// observed is the child after it was handed over, last what the former controller applied, and fields what
+		// server-side apply owns.
+		observed, last, fields string
+	}{
+		"from a composite to a decorator": {
+			to:       func(t testing.TB) *world { return newTarget(t, web, configMaps) },
+			observed: child(label, stamp), last: child(label, ""), fields: labelField,
+		},
+		"from another decorator": {
+			to:       func(t testing.TB) *world { return newTarget(t, web, configMaps) },
+			observed: child("", stamp), last: child("", decoratorAnnotation+": other"), fields: `"f:labels":{"f:app":{}}`,
+		},
+		"from a decorator to a composite": {
+			to: func(t testing.TB) *world {
+				w := newWorld(t, web, configMaps)
+				w.generate = true
+				return w
+			},
+			observed: child(label, ""), last: child("", stamp), fields: `"f:labels":{"f:app":{}}`,
+		},
+		"from a composite that generates its selector": {
+			to:       func(t testing.TB) *world { return newWorld(t, web, configMaps) },
+			observed: child(label, ""), last: child(label, ""), fields: labelField,
+		},
+	}
+	wanted := child("", "")
+	for name, test := range tests {
+		for _, engine := range []Engine{DynamicApply, ServerSideApply} {
+			for _, method := range []Method{"", OnDelete, Recreate} {
+				t.Run(fmt.Sprintf("%s, %s, %s", name, engine, method), func(t *testing.T) {
+					w := test.to(t)
+					if w.generate = false; engine == ServerSideApply {
+						w.hasApplied(configMaps, test.observed,
+							`{"f:metadata":{`+test.fields+`,"f:annotations":{"f:note":{}},`+ownerField+`},"f:data":{"f:key":{}}}`)
+					} else {
+						w.children[configMaps] = append(w.children[configMaps], w.applied(configMaps, test.observed, test.last))
+					}
+					w.generate = test.to(t).generate
+					w.strategies[configMaps.GroupKind()] = Strategy{Method: method, Engine: engine}
+					planned := w.plan(w.answer(wanted))
+					step := stepFor(t, planned, "a")
+					if planned.Outdated != 0 || step.Op == pipeline.Recreate || step.Op.Writes() && method != Recreate {
+						t.Errorf("%d are outdated, and the step is %s at %s", planned.Outdated, step.Op, step.Path)
+					}
+					planned = w.plan(w.answer(strings.Replace(wanted, "one", "two", 1)))
+					if step := stepFor(t, planned, "a"); planned.Outdated != 1 && step.Op != pipeline.Recreate {
+						t.Errorf("of another answer, %d are outdated, and the step is %s", planned.Outdated, step.Op)
+					}
+				})
+			}
+		}
+	}
+}

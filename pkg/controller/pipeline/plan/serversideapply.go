@@ -46,18 +46,23 @@ func (s serverSideApply) change(method Method, observed, desired *object.Object)
 	if err != nil {
 		return pipeline.Step{}, err
 	}
-	path, differs, err := s.difference(observed, configuration)
-	if err != nil || !differs {
-		return keep(observed, whyUpToDate), err
+	applied, err := appliedFields(observed)
+	if err != nil {
+		return pipeline.Step{}, err
+	}
+	path, differs := s.difference(applied, configuration)
+	if !differs {
+		return keep(observed, whyUpToDate), nil
 	}
 	if observed.Shared {
 		return s.toServerSideApply(observed, "what was applied has another owner, of dynamic apply")
 	}
+	onlyMarks := differOnlyInMarks(s.schema, path, applied, configuration)
 	// With the UID, the request fails if the child is gone, instead of creating another one.
 	body, err := withMetadata(configuration, "uid", string(observed.UID))
 	step := pipeline.Step{Op: pipeline.Apply, Observed: observed, Body: body, Path: path}
 	step.Why = "it differs, or is not ours, at " + path
-	if method != InPlace {
+	if method != InPlace && !onlyMarks {
 		step.Op = pipeline.Recreate
 	}
 	return step, err
@@ -116,15 +121,9 @@ func (s serverSideApply) configuration(desired *object.Object) (map[string]any, 
 // field, the host takes it from us. So a field that we still own and that has the wanted value need not be
 // applied again. If the host stores a value in a form of its own and its schema does not say so, difference
 // reports a difference where there is none, and applying the configuration changes nothing.
-func (s serverSideApply) difference(
-	observed *object.Object, configuration map[string]any,
-) (path string, differs bool, err error) {
-	applied, err := appliedFields(observed)
-	if err != nil {
-		return "", false, err
-	}
+func (s serverSideApply) difference(applied, configuration map[string]any) (path string, differs bool) {
 	path, differs = difference(applied, configuration)
-	return path, differs && !same(s.schema, applied, configuration), nil
+	return path, differs && !same(s.schema, applied, configuration)
 }
 
 // appliedFields returns the fields of a child that we have applied and still own. It adds the fields that
