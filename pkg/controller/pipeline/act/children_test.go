@@ -24,11 +24,14 @@ const notCreatable = "it was not deleted, since a dry run of its creation failed
 // A child is deleted only if the host would create the one that replaces it. What the host cannot try, and
 // what it rejects only because the child is still there, is no reason to keep it.
 func TestAChildStaysWhoseReplacementIsRejected(t *testing.T) {
-	services := object.Type{
-		GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "services"},
-		Kind:                 "Service", Namespaced: true,
+	ofKind := func(resource, kind string) object.Type {
+		return object.Type{
+			GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: resource}, Kind: kind, Namespaced: true,
+		}
 	}
+	services, pods := ofKind("services", "Service"), ofKind("pods", "Pod")
 	const (
+		pod     = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","namespace":"default","uid":"u"},"spec":{"nodeName":"n"}}`
 		service = `{"apiVersion":"v1","kind":"Service","metadata":{"name":"a","namespace":"default","uid":"u"},
 			"spec":{"healthCheckNodePort":31000,"ports":[{"nodePort":30080}]}}`
 		noDryRuns     = `admission webhook "x" does not support dry run`
@@ -36,9 +39,12 @@ func TestAChildStaysWhoseReplacementIsRejected(t *testing.T) {
 		taken         = `spec.ports[0].nodePort: Invalid value: 30080: provided port is already allocated`
 		takenByOthers = `spec.ports[1].nodePort: Invalid value: 30081: provided port is already allocated`
 	)
-	quota := func(used, limited string) string {
-		return `pods "a" is forbidden: exceeded quota: q, requested: pods=1,requests.cpu=500m, used: ` + used +
-			`, limited: ` + limited
+	quota := func(requested, used, limited string) string {
+		return `pods "a" is forbidden: exceeded quota: q, requested: requests.cpu=` + requested +
+			`, used: requests.cpu=` + used + `, limited: requests.cpu=` + limited
+	}
+	counted := func(used, limited string) string {
+		return strings.ReplaceAll(quota("1", used, limited), "requests.cpu", "count/configmaps")
 	}
 	const (
 		invalid    = metav1.StatusReasonInvalid
@@ -46,10 +52,13 @@ func TestAChildStaysWhoseReplacementIsRejected(t *testing.T) {
 		badRequest = metav1.StatusReasonBadRequest
 	)
 	tests := map[string]struct {
-		reason    metav1.StatusReason
-		message   string
-		isService bool
-		stays     bool
+		reason  metav1.StatusReason
+		message string
+		// of is the type of the child, a ConfigMap if it is empty.
+		of object.Type
+		// like is why another object like the child is denied; it is not if this is empty.
+		like  string
+		stays bool
 	}{
 		"its name is not free":      {reason: metav1.StatusReasonAlreadyExists, message: "it exists"},
 		"it is not valid":           {reason: invalid, message: "spec.replicas: no", stays: true},
@@ -57,34 +66,53 @@ func TestAChildStaysWhoseReplacementIsRejected(t *testing.T) {
 		"admission denies it so":    {reason: badRequest, message: denial, stays: true},
 		"the cluster is broken":     {reason: metav1.StatusReasonInternalError, message: "etcd", stays: true},
 		"the cluster cannot try it": {reason: badRequest, message: noDryRuns},
-		"the quota is full with it": {
-			reason: forbidden, message: quota("pods=3,requests.cpu=1500m", "pods=3,requests.cpu=2"),
+		"the quota is full with it": {reason: forbidden, message: counted("3", "3")},
+		"the quota is not about it": {reason: forbidden, message: counted("0", "0"), stays: true},
+		"the quota was lowered":     {reason: forbidden, message: counted("3", "2"), stays: true},
+		"it needs as much of the quota as the child": {
+			reason: forbidden, message: quota("500m", "1500m", "1500m"), of: pods, like: quota("500m", "1500m", "1500m"),
 		},
-		"it needs more than all that have a quota": {
-			reason: forbidden, message: quota("pods=3,requests.cpu=250m", "pods=3,requests.cpu=600m"), stays: true,
+		"it needs more than the child, and finds room": {
+			reason: forbidden, message: quota("500m", "1", "1200m"), of: pods, like: quota("300m", "1", "1200m"),
 		},
-		"the quota was lowered": {
-			reason: forbidden, message: quota("pods=3,requests.cpu=1", "pods=0,requests.cpu=2"), stays: true,
+		"it needs more than the child, and finds no room": {
+			reason: forbidden, message: quota("1200m", "1500m", "2"), of: pods, like: quota("600m", "1500m", "2"), stays: true,
 		},
-		"a quota says something else":   {reason: forbidden, message: quota("pods=3", "pods"), stays: true},
-		"it has the node port":          {reason: invalid, message: taken, isService: true},
-		"another has the node port":     {reason: invalid, message: takenByOthers, isService: true, stays: true},
-		"another has one of two":        {reason: invalid, message: taken + takenByOthers, isService: true, stays: true},
-		"an invalid Service":            {reason: invalid, message: "spec.ports: no", isService: true, stays: true},
+		"it needs so much more that another child would find room": {
+			reason: forbidden, message: quota("1200m", "1500m", "2"), of: pods, stays: true,
+		},
+		"another quota counts the child": {
+			reason: forbidden, message: quota("500m", "1500m", "1500m"), of: pods,
+			like: strings.Replace(quota("500m", "1500m", "1500m"), "quota: q", "quota: other", 1), stays: true,
+		},
+		"the quota does not count the child, which has ended": {
+			reason: forbidden, message: quota("500m", "400m", "500m"), of: pods, like: quota("500m", "400m", "500m"), stays: true,
+		},
+		"a quota says something else":   {reason: forbidden, message: counted("3", "few"), stays: true},
+		"it has the node port":          {reason: invalid, message: taken, of: services},
+		"another has the node port":     {reason: invalid, message: takenByOthers, of: services, stays: true},
+		"another has one of two":        {reason: invalid, message: taken + takenByOthers, of: services, stays: true},
+		"an invalid Service":            {reason: invalid, message: "spec.ports: no", of: services, stays: true},
 		"only Services have node ports": {reason: invalid, message: taken, stays: true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			recreate, of := step(t, pipeline.Recreate, "a"), "ConfigMap"
-			if test.isService {
+			switch test.of {
+			case services:
 				recreate.Type, recreate.Observed, of = services, parsed(t, service), "Service"
+			case pods:
+				recreate.Type, recreate.Observed, of = pods, parsed(t, pod), "Pod"
 			}
 			codes := map[metav1.StatusReason]int{
 				metav1.StatusReasonAlreadyExists: 409, metav1.StatusReasonInvalid: 422, metav1.StatusReasonForbidden: 403,
 				metav1.StatusReasonBadRequest: 400, metav1.StatusReasonInternalError: 500,
 			}
 			outcome, requests := take(t, recreate, func(asked request) (int, string) {
-				if asked.method == http.MethodPost {
+				switch isLike := strings.Contains(asked.body, "nodeName"); {
+				case isLike && test.like != "":
+					return http.StatusForbidden, failure(http.StatusForbidden, forbidden, test.like)
+				case asked.method == http.MethodPost && !isLike:
 					return codes[test.reason], failure(codes[test.reason], test.reason, test.message)
 				}
 				return succeed(asked)
