@@ -180,6 +180,29 @@ func TestAPreviewWaitsForTheSyncUnderWay(t *testing.T) {
 	}
 }
 
+// A preview does not know at first how much it needs.
+func TestAPreviewWaitsForRoom(t *testing.T) {
+	c := controllerOfTen(t, hookOfTen(t))
+	c.Previews.Budget = hook.NewBudget(256 << 10)
+	_, other, err := c.Previews.Budget.Enter(t.Context(), c.owner, 110<<10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 3*recallInterval, errors.New("time is up"))
+	defer cancel()
+	const want = "the preview waits for room for requests and answers of hooks, which --hook-max-bytes-in-flight limits " +
+		"for all syncs and for those of CompositeController/webs: time is up (try again later, or raise the limit)"
+	found := c.Previews.Preview(ctx, web("a"), allowed(v1alpha1.SyncReviewUntilPlan))
+	if found.Err == nil || found.Err.Error() != want {
+		t.Errorf("the error is %v", found.Err)
+	}
+	time.AfterFunc(3*recallInterval, func() { other.Leave() })
+	found = c.Previews.Preview(t.Context(), web("a"), allowed(v1alpha1.SyncReviewUntilPlan))
+	if found.Err != nil || !found.Planned {
+		t.Errorf("once there is room: planned is %v, error is %v", found.Planned, found.Err)
+	}
+}
+
 func TestAPanicIsTheErrorOfOnePreview(t *testing.T) {
 	c := controllerOfTen(t, hookOfTen(t))
 	good := c.spec.Kind.Plan

@@ -140,12 +140,26 @@ func (p *Previewer) Preview(ctx context.Context, parent object.Key, options Opti
 	if found == nil {
 		return &Preview{Err: fmt.Errorf("there is no %s", parent)}
 	}
-	return p.newRun(options, true).do(ctx, found)
+	return p.preview(ctx, options, &GivenParent{Object: found, Exists: true}, false)
 }
 
 // PreviewAs is Preview as if the parent were the one that AsParent has returned.
 func (p *Previewer) PreviewAs(ctx context.Context, parent *GivenParent, options Options) *Preview {
-	r := p.newRun(options, parent.Exists)
-	r.isChosen.Store(true)
-	return r.do(ctx, parent.Object)
+	return p.preview(ctx, options, parent, true)
+}
+
+// preview repeats a run that finds no room for a request or an answer, as a sync is repeated: each run waits for what
+// the one before needed.
+func (p *Previewer) preview(ctx context.Context, options Options, parent *GivenParent, isChosen bool) *Preview {
+	var bytes int64
+	for {
+		r := p.newRun(options, parent.Exists)
+		r.bytes = bytes
+		r.isChosen.Store(isChosen)
+		found := r.do(ctx, parent.Object)
+		if _, isFull := errors.AsType[*hook.NoRoomError](found.Err); !isFull {
+			return found
+		}
+		bytes = r.bytes
+	}
 }

@@ -35,6 +35,8 @@ type run struct {
 	// isChosen is true if the user of the preview chooses what is observed: gives the parent, or the answer of the
 	// customize hook.
 	isChosen atomic.Bool
+	// bytes is how many bytes of the hook budget the run enters with at least, and later how many the next one should.
+	bytes int64
 
 	mu      sync.Mutex
 	preview Preview
@@ -77,11 +79,12 @@ func (r *run) follow(ctx context.Context, parent *object.Object) error {
 		return err
 	}
 	// A sync of the parent, for which Recall waits, may itself have waited for room.
-	ctx, room, err := r.of.Budget.Enter(ctx, r.of.Owner, bytes)
+	ctx, room, err := r.of.Budget.Enter(ctx, r.of.Owner, max(bytes, r.bytes))
 	if err != nil {
-		return err
+		return fmt.Errorf("the preview waits for room for requests and answers of hooks, which --hook-max-bytes-in-flight "+
+			"limits for all syncs and for those of %s: %w (try again later, or raise the limit)", r.of.Owner, err)
 	}
-	defer room.Leave()
+	defer func() { r.bytes = room.Leave() }()
 	snapshot := r.planner.Observer.ParentAs(parent)
 	r.preview.Type, r.preview.Paused = snapshot.ParentType, r.of.IsPaused(parent)
 	if err := r.permit(ctx, shown{snapshot.ParentType, parent.Namespace, "the parent"}); err != nil {
