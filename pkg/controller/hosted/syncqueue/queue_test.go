@@ -213,6 +213,43 @@ func TestWhatChangedGoesBeforeWhatIsLookedAtAgain(t *testing.T) {
 	})
 }
 
+// Because of the later sync, the queue hands the parent out at once. It still has to wait for the turn of the event.
+func TestAnEventWaitsInItsLaneAlthoughALaterSyncIsAskedFor(t *testing.T) {
+	for cause, want := range map[Cause][]string{
+		ParentChanged: {"first", "waiting", "started-1", "retried", "started-2", "started-3"},
+		ChildChanged:  {"first", "started-1", "retried", "started-2", "started-3", "waiting"},
+	} {
+		t.Run(cause.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				release := make(chan struct{})
+				queue, noted := start(t, 1, func(noted *diary, parent object.Key) Result {
+					switch noted.note(parent); parent.Name {
+					case "first":
+						<-release
+					case "waiting", "retried":
+						return Done(map[string]time.Duration{"waiting": time.Hour, "retried": time.Minute}[parent.Name])
+					}
+					return Done(0)
+				})
+				queue.Enqueue(ParentChanged, named("waiting"), named("retried"))
+				synctest.Wait()
+				noted.names = nil
+				queue.Enqueue(ParentChanged, named("first"))
+				synctest.Wait()
+				time.Sleep(2 * time.Minute)
+				queue.Enqueue(ControllerStarted, named("started-1"), named("started-2"), named("started-3"))
+				queue.Enqueue(cause, named("waiting"))
+				synctest.Wait()
+				close(release)
+				synctest.Wait()
+				if diff := cmp.Diff(want, noted.names); diff != "" {
+					t.Errorf("order of syncs (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
 func TestAFailureIsTriedAgainEverLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		queue, noted := start(t, 1, func(noted *diary, parent object.Key) Result {

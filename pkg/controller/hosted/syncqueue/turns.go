@@ -87,8 +87,10 @@ func (w *wakes) take(parent object.Key, came turn, now time.Time) (taken wake, i
 	}
 	hasTurn := taken.turn != 0
 	if (!hasTurn || came < taken.turn) && w.turns.othersWait(hasTurn) {
-		w.enterLane(&taken, again)
-		w.of[parent] = taken
+		if !hasTurn {
+			w.enterLane(&taken, again)
+			w.of[parent] = taken
+		}
 		return taken, true, false
 	}
 	delete(w.of, parent)
