@@ -20,7 +20,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
-// Host holds the clients that plugins ask the host with.
+// Host holds the clients with which plugins send requests to the host.
 type Host struct {
 	Reviews     rights.Reviews
 	Types       Types

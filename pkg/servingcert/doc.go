@@ -5,6 +5,6 @@
 // valid for ten years, signs a serving certificate, which is renewed every two months without a restart.
 //
 // A [SecretProvider] keeps both in a Secret of the host, which replicas share, and writes the authority into the
-// APIService as its caBundle. What the Secret should hold is decided by a pure function of what it holds, what is
-// served and the time (renewal.go).
+// APIService as its caBundle. A pure function of the content of the Secret, the served content and the time decides
+// what the Secret should hold (renewal.go).
 package servingcert

@@ -274,7 +274,7 @@ func exitOf(summary *v1alpha1.SyncReviewSummary) error {
 	return nil
 }
 
-// progress prints on a terminal how many parents have been previewed, in a last line that the next output replaces.
+// progress prints the number of previewed parents on a terminal, in a last line that the next output replaces.
 type progress struct {
 	to   io.Writer
 	of   int32

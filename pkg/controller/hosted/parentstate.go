@@ -111,7 +111,7 @@ func (p *parentStates) find(parent object.Key) *parentState {
 	return p.byKey[parent]
 }
 
-// record returns what is kept of the last sync of a parent for Syncs; nil if it was not synced.
+// record returns the Record of the last sync of a parent; nil if it was not synced.
 func (p *parentStates) record(parent object.Key) *rows.Record {
 	if state := p.find(parent); state != nil {
 		return &state.record

@@ -56,7 +56,7 @@ type syncFacts struct {
 	unfinalized *pipeline.Snapshot
 	// leaving is the child that has been terminating for the longest time; nil if none is.
 	leaving *object.Object
-	// rollout says how far the rollout of the children is; empty if they do not roll out.
+	// rollout describes the progress of the rollout of the children; empty without a rollout.
 	rollout string
 	// outcomes are the outcomes of the steps of the plan.
 	outcomes []pipeline.Outcome

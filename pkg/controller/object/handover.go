@@ -79,7 +79,7 @@ func (c Claimant) Handover(of *Object) *Handover {
 	return change
 }
 
-// Whose returns the owner that an object itself names, such as "of StatefulSet db".
+// Whose returns the owner that an object names, such as "of StatefulSet db".
 func (c Claimant) Whose(of *Object) string {
 	owner, decorator := metav1.GetControllerOfNoCopy(of), of.Annotations[DecoratorAnnotation]
 	var said string

@@ -32,7 +32,7 @@ type answer struct {
 	requirements sets.Set[*Requirement]
 	// kept is until when the answer is kept without a requirement; zero if only requirements have needed it.
 	kept time.Time
-	// told is the outcome that the requirements know.
+	// told is the outcome that the requirements were notified of.
 	told outcome
 }
 

@@ -36,8 +36,8 @@ type secretValues struct {
 	tooMuch bool
 }
 
-// addBody adds the values of the Secrets in a body. If a body is not valid JSON, it reads up to the first error, and
-// treats all data as data of Secrets.
+// addBody adds the values of the Secrets in a body. If a body is not valid JSON, addBody reads up to the first
+// error, and treats all data as data of Secrets.
 func (v *secretValues) addBody(body []byte, depth int) {
 	switch body = bytes.TrimSpace(body); {
 	case v.tooMuch || !MentionsSecret(body):

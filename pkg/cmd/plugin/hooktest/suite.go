@@ -51,7 +51,7 @@ type Suite struct {
 }
 
 const (
-	// casesFolder is the folder that holds the cases of a folder.
+	// casesFolder is the subfolder with the cases.
 	casesFolder = "tests"
 	// settingsFile is the file with the settings, in the folder of the cases.
 	settingsFile = "suite.yaml"

@@ -95,7 +95,7 @@ type Decision struct {
 	// such child.
 	Recheck time.Duration
 	// Advice adds to the message of Updated: it names the field of the controller's spec that makes the rollout
-	// wait, and what is probably wrong with it. It is empty if the rollout waits for something else.
+	// wait, and the probable mistake in it. It is empty if the rollout waits for something else.
 	Advice string
 }
 

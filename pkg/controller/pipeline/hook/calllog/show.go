@@ -162,7 +162,7 @@ func (c *Controller) required(of *call) []rights.Required {
 	return required
 }
 
-// customizeHook is the name of the hook that is sent no children.
+// customizeHook is the name of the hook whose requests have no children.
 const customizeHook = "customize"
 
 func inNamespace(of object.Type, namespace string) rights.Object {

@@ -101,7 +101,7 @@ func (d *Decoder) hides(answer []byte) bool {
 	return !d.Redactor.HidesNothing() && (len(answer) > maxReadBytes || d.Redactor.Body(answer) != string(answer))
 }
 
-// near returns what is around an offset in a text, on one line.
+// near returns the text around an offset, on one line.
 func near(text []byte, offset int) string {
 	from, to := max(0, offset-maxNearBytes), min(len(text), offset+maxNearBytes)
 	around := fold(strings.ToValidUTF8(string(text[from:to]), ""))
