@@ -13,12 +13,14 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
@@ -82,6 +84,47 @@ func TestAControllerThatIsChangedWaitsForItsWrites(t *testing.T) {
 	}
 }
 
+// A Namespace that takes long to create, because an admission webhook is slow, is there before what is in it is created.
+func TestWhatIsInANamespaceWaitsForASlowAdmissionWebhook(t *testing.T) {
+	for _, engine := range harness.Engines() {
+		t.Run(string(engine), func(t *testing.T) {
+			name := harness.Name("slow")
+			f := &fixture{harness.NewFixture(t, env, harness.CRD{Kind: "Thing", ClusterScoped: true},
+				hook.Serve(t, answers(t, func(request) object {
+					inside := hook.ConfigMap("inside", object{"value": "1"})
+					inside["metadata"].(object)["namespace"] = name
+					return object{"children": []object{inside, {"apiVersion": "v1", "kind": "Namespace", "metadata": object{"name": name}}}}
+				})))}
+			f.Namespace = ""
+			f.RunComposite(f.CompositeSpec(func(spec *v1alpha1.CompositeControllerSpec) {
+				spec.ChildResources = append(spec.ChildResources, harness.ChildRule("v1", "namespaces", v1alpha1.ChildUpdateInPlace))
+			}, applied(engine)))
+			admission := hangAdmissionOf(t, "namespaces", name, func(ctx context.Context) error {
+				probe := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+				_, err := env.Kube.CoreV1().Namespaces().Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+				return err
+			})
+			from := env.AuditEnd(t)
+			f.CreateParent(name, object{})
+			env.Eventually(t, func(context.Context) error {
+				if admission.hanging.Load() == 0 {
+					return errors.New("no write hangs")
+				}
+				return nil
+			})
+			<-time.After(300 * time.Millisecond) // the cluster itself waits 50 ms for a Namespace that it does not know yet
+			admission.answer()
+			env.WaitForConfigMap(t, name, "inside", harness.HasData("value", "1"))
+			if lines := f.RequestLines(from, hostcluster.Request{
+				Verbs: hostcluster.Writes(), Resource: "configmaps", Namespace: name,
+			}); len(lines) != 1 {
+				t.Errorf("what is in the Namespace was written by %q, want one request", lines)
+			}
+			f.DeleteParent(name)
+		})
+	}
+}
+
 // hangingAdmission counts the calls of an admission webhook that does not answer.
 type hangingAdmission struct {
 	hanging, ended atomic.Int32
@@ -93,6 +136,17 @@ type hangingAdmission struct {
 
 // hangAdmission lets new ConfigMaps of a namespace hang until the test ends, or until it is told to answer.
 func hangAdmission(t *testing.T, namespace string) *hangingAdmission {
+	t.Helper()
+	return hangAdmissionOf(t, "configmaps", namespace, func(ctx context.Context) error {
+		probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "probe"}}
+		_, err := env.Kube.CoreV1().ConfigMaps(namespace).Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err
+	})
+}
+
+// hangAdmissionOf lets new objects of a resource in a namespace, or the Namespace itself, hang. The probe creates one
+// as a dry run.
+func hangAdmissionOf(t *testing.T, resource, namespace string, probe func(context.Context) error) *hangingAdmission {
 	t.Helper()
 	over := make(chan struct{})
 	counted := &hangingAdmission{answer: sync.OnceFunc(func() { close(over) })}
@@ -119,7 +173,7 @@ func hangAdmission(t *testing.T, namespace string) *hangingAdmission {
 			ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: ptr.To(server.URL("/")), CABundle: authority},
 			Rules: []admissionregistrationv1.RuleWithOperations{{
 				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
-				Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
+				Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{resource}},
 			}},
 			NamespaceSelector:       &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
 			FailurePolicy:           ptr.To(admissionregistrationv1.Ignore),
@@ -138,8 +192,7 @@ func hangAdmission(t *testing.T, namespace string) *hangingAdmission {
 		}
 	})
 	env.Eventually(t, func(ctx context.Context) error {
-		probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "probe"}}
-		_, err := env.Kube.CoreV1().ConfigMaps(namespace).Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		err := probe(ctx)
 		if err == nil && !counted.inEffect.Load() {
 			err = errors.New("the cluster does not call the admission webhook yet")
 		}
