@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -137,14 +138,14 @@ func (p *ParentIndex) warnings(name string, c *controller) []string {
 	if err != nil {
 		return nil
 	}
-	var others []string
+	var others []*v1alpha1.CompositeController
 	for _, object := range objects {
 		other := object.(*v1alpha1.CompositeController)
 		if other.Name != name && mayShareParents(c.access.Namespaces, parents.selector, other) {
-			others = append(others, other.Name)
+			others = append(others, other)
 		}
 	}
-	return warnOfOthers(parents.path.String(), others)
+	return warnOfOthers(parents.path.String(), parents.GroupVersion().String(), others)
 }
 
 // SharedParents returns a warning for each CompositeController that may handle the same parents as another one in the
@@ -158,13 +159,13 @@ func SharedParents(all []*v1alpha1.CompositeController) map[string]string {
 	warnings := map[string]string{}
 	for _, same := range byParents {
 		for _, of := range same {
-			var others []string
+			var others []*v1alpha1.CompositeController
 			for _, other := range same {
 				if other != of && mayShareParents(of.Spec.Namespaces, of.Spec.ParentResource.LabelSelector, other) {
-					others = append(others, other.Name)
+					others = append(others, other)
 				}
 			}
-			for _, warning := range warnOfOthers("spec.parentResource", others) {
+			for _, warning := range warnOfOthers("spec.parentResource", of.Spec.ParentResource.APIVersion, others) {
 				warnings[of.Name] = warning
 			}
 		}
@@ -180,18 +181,23 @@ func mayShareParents(namespaces []string, selector *metav1.LabelSelector, other 
 }
 
 // warnOfOthers warns of other controllers of the same parents, if there are any.
-func warnOfOthers(path string, others []string) []string {
+func warnOfOthers(path, apiVersion string, others []*v1alpha1.CompositeController) []string {
 	if len(others) == 0 {
 		return nil
 	}
-	slices.Sort(others)
-	more := ""
+	first := slices.MinFunc(others, func(a, b *v1alpha1.CompositeController) int {
+		return strings.Compare(a.Name, b.Name)
+	})
+	more, why := "", ""
 	if len(others) > 1 {
 		more = fmt.Sprintf(" and %d more", len(others)-1)
 	}
-	return []string{fmt.Sprintf("%s: CompositeController %q%s may handle the same parents: each would write their "+
+	if other := first.Spec.ParentResource.APIVersion; other != apiVersion {
+		why = fmt.Sprintf(" (%s and %s are versions of the same objects)", apiVersion, other)
+	}
+	return []string{fmt.Sprintf("%s: CompositeController %q%s may handle the same parents%s: each would write their "+
 		"status, and delete "+
-		"children that only the other wants", path, others[0], more)}
+		"children that only the other wants", path, first.Name, more, why)}
 }
 
 // shareNamespaces reports whether two controllers have a namespace in common. One that is not limited to

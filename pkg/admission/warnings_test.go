@@ -82,6 +82,9 @@ func TestWarnings(t *testing.T) {
 			`add subresources: {status: {}} to the version`
 		noName = `spec.hooks.sync.webhook.url: the host "nowhere.default" cannot be resolved where the server runs, so the hook cannot be called until it can`
 	)
+	const alsoHandles = " may handle the same parents " +
+		"(example.com/v1 and example.com/v2 are versions of the same objects): " +
+		"each would write their status, and delete children that only the other wants"
 	for name, test := range map[string]struct {
 		host   *fakeHost
 		names  *fakeNames
@@ -109,6 +112,18 @@ func TestWarnings(t *testing.T) {
 		}), want: []string{
 			`spec.parentResource: the cluster does not serve "pages" in example.com/v1beta1 yet; the controller starts as soon as it does; did you mean "pages" in example.com/v1?`,
 		}},
+		"types of old manifests, which have other versions and groups now": {
+			host: &fakeHost{served: map[string][]string{
+				"example.com/v1": {"pages", "pages/status"}, "v1": {"pods"},
+				"batch/v1": {"cronjobs"}, "networking.k8s.io/v1": {"ingresses"},
+			}},
+			object: composed(child("extensions/v1beta1", "ingresses"), child("batch/v1beta1", "cronjobs")), want: []string{
+				`spec.childResources[1]: the cluster does not serve "ingresses" in extensions/v1beta1 yet; ` +
+					`the controller starts as soon as it does; did you mean "ingresses" in networking.k8s.io/v1?`,
+				`spec.childResources[2]: the cluster does not serve "cronjobs" in batch/v1beta1 yet; ` +
+					`the controller starts as soon as it does; did you mean "cronjobs" in batch/v1?`,
+			},
+		},
 		"no status": {host: &fakeHost{served: map[string][]string{"example.com/v1": {"pages"}, "v1": {"pods"}}}, object: composed(), want: []string{noStatus}},
 		"no status of a type of Kubernetes": {object: composed(func(spec *v1alpha1.CompositeControllerSpec) {
 			spec.ParentResource.APIVersion, spec.ParentResource.Resource = "v1", "secrets"
@@ -138,10 +153,10 @@ func TestWarnings(t *testing.T) {
 			spec.Hooks.PreUpdateChild = hookAt("http://nowhere.default/")
 		})},
 		"another controller of the parents, in another version": {others: map[string]*metav1.LabelSelector{"pages": nil, "other": nil}, object: composed(), want: []string{
-			`spec.parentResource: CompositeController "other" may handle the same parents: each would write their status, and delete children that only the other wants`,
+			`spec.parentResource: CompositeController "other"` + alsoHandles,
 		}},
 		"two others": {others: map[string]*metav1.LabelSelector{"b": nil, "a": nil, "c": {MatchLabels: map[string]string{"app": "x"}}}, object: composed(), want: []string{
-			`spec.parentResource: CompositeController "a" and 2 more may handle the same parents: each would write their status, and delete children that only the other wants`,
+			`spec.parentResource: CompositeController "a" and 2 more` + alsoHandles,
 		}},
 		"another of other parents by their labels": {
 			others: map[string]*metav1.LabelSelector{"other": {MatchLabels: map[string]string{"app": "shop"}}},
@@ -181,7 +196,7 @@ func TestWarnings(t *testing.T) {
 			host: &fakeHost{}, others: map[string]*metav1.LabelSelector{"other": nil}, object: composed(at("http://nowhere.default/sync")),
 			want: []string{
 				noPages, `spec.childResources[0]: the cluster does not serve "pods" in v1 yet; the controller starts as soon as it does`, noName,
-				`spec.parentResource: CompositeController "other" may handle the same parents: each would write their status, and delete children that only the other wants`,
+				`spec.parentResource: CompositeController "other"` + alsoHandles,
 			},
 		},
 	} {

@@ -100,6 +100,8 @@ type check struct {
 	*Migration
 	now   *state
 	lines [blocks + 1][]string
+	// namespaces are those in which Metacontroller runs.
+	namespaces []string
 }
 
 func (c *check) add(of severity, format string, args ...any) {
@@ -168,6 +170,7 @@ func (c *check) findOriginal(ctx context.Context) error {
 			"--original=deployment/NAMESPACE/NAME or statefulset/NAMESPACE/NAME, or stop it yourself and use --original=none")
 	}
 	for _, of := range workloads {
+		c.namespaces = append(c.namespaces, of.Namespace)
 		c.add(informs, "Metacontroller runs as %s, with %s", of.Workload, counted(int(of.replicas), "replica"))
 		c.add(informs, "Metacontroller runs with the arguments %s", strings.Join(of.args, " "))
 		if c.now.leadsHere && of.replicas > 0 {
@@ -284,14 +287,40 @@ func (c *check) findDifferences(all objects) error {
 		case *v1alpha1.CompositeController:
 			composites = append(composites, typed)
 			ofComposite(typed, say)
+			if hooks := typed.Spec.Hooks; hooks != nil {
+				c.findHosts(typed.Name, hooks.Sync, hooks.Finalize, hooks.Customize)
+			}
 		case *v1alpha1.DecoratorController:
 			ofDecorator(typed, say)
+			if hooks := typed.Spec.Hooks; hooks != nil {
+				c.findHosts(typed.Name, hooks.Sync, hooks.Finalize, hooks.Customize)
+			}
 		}
 	}
 	for name, warning := range admission.SharedParents(composites) {
 		c.add(warns, "CompositeController %s: %s", name, warning)
 	}
 	return nil
+}
+
+// findHosts finds hooks of a controller whose host is one word: a Service in the namespace of Metacontroller, which the
+// server does not find from another namespace.
+func (c *check) findHosts(controller string, hooks ...*v1alpha1.Hook) {
+	for _, hook := range hooks {
+		if hook == nil || hook.Webhook == nil {
+			continue
+		}
+		host := hook.Webhook.Address().DialedHost()
+		if host == "" || host == "localhost" || strings.ContainsAny(host, ".:") {
+			continue
+		}
+		for _, namespace := range c.namespaces {
+			if server := c.config.Service.Namespace; namespace != server {
+				c.add(warns, "controller %s: the host %q of a hook has no namespace. It is found from %s, where Metacontroller "+
+					"runs, and not from %s, where the server runs: write %s.%s", controller, host, namespace, server, host, namespace)
+			}
+		}
+	}
 }
 
 // invalid returns the errors for which the server refuses an object.

@@ -11,6 +11,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
 func TestDefinitionsAreRestored(t *testing.T) {
@@ -98,5 +100,36 @@ func TestInWhichFieldsTwoObjectsDiffer(t *testing.T) {
 				t.Errorf("they differ in %v, want %v", got, test.want)
 			}
 		})
+	}
+}
+
+// The cluster looks up a host of one word in the namespace of the caller.
+func TestHostsThatTheServerDoesNotFind(t *testing.T) {
+	at := func(url string) *v1alpha1.Hook { return &v1alpha1.Hook{Webhook: &v1alpha1.Webhook{URL: &url}} }
+	const lost = `controller pages: the host "profiles" of a hook has no namespace. It is found from kubeflow, where ` +
+		"Metacontroller runs, and not from metacontroller, where the server runs: write profiles.kubeflow"
+	for name, test := range map[string]struct {
+		hook   *v1alpha1.Hook
+		runsIn string
+		want   []string
+	}{
+		"one word":                              {at("http://profiles/sync"), "kubeflow", []string{lost}},
+		"one word and a port":                   {at("http://profiles:8080/sync"), "kubeflow", []string{lost}},
+		"one word, and both run in a namespace": {at("http://profiles/sync"), "metacontroller", nil},
+		"a name with its namespace":             {at("http://profiles.kubeflow/sync"), "kubeflow", nil},
+		"an address":                            {at("http://10.0.0.1:8080/sync"), "kubeflow", nil},
+		"an address of version 6":               {at("http://[fd00::1]:8080/sync"), "kubeflow", nil},
+		"a process in the same Pod":             {at("http://localhost:8080/sync"), "kubeflow", nil},
+		"a Service": {&v1alpha1.Hook{Webhook: &v1alpha1.Webhook{
+			Service: &v1alpha1.ServiceReference{Name: "profiles", Namespace: "kubeflow"}, Path: new("/sync"),
+		}}, "kubeflow", nil},
+		"a hook without an address": {&v1alpha1.Hook{}, "kubeflow", nil},
+	} {
+		c := &check{Migration: &Migration{cluster: &cluster{}}, namespaces: []string{test.runsIn}}
+		c.config.Service.Namespace = "metacontroller"
+		c.findHosts("pages", nil, test.hook, test.hook)
+		if got := c.lines[warns]; !slices.Equal(got, test.want) {
+			t.Errorf("%s: the warnings are %q, want %q", name, got, test.want)
+		}
 	}
 }

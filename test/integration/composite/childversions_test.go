@@ -95,7 +95,8 @@ func (f *fixture) waitForTarget(target int32) (found *autoscalingv2.HorizontalPo
 			return err
 		}
 		metrics := found.Spec.Metrics
-		if len(metrics) != 1 || metrics[0].Resource == nil || ptr.Deref(metrics[0].Resource.Target.AverageUtilization, 0) != target {
+		if len(metrics) != 1 || metrics[0].Resource == nil ||
+			ptr.Deref(metrics[0].Resource.Target.AverageUtilization, 0) != target {
 			return fmt.Errorf("the metrics are %v, want one with the target %d", metrics, target)
 		}
 		return nil

@@ -83,11 +83,17 @@ func makeController(t *testing.T, engine change) *madeController {
 				"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": "CompositeController",
 				"metadata": object{"name": m.made.Controller.Name},
 				"spec": object{
-					"generateSelector":    true,
-					"parentResource":      object{"apiVersion": m.made.Parents.GroupVersion().String(), "resource": m.made.Parents.Resource},
-					"childResources":      []object{{"apiVersion": "v1", "resource": "configmaps", "updateStrategy": object{"method": "InPlace"}}},
+					"generateSelector": true,
+					"parentResource": object{
+						"apiVersion": m.made.Parents.GroupVersion().String(), "resource": m.made.Parents.Resource,
+					},
+					"childResources": []object{
+						{"apiVersion": "v1", "resource": "configmaps", "updateStrategy": object{"method": "InPlace"}},
+					},
 					"resyncPeriodSeconds": asked.Parent.Object["spec"].(object)["resync"],
-					"hooks":               object{"sync": object{"webhook": object{"url": m.made.Hook.URL("/sync"), "timeout": "60s"}}},
+					"hooks": object{"sync": object{"webhook": object{
+						"url": m.made.Hook.URL("/sync"), "timeout": "60s",
+					}}},
 				},
 			}}}
 		})))}
@@ -122,7 +128,8 @@ func (m *madeController) settle() {
 func (m *madeController) expectWrites(from hostcluster.Position, want ...string) {
 	m.maker.Helper()
 	got := env.Requests(m.maker, from, hostcluster.Request{
-		Verbs: hostcluster.Writes(), Group: v1alpha1.GroupName, Resource: "compositecontrollers", Name: m.made.Controller.Name,
+		Verbs: hostcluster.Writes(), Group: v1alpha1.GroupName, Resource: m.made.Controller.Resource,
+		Name: m.made.Controller.Name,
 	})
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		m.maker.Errorf("the controller that is a child was written by %v, want %v", got, want)

@@ -84,7 +84,7 @@ func TestAControllerThatIsChangedWaitsForItsWrites(t *testing.T) {
 	}
 }
 
-// A Namespace that takes long to create, because an admission webhook is slow, is there before what is in it is created.
+// A Namespace takes long to create, because an admission webhook is slow. What is in it is created afterwards.
 func TestWhatIsInANamespaceWaitsForASlowAdmissionWebhook(t *testing.T) {
 	for _, engine := range harness.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
@@ -93,15 +93,18 @@ func TestWhatIsInANamespaceWaitsForASlowAdmissionWebhook(t *testing.T) {
 				hook.Serve(t, answers(t, func(request) object {
 					inside := hook.ConfigMap("inside", object{"value": "1"})
 					inside["metadata"].(object)["namespace"] = name
-					return object{"children": []object{inside, {"apiVersion": "v1", "kind": "Namespace", "metadata": object{"name": name}}}}
+					place := object{"apiVersion": "v1", "kind": "Namespace", "metadata": object{"name": name}}
+					return object{"children": []object{inside, place}}
 				})))}
 			f.Namespace = ""
 			f.RunComposite(f.CompositeSpec(func(spec *v1alpha1.CompositeControllerSpec) {
-				spec.ChildResources = append(spec.ChildResources, harness.ChildRule("v1", "namespaces", v1alpha1.ChildUpdateInPlace))
+				spec.ChildResources = append(spec.ChildResources,
+					harness.ChildRule("v1", "namespaces", v1alpha1.ChildUpdateInPlace))
 			}, applied(engine)))
 			admission := hangAdmissionOf(t, "namespaces", name, func(ctx context.Context) error {
+				dryRun := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
 				probe := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-				_, err := env.Kube.CoreV1().Namespaces().Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+				_, err := env.Kube.CoreV1().Namespaces().Create(ctx, probe, dryRun)
 				return err
 			})
 			from := env.AuditEnd(t)
@@ -138,8 +141,9 @@ type hangingAdmission struct {
 func hangAdmission(t *testing.T, namespace string) *hangingAdmission {
 	t.Helper()
 	return hangAdmissionOf(t, "configmaps", namespace, func(ctx context.Context) error {
+		dryRun := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
 		probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "probe"}}
-		_, err := env.Kube.CoreV1().ConfigMaps(namespace).Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		_, err := env.Kube.CoreV1().ConfigMaps(namespace).Create(ctx, probe, dryRun)
 		return err
 	})
 }
@@ -173,7 +177,9 @@ func hangAdmissionOf(t *testing.T, resource, namespace string, probe func(contex
 			ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: ptr.To(server.URL("/")), CABundle: authority},
 			Rules: []admissionregistrationv1.RuleWithOperations{{
 				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
-				Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{resource}},
+				Rule: admissionregistrationv1.Rule{
+					APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{resource},
+				},
 			}},
 			NamespaceSelector:       &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
 			FailurePolicy:           ptr.To(admissionregistrationv1.Ignore),

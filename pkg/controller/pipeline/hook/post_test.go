@@ -689,6 +689,43 @@ func TestAClosedIdleConnectionIsNoError(t *testing.T) {
 	}
 }
 
+// A server of HTTP/1.0 closes each connection after its answer. One with a single thread serves calls one after the
+// other.
+func TestASingleThreadedServerOfHTTP10(t *testing.T) {
+	for name, answer := range map[string]string{
+		"with a length":            "HTTP/1.0 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}",
+		"that the end of it ends":  "HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n{}",
+		"without any header field": "HTTP/1.0 200 OK\r\n\r\n{}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			var thread sync.Mutex
+			url := connections(t, func(_ int, connection net.Conn) {
+				thread.Lock()
+				defer thread.Unlock()
+				request, err := http.ReadRequest(bufio.NewReader(connection))
+				if err != nil {
+					return
+				}
+				_, _ = io.Copy(io.Discard, request.Body)
+				_, _ = io.WriteString(connection, answer)
+				_ = connection.(*net.TCPConn).CloseWrite()
+				_, _ = io.Copy(io.Discard, connection) // the thread is free when the client has closed, too
+			})
+			hook, err := New(Sync, &v1alpha1.Hook{Webhook: &v1alpha1.Webhook{URL: &url}}, nil,
+				Options{MaxResponseBytes: limit, MaxIdleConnections: 5})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(hook.Close)
+			for range 2 {
+				for _, err := range callAtOnce(t, hook, 20) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
 // A hook that closes a new connection without an answer has failed.
 func TestAClosedNewConnectionIsAnError(t *testing.T) {
 	url := connections(t, func(_ int, connection net.Conn) { _, _ = connection.Read(make([]byte, 1<<16)) })

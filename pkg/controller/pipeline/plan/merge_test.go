@@ -94,6 +94,8 @@ func TestMerge(t *testing.T) {
 		"a null for a list takes it away":                       {"{a: [1, 2]}", "{a: [1]}", "{a: null}", "{}"},
 		"a null for an empty list leaves it":                    {"{a: []}", "{a: [{name: x}]}", "{a: null}", "{a: []}"},
 		"a null in the record is no record":                     {"{a: {x: 1}}", "{a: null}", "{a: {b: 1}}", "{a: {b: 1, x: 1}}"},
+		"a null among items is sent, to be refused":             {"{a: [{name: x}]}", "", "{a: [null]}", "{a: [null]}"},
+		"a null among values":                                   {"{a: [p]}", "", "{a: [p, null]}", "{a: [p, null]}"},
 		"a null that is there is replaced":                      {"{a: null}", "", "{a: {b: 1}}", "{a: {b: 1}}"},
 
 		// Other types than observed are sent for the API server to judge.
