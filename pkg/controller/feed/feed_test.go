@@ -16,7 +16,7 @@ import (
 
 func TestAChangeThatNobodyFollowsCostsNoAllocation(t *testing.T) {
 	var f Feed[string]
-	alloctest.Exactly(t, 0, func() { f.Changed("a") })
+	alloctest.AtMost(t, 0, func() { f.Changed("a") })
 }
 
 func TestFollow(t *testing.T) {

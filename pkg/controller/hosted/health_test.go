@@ -67,7 +67,7 @@ func TestHealthCostsTheSameHoweverManyParentsThereAre(t *testing.T) {
 	if got := c.Health(); got.Total != parents || got.Failing != parents || got.HookErr == nil {
 		t.Fatalf("it is %+v", got)
 	}
-	alloctest.Exactly(t, 7, func() { c.Health() })
+	alloctest.AtMost(t, 7, func() { c.Health() })
 }
 
 func TestCountsFollowParents(t *testing.T) {

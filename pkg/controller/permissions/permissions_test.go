@@ -332,7 +332,7 @@ func TestACheckThatIsMetAllocatesNothing(t *testing.T) {
 	if err := r.Check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	alloctest.Exactly(t, 0, func() { _ = r.Check(t.Context()) })
+	alloctest.AtMost(t, 0, func() { _ = r.Check(t.Context()) })
 }
 
 func TestJoinedErrorsAreTheSameInAnyOrder(t *testing.T) {

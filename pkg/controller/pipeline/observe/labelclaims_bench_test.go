@@ -79,8 +79,8 @@ func TestWhatClaimingAllocates(t *testing.T) {
 	} {
 		t.Run(how, func(t *testing.T) {
 			observer, ten, twoHundred := amid(t, 100, claimings()[how])
-			alloctest.Exactly(t, want.ten, func() { claimAll(t, observer, ten, 10) })
-			alloctest.Exactly(t, want.twoHundred, func() { claimAll(t, observer, twoHundred, 200) })
+			alloctest.AtMost(t, want.ten, func() { claimAll(t, observer, ten, 10) })
+			alloctest.AtMost(t, want.twoHundred, func() { claimAll(t, observer, twoHundred, 200) })
 		})
 	}
 }

@@ -118,7 +118,7 @@ func TestWhatPlanningAllocates(t *testing.T) {
 			"quiet":  {func() { p.quiet(upToDate) }, want.quiet},
 			"update": {p.update, want.update},
 		} {
-			t.Run(kind+" "+name, func(t *testing.T) { alloctest.Exactly(t, of.want, of.plan) })
+			t.Run(kind+" "+name, func(t *testing.T) { alloctest.AtMost(t, of.want, of.plan) })
 		}
 	}
 }

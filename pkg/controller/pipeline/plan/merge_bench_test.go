@@ -74,7 +74,7 @@ func TestWhatMergingAllocates(t *testing.T) {
 	mergings := mergings(t)
 	for name, want := range map[string]int{"ConfigMap of 1 KB": 268, "Deployment": 1580} {
 		t.Run(name, func(t *testing.T) {
-			alloctest.Exactly(t, want, func() { mergings[name].merge(t) })
+			alloctest.AtMost(t, want, func() { mergings[name].merge(t) })
 		})
 	}
 }

@@ -238,7 +238,7 @@ func TestKeepingACallAllocatesNothing(t *testing.T) {
 	for range 2 * maxCalls {
 		r.Add(call)
 	}
-	alloctest.Exactly(t, 0, func() { r.Add(call) })
+	alloctest.AtMost(t, 0, func() { r.Add(call) })
 }
 
 func BenchmarkAdd(b *testing.B) {

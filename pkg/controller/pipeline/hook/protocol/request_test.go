@@ -223,7 +223,7 @@ func large(t testing.TB) *pipeline.Snapshot {
 func TestACompositeRequestIsMadeInOnePieceOfTheRightSize(t *testing.T) {
 	snapshot := large(t)
 	for _, version := range []v1alpha1.HookVersion{v1alpha1.HookVersionV1, v1alpha1.HookVersionV2} {
-		alloctest.Exactly(t, 1, func() { Composite().AppendRequest(nil, version, snapshot) })
+		alloctest.AtMost(t, 1, func() { Composite().AppendRequest(nil, version, snapshot) })
 		used, size := len(Composite().AppendRequest(nil, version, snapshot)), RequestSize(snapshot)
 		if used > size || used < size*8/10 {
 			t.Errorf("%s: the request has %d bytes, %d were set aside", version, used, size)
