@@ -39,7 +39,24 @@ func (r *run) show() string {
 
 	events := env.Kubectl(r, "events", "-n", r.Namespace)
 	text.WriteString("$ kubectl events\n" + r.normal(eventRows(events)))
-	return text.String()
+	return withoutForeignWords(text.String())
+}
+
+// foreignWords are parts of what kube-apiserver says that each of its versions may write otherwise: how it writes
+// a value that is not a string, and how it explains a pattern.
+var foreignWords = []struct {
+	pattern *regexp.Regexp
+	with    string
+}{
+	{regexp.MustCompile(`(?m)Invalid value: [^"\n].*?(: [^:\n]*|…)$`), "Invalid value: <value>$1"},
+	{regexp.MustCompile(`(?m)( must be an empty string or| must) consist of .*`), "$1 consist of <characters>"},
+}
+
+func withoutForeignWords(text string) string {
+	for _, part := range foreignWords {
+		text = part.pattern.ReplaceAllString(text, part.with)
+	}
+	return text
 }
 
 // table removes the alignment and the age of a table.
