@@ -109,13 +109,17 @@ func split(mistakes []mistake) (composites, decorators []mistake) {
 func makeAll(t *testing.T, engine v1alpha1.ChildApplyStrategy, mistakes []mistake, goldens map[string]*golden) {
 	for _, m := range mistakes {
 		for _, version := range []string{"v1", "v2"} {
+			variant := fmt.Sprint(engine, " ", version)
+			if !*update && !goldens[m.name].isPlayed(variant) {
+				continue
+			}
 			t.Run(fmt.Sprintf("%s/%s/%s", m.name, engine, version), func(t *testing.T) {
 				t.Parallel()
 				if m.Within == "" {
 					quick <- struct{}{}
 					defer func() { <-quick }()
 				}
-				makeMistake(newRun(t, m, engine, version), fmt.Sprint(engine, " ", version), goldens[m.name])
+				makeMistake(newRun(t, m, engine, version), variant, goldens[m.name])
 			})
 		}
 	}
