@@ -14,33 +14,33 @@ import (
 
 func TestBlueGreen(t *testing.T) {
 	t.Parallel()
-	inBothProtocols(t, func(t *testing.T, protocol string) {
-		example := startExample(t, "bluegreen", "8091", protocol)
-		namespace := env.Namespace(t)
-		env.Kubectl(t, "apply", "-n", namespace, "-f", filepath.Join(example, "my-bluegreen.yaml"))
-		const parent = "bluegreendeployment/nginx"
-		isActive := func(color string, generation int) {
-			t.Helper()
-			waitFor(t, namespace, "service/nginx-frontend", "{.spec.selector.color}", color)
-			waitFor(t, namespace, parent, "{.status.activeColor} {.status.active.availableReplicas} {.status.observedGeneration}",
-				fmt.Sprintf("%s 3 %d", color, generation))
-		}
-		scaled(t, namespace, "nginx-blue", 3)
-		scaled(t, namespace, "nginx-green", 0)
-		isActive("blue", 1)
+	example := startExample(t, "bluegreen", "8091")
+	namespace := env.Namespace(t)
+	env.Kubectl(t, "apply", "-n", namespace, "-f", filepath.Join(example, "my-bluegreen.yaml"))
+	const parent = "bluegreendeployment/nginx"
+	isActive := func(color string, generation int) {
+		t.Helper()
+		waitFor(t, namespace, "service/nginx-frontend", "{.spec.selector.color}", color)
+		waitFor(t, namespace, parent, "{.status.activeColor} {.status.active.availableReplicas} {.status.observedGeneration}",
+			fmt.Sprintf("%s 3 %d", color, generation))
+	}
+	scaled(t, namespace, "nginx-blue", 3)
+	scaled(t, namespace, "nginx-green", 0)
+	isActive("blue", 1)
 
-		env.Kubectl(t, "patch", parent, "-n", namespace, "--type=merge", "-p", `{"spec":{"template":{"metadata":{"labels":{"new":"label"}}}}}`)
-		waitFor(t, namespace, "replicaset/nginx-green", "{.spec.replicas}", "3")
-		isActive("blue", 2) // until the other is available
-		scaled(t, namespace, "nginx-green", 3)
-		isActive("green", 2)
-		scaled(t, namespace, "nginx-blue", 0)
+	env.Kubectl(t, "patch", parent, "-n", namespace, "--type=merge", "-p",
+		`{"spec":{"template":{"metadata":{"labels":{"new":"label"}}}}}`)
+	waitFor(t, namespace, "replicaset/nginx-green", "{.spec.replicas}", "3")
+	isActive("blue", 2) // until the other is available
+	scaled(t, namespace, "nginx-green", 3)
+	isActive("green", 2)
+	scaled(t, namespace, "nginx-blue", 0)
 
-		env.Kubectl(t, "patch", parent, "-n", namespace, "--type=merge", "-p", `{"spec":{"template":{"metadata":{"labels":{"new2":"label2"}}}}}`)
-		scaled(t, namespace, "nginx-blue", 3)
-		isActive("blue", 3)
-		scaled(t, namespace, "nginx-green", 0)
-	})
+	env.Kubectl(t, "patch", parent, "-n", namespace, "--type=merge", "-p",
+		`{"spec":{"template":{"metadata":{"labels":{"new2":"label2"}}}}}`)
+	scaled(t, namespace, "nginx-blue", 3)
+	isActive("blue", 3)
+	scaled(t, namespace, "nginx-green", 0)
 }
 
 // scaled does the work of the controller of ReplicaSets. It waits until a ReplicaSet has the

@@ -28,9 +28,9 @@ const (
 
 // startCatSet runs the example with a CatSet of so many Pods in a new namespace. The Pods are
 // applied by an engine.
-func startCatSet(t *testing.T, protocol string, apply v1alpha1.ChildApplyStrategy, replicas int) *kubelet {
+func startCatSet(t *testing.T, apply v1alpha1.ChildApplyStrategy, replicas int) *kubelet {
 	t.Helper()
-	example := startExample(t, "catset", "8090", protocol)
+	example := startExample(t, "catset", "8090")
 	env.Kubectl(t, "patch", "cc", "catset-controller", "--type=json", "-p",
 		fmt.Sprintf(`[{"op":"add","path":"/spec/childResources/0/updateStrategy/apply","value":%q}]`, apply))
 	k := startKubelet(t, env.Namespace(t))
@@ -80,40 +80,41 @@ func names(ordinals ...int) (pods []string) {
 
 func TestCatSet(t *testing.T) {
 	t.Parallel()
-	inBothProtocols(t, func(t *testing.T, protocol string) {
-		k := startCatSet(t, protocol, v1alpha1.ChildApplyDynamic, 3)
-		waitFor(t, k.namespace, "pod/nginx-backend-2", "{.spec.hostname}.{.spec.subdomain} {.spec.volumes[0].persistentVolumeClaim.claimName}",
-			"nginx-backend-2.nginx-backend www-nginx-backend-2")
-		waitFor(t, k.namespace, "pvc/www-nginx-backend-2", "{.spec.resources.requests.storage}", "1Gi")
+	k := startCatSet(t, v1alpha1.ChildApplyDynamic, 3)
+	waitFor(t, k.namespace, "pod/nginx-backend-2",
+		"{.spec.hostname}.{.spec.subdomain} {.spec.volumes[0].persistentVolumeClaim.claimName}",
+		"nginx-backend-2.nginx-backend www-nginx-backend-2")
+	waitFor(t, k.namespace, "pvc/www-nginx-backend-2", "{.spec.resources.requests.storage}", "1Gi")
 
-		env.Kubectl(t, "scale", backend, "-n", k.namespace, "--replicas=4")
-		waitFor(t, k.namespace, backend, readyReplicas, "4")
-		from := k.now()
-		env.Kubectl(t, "scale", backend, "-n", k.namespace, "--replicas=2")
-		waitFor(t, k.namespace, backend, "{.status.replicas}", "2")
-		k.expectOneAtATime(from, 3, 3, 2)
-		waitFor(t, k.namespace, "pvc/www-nginx-backend-3", "{.metadata.name}", "www-nginx-backend-3")
+	env.Kubectl(t, "scale", backend, "-n", k.namespace, "--replicas=4")
+	waitFor(t, k.namespace, backend, readyReplicas, "4")
+	from := k.now()
+	env.Kubectl(t, "scale", backend, "-n", k.namespace, "--replicas=2")
+	waitFor(t, k.namespace, backend, "{.status.replicas}", "2")
+	k.expectOneAtATime(from, 3, 3, 2)
+	waitFor(t, k.namespace, "pvc/www-nginx-backend-3", "{.metadata.name}", "www-nginx-backend-3")
 
-		t.Run("Pods move one by one", k.rollsOut)
-		t.Run("a Pod that is never ready stops a rollout", k.isStopped)
+	t.Run("Pods move one by one", k.rollsOut)
+	t.Run("a Pod that is never ready stops a rollout", k.isStopped)
 
-		const foreign = "metacontroller.io/catset-test"
-		env.Kubectl(t, "patch", backend, "-n", k.namespace, "--type=json", "-p", `[{"op":"add","path":"/metadata/finalizers/-","value":"`+foreign+`"}]`)
-		env.Kubectl(t, "delete", backend, "-n", k.namespace, "--wait=false")
-		env.Eventually(t, func(ctx context.Context) error {
-			left, err := env.Host.RunKubectl(ctx, "get", backend, "-n", k.namespace, "-o", "jsonpath={.status.replicas} {.metadata.finalizers}")
-			if err == nil && left != `0 ["`+foreign+`"]` {
-				err = fmt.Errorf("Pods and finalizers are %s", left)
-			}
-			return err
-		})
-		env.Kubectl(t, "patch", backend, "-n", k.namespace, "--type=merge", "-p", `{"metadata":{"finalizers":[]}}`)
-		waitForNone(t, k.namespace, backend)
+	const foreign = "metacontroller.io/catset-test"
+	env.Kubectl(t, "patch", backend, "-n", k.namespace, "--type=json", "-p",
+		`[{"op":"add","path":"/metadata/finalizers/-","value":"`+foreign+`"}]`)
+	env.Kubectl(t, "delete", backend, "-n", k.namespace, "--wait=false")
+	env.Eventually(t, func(ctx context.Context) error {
+		left, err := env.Host.RunKubectl(ctx, "get", backend, "-n", k.namespace,
+			"-o", "jsonpath={.status.replicas} {.metadata.finalizers}")
+		if err == nil && left != `0 ["`+foreign+`"]` {
+			err = fmt.Errorf("Pods and finalizers are %s", left)
+		}
+		return err
 	})
+	env.Kubectl(t, "patch", backend, "-n", k.namespace, "--type=merge", "-p", `{"metadata":{"finalizers":[]}}`)
+	waitForNone(t, k.namespace, backend)
 }
 
 func TestCatSetByServerSideApply(t *testing.T) {
-	k := startCatSet(t, "", v1alpha1.ChildApplyServerSide, 3)
+	k := startCatSet(t, v1alpha1.ChildApplyServerSide, 3)
 	t.Run("Pods move one by one", k.rollsOut)
 	t.Run("a Pod that is never ready stops a rollout", k.isStopped)
 }

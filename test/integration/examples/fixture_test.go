@@ -24,8 +24,8 @@ const patience = "--timeout=120s"
 
 // startExample runs the hook of an example and creates its types and controllers. The controllers
 // of the manifests call the hook at the usual port, which is replaced. All is deleted when the test
-// ends. The protocol is the version of the hooks; empty leaves it as it is.
-func startExample(t *testing.T, name, usualPort, protocol string) (directory string) {
+// ends.
+func startExample(t *testing.T, name, usualPort string) (directory string) {
 	t.Helper()
 	directory = filepath.Join(hostcluster.RepositoryRoot(), "artifacts", "examples", name)
 	port := startHook(t, directory)
@@ -35,9 +35,6 @@ func startExample(t *testing.T, name, usualPort, protocol string) (directory str
 		t.Fatal(err)
 	}
 	controllers := strings.ReplaceAll(string(text), "127.0.0.1:"+usualPort, "127.0.0.1:"+port)
-	if protocol != "" {
-		controllers = strings.ReplaceAll(controllers, "      version: v2\n      webhook:", "      version: "+protocol+"\n      webhook:")
-	}
 
 	crd := filepath.Join(directory, "crd.yaml")
 	_, err = os.Stat(crd)
@@ -131,15 +128,6 @@ func startProgram(t *testing.T, command ...string) (port string) {
 		return nil
 	})
 	return port
-}
-
-// inBothProtocols plays an example with hooks of each version, one after the other, since the
-// objects have the same names.
-func inBothProtocols(t *testing.T, play func(t *testing.T, protocol string)) {
-	t.Helper()
-	for _, protocol := range []string{"v1", "v2"} {
-		t.Run(protocol, func(t *testing.T) { play(t, protocol) })
-	}
 }
 
 // waitFor waits until a field of an object, as jsonpath prints it, has a value. The value is empty

@@ -13,7 +13,7 @@ import (
 // ConfigMap and of the labels.
 func TestTheGlobalConfigMapIsCopied(t *testing.T) {
 	t.Parallel()
-	example := startExample(t, "globalconfigmap", "8082", "")
+	example := startExample(t, "globalconfigmap", "8082")
 	one, two := env.Namespace(t), env.Namespace(t)
 	copySettingsTo(t, one)
 	env.Kubectl(t, "apply", "-f", filepath.Join(example, "settings.yaml"))

@@ -11,7 +11,7 @@ import (
 
 func TestTheImmortalContainerComesBack(t *testing.T) {
 	t.Parallel()
-	example := startExample(t, "immortalcontainer", "8081", "")
+	example := startExample(t, "immortalcontainer", "8081")
 	namespace := env.Namespace(t)
 	env.Kubectl(t, "apply", "-n", namespace, "-f", filepath.Join(example, "forever.yaml"))
 

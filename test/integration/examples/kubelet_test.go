@@ -25,10 +25,9 @@ type kubelet struct {
 	testing.TB
 	namespace string
 
-	mu      sync.Mutex
-	changed *sync.Cond
-	ready   map[string]bool // of the Pods that there are
-	past    []instant
+	mu    sync.Mutex
+	ready map[string]bool // of the Pods that there are
+	past  []instant
 }
 
 // instant is the state of the Pods after an event.
@@ -44,7 +43,6 @@ type instant struct {
 func startKubelet(t *testing.T, namespace string) *kubelet {
 	t.Helper()
 	k := &kubelet{TB: t, namespace: namespace, ready: map[string]bool{}}
-	k.changed = sync.NewCond(&k.mu)
 	ctx, cancel := context.WithCancel(t.Context())
 	pods, err := env.Kube.CoreV1().Pods(namespace).Watch(ctx, metav1.ListOptions{ResourceVersion: "0"})
 	if err != nil {
@@ -82,7 +80,6 @@ func (k *kubelet) note(event watch.EventType, pod *corev1.Pod) {
 		}
 	}
 	k.past = append(k.past, now)
-	k.changed.Broadcast()
 }
 
 // run reports a new Pod as running, and as ready unless its image is broken.
@@ -123,20 +120,6 @@ func (k *kubelet) since(from int) []instant {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return slices.Clone(k.past[from:])
-}
-
-// waitForEvents waits for so many events from an instant on, or until ctx ends.
-func (k *kubelet) waitForEvents(ctx context.Context, from, count int) {
-	defer context.AfterFunc(ctx, func() {
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		k.changed.Broadcast()
-	})()
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for len(k.past) < from+count && ctx.Err() == nil {
-		k.changed.Wait()
-	}
 }
 
 // gone returns the Pods that were deleted since an instant, in order.

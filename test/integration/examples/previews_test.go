@@ -80,7 +80,7 @@ func TestEditedHooksOfExamplesArePreviewed(t *testing.T) {
 		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			example := startExample(t, name, test.port, "")
+			example := startExample(t, name, test.port)
 			test.start(t, example)
 			previewEdit(t, controllerOf(t, example), test.writes)
 		})
@@ -89,7 +89,7 @@ func TestEditedHooksOfExamplesArePreviewed(t *testing.T) {
 
 // A Pod is a parent of pod-name-label only until it has its label. So it is previewed before there is one.
 func TestTheLabelOfANewPodIsPreviewed(t *testing.T) {
-	example := startExample(t, "service-per-pod", "8083", "")
+	example := startExample(t, "service-per-pod", "8083")
 	namespace := env.Namespace(t)
 	env.Kubectl(t, "apply", "-n", namespace, "-f", filepath.Join(example, "my-statefulset.yaml"))
 	waitFor(t, namespace, "service/web-2", "{.spec.selector.pod-name}", "web-2")

@@ -16,7 +16,7 @@ import (
 
 func TestPythonLambda(t *testing.T) {
 	t.Parallel()
-	example := startExample(t, "python-lambda", "8086", "")
+	example := startExample(t, "python-lambda", "8086")
 	namespace := env.Namespace(t)
 	env.Kubectl(t, "apply", "-n", namespace, "-f", filepath.Join(example, "greeter.yaml"))
 

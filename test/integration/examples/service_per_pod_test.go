@@ -21,45 +21,43 @@ const (
 
 func TestServicePerPod(t *testing.T) {
 	t.Parallel()
-	inBothProtocols(t, func(t *testing.T, protocol string) {
-		example := startExample(t, "service-per-pod", "8083", protocol)
-		namespace := env.Namespace(t)
-		env.Kubectl(t, "apply", "-n", namespace, "-f", filepath.Join(example, "my-statefulset.yaml"))
+	example := startExample(t, "service-per-pod", "8083")
+	namespace := env.Namespace(t)
+	env.Kubectl(t, "apply", "-n", namespace, "-f", filepath.Join(example, "my-statefulset.yaml"))
 
-		waitForServices := func() {
-			t.Helper()
-			for _, pod := range []string{"web-0", "web-1", "web-2"} {
-				waitFor(t, namespace, "service/"+pod, "{.spec.selector.pod-name}", pod)
-			}
+	waitForServices := func() {
+		t.Helper()
+		for _, pod := range []string{"web-0", "web-1", "web-2"} {
+			waitFor(t, namespace, "service/"+pod, "{.spec.selector.pod-name}", pod)
 		}
-		waitForServices()
-		createPod(t, namespace, "web-2")
-		waitFor(t, namespace, "pod/web-2", "{.metadata.labels.pod-name}", "web-2")
+	}
+	waitForServices()
+	createPod(t, namespace, "web-2")
+	waitFor(t, namespace, "pod/web-2", "{.metadata.labels.pod-name}", "web-2")
 
-		former := uid(t, namespace, "service/web-1")
-		env.Kubectl(t, "delete", "service/web-1", "-n", namespace)
-		waitForAnother(t, namespace, "service/web-1", former)
+	former := uid(t, namespace, "service/web-1")
+	env.Kubectl(t, "delete", "service/web-1", "-n", namespace)
+	waitForAnother(t, namespace, "service/web-1", former)
 
-		env.Kubectl(t, "annotate", web, "-n", namespace, "--overwrite", "service-per-pod-ports=80:8080,443:8443")
-		waitFor(t, namespace, "service/web-1", "{.spec.ports[*].targetPort}", "8080 8443")
-		env.Kubectl(t, "annotate", web, "-n", namespace, "--overwrite", "service-per-pod-ports=http")
-		env.WaitForEvent(t, namespace, "web", "SyncError", `is 'http', it should be like "80:8080,443:8443"`)
-		env.Kubectl(t, "annotate", web, "-n", namespace, "--overwrite", "service-per-pod-ports=80:8080")
-		waitFor(t, namespace, "service/web-1", "{.spec.ports[*].targetPort}", "8080")
-		env.Kubectl(t, "scale", web, "-n", namespace, "--replicas=2")
-		waitForNone(t, namespace, "service/web-2")
-		env.Kubectl(t, "scale", web, "-n", namespace, "--replicas=3")
-		waitForServices()
+	env.Kubectl(t, "annotate", web, "-n", namespace, "--overwrite", "service-per-pod-ports=80:8080,443:8443")
+	waitFor(t, namespace, "service/web-1", "{.spec.ports[*].targetPort}", "8080 8443")
+	env.Kubectl(t, "annotate", web, "-n", namespace, "--overwrite", "service-per-pod-ports=http")
+	env.WaitForEvent(t, namespace, "web", "SyncError", `is 'http', it should be like "80:8080,443:8443"`)
+	env.Kubectl(t, "annotate", web, "-n", namespace, "--overwrite", "service-per-pod-ports=80:8080")
+	waitFor(t, namespace, "service/web-1", "{.spec.ports[*].targetPort}", "8080")
+	env.Kubectl(t, "scale", web, "-n", namespace, "--replicas=2")
+	waitForNone(t, namespace, "service/web-2")
+	env.Kubectl(t, "scale", web, "-n", namespace, "--replicas=3")
+	waitForServices()
 
-		env.Kubectl(t, "annotate", web, "-n", namespace, "service-per-pod-label-")
-		waitForNone(t, namespace, "service/web-2")
-		waitFor(t, namespace, web, finalizers, "")
-		env.Kubectl(t, "annotate", web, "-n", namespace, "service-per-pod-label=pod-name")
-		waitForServices()
-		waitFor(t, namespace, web, finalizers, `["`+ours+`"]`)
+	env.Kubectl(t, "annotate", web, "-n", namespace, "service-per-pod-label-")
+	waitForNone(t, namespace, "service/web-2")
+	waitFor(t, namespace, web, finalizers, "")
+	env.Kubectl(t, "annotate", web, "-n", namespace, "service-per-pod-label=pod-name")
+	waitForServices()
+	waitFor(t, namespace, web, finalizers, `["`+ours+`"]`)
 
-		deleteInOrder(t, namespace)
-	})
+	deleteInOrder(t, namespace)
 }
 
 // deleteInOrder deletes the StatefulSet and checks that its Services are deleted first.
