@@ -105,8 +105,8 @@ func benchmark(b *testing.B, plan func(planning, *UpToDateCache)) {
 func TestWhatPlanningAllocates(t *testing.T) {
 	plannings := plannings(t)
 	for kind, want := range map[string]struct{ first, quiet, update int }{
-		"ConfigMap": {2799, 29, 3286},
-		"Pod":       {12179, 29, 13676},
+		"ConfigMap": {2519, 29, 3286},
+		"Pod":       {10919, 29, 13676},
 	} {
 		p, upToDate := plannings[kind], &UpToDateCache{}
 		p.quiet(upToDate)

@@ -104,7 +104,7 @@ func (d dynamicApply) newChild(desired *object.Object) ([]byte, error) {
 
 // mergeResult is the result of merging what the hook wants into an observed child.
 type mergeResult struct {
-	// merged is the merged child.
+	// merged is the merged child. If it differs, it has the record of what was last applied.
 	merged map[string]any
 	// contentDiffers is true if merged differs from the observed child. annotationDiffers is true if its record of
 	// what was last applied does. onlyMarks is true if the content differs only in marks.
@@ -138,14 +138,14 @@ func (d dynamicApply) merge(observed, desired *object.Object) (*mergeResult, err
 	result := &mergeResult{merged: merged}
 	result.path, result.contentDiffers = difference(have, merged)
 	result.onlyMarks = differOnlyInMarks(d.schema, result.path, have, merged)
-	if err := setLastApplied(merged, want); err != nil {
-		return nil, err
-	}
 	_, result.annotationDiffers = difference(withoutSystemFields(last), withoutSystemFields(want))
-	if result.annotationDiffers && !result.contentDiffers {
+	switch {
+	case !result.contentDiffers && !result.annotationDiffers:
+		return result, nil // nothing is written
+	case !result.contentDiffers:
 		result.path = "metadata.annotations[" + object.LastAppliedAnnotation + "]"
 	}
-	return result, nil
+	return result, setLastApplied(merged, want)
 }
 
 // normalize turns what was last applied and what is desired into the form that the host gives them, before they are
