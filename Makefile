@@ -36,6 +36,11 @@ KEEP ?=
 # The race detector needs a C compiler. Without one, the tests run without the race detector.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
+# TEST_ENVIRONMENT names the programs that tests in a cluster run.
+TEST_ENVIRONMENT = KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)" \
+	METACONTROLLER_APISERVER="$(CURDIR)/bin/metacontroller-apiserver" \
+	KUBECTL_METACONTROLLER="$(CURDIR)/bin/kubectl-metacontroller"
+
 LINT := go tool -modfile=hack/tools/go.mod golangci-lint
 HELM := go tool -modfile=hack/tools/helm/go.mod helm
 ACTIONLINT := go tool -modfile=hack/tools/actionlint/go.mod actionlint
@@ -119,23 +124,29 @@ migrate: build ## Move the cluster of $KUBECONFIG from Metacontroller to the ser
 # Results are not cached, because go test does not notice a new binary of the server. Most tests
 # wait for a cluster, so more of them run at once than there are processors.
 #
-# test/faults plays some 700 runs, and test/integration/mistakes 400, of the code that all other tests
-# run with the race detector. They run without it, and alone, since what they look for has to happen
-# within bounds of time.
+# The race detector more than doubles what a test in a cluster costs. The unit tests run with it, and of the others
+# those in RACED, which together run all stages of a sync, the API, rows, previews, elections and traces. `make test
+# RACED=./test/...` runs nearly all with it. The plugin runs without it, since it is started often and does one thing
+# at a time.
 #
-# The three packages that take longest are named first, so that they begin before the others in test. A
-# package that is named twice runs once.
+# test/faults plays some 700 runs, and test/integration/mistakes 250. They run alone, since what they look for has to
+# happen within bounds of time.
+#
+# SLOWEST are the packages that take longest, so they begin before the others. By default, a program with the race
+# detector sleeps for a second before it exits.
+RACED ?= $(addprefix ./test/,conformance/... integration/api integration/certificates integration/observing \
+	integration/previews integration/replicas integration/tracing)
+SLOWEST := $(addprefix ./test/integration/,composite migrate manual decorator)
+
 .PHONY: test
-test: host-binaries build ## Run all tests, with the race detector.
-	KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)" \
-	METACONTROLLER_APISERVER="$(CURDIR)/bin/metacontroller-apiserver" \
-	go test -count=1 -p 1 -parallel 16 -timeout 15m ./test/faults ./test/integration/mistakes
-	go build $(RACE) -o bin/test/ ./cmd/...
-	KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)" \
-	METACONTROLLER_APISERVER="$(CURDIR)/bin/test/metacontroller-apiserver" \
-	KUBECTL_METACONTROLLER="$(CURDIR)/bin/test/kubectl-metacontroller" \
-	go test $(RACE) -count=1 -p 3 -parallel 8 -timeout 30m $$(go list ./... | grep -v /test/) \
-		./test/integration/migrate ./test/integration/composite ./test/integration/replicas $$(go list ./test/... | grep -vE '/test/(faults|e2e|integration/mistakes)$$')
+test: host-binaries build ## Run all tests (RACED).
+	$(TEST_ENVIRONMENT) go test -count=1 -p 1 -parallel 16 -timeout 15m ./test/faults ./test/integration/mistakes
+	go build $(RACE) -o bin/test/ ./cmd/metacontroller-apiserver
+	others='/test/(faults|e2e|integration/mistakes)$$' && raced="$$(go list $(RACED) | grep -vE "$$others")" && \
+	go list $(SLOWEST) ./test/... | grep -vE "$$others" | grep -vxF "$$raced" | \
+		$(TEST_ENVIRONMENT) xargs -r go test -count=1 -p 4 -parallel 8 -timeout 30m && \
+	$(TEST_ENVIRONMENT) METACONTROLLER_APISERVER="$(CURDIR)/bin/test/metacontroller-apiserver" GORACE=atexit_sleep_ms=0 \
+	go test $(RACE) -count=1 -p 3 -parallel 8 -timeout 30m $$raced $$(go list ./... | grep -v /test/)
 
 # The packages are those whose tests depend most on what kube-apiserver does.
 .PHONY: test-kubernetes

@@ -59,7 +59,7 @@ func TestADeletedControllerLeavesNothingBehind(t *testing.T) {
 // its last thousands of writes, and client-go the last events. The part of controllers must not
 // grow.
 func TestManyControllersLeaveMemoryWhereItWas(t *testing.T) {
-	const controllers = 200
+	const controllers = 150
 	before := env.StableGoroutines(t)
 	f := &fixture{harness.Fixture{T: t, Env: env, Parents: env.Install(t, harness.CRD{Kind: "Thing"}), Hook: hook.Serve(t, answers(t, oneConfigMap)), Namespace: env.Namespace(t)}}
 	var heap [2]harness.Heap
