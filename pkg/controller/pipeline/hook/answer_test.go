@@ -214,6 +214,9 @@ func TestWarningsAboutAnAnswer(t *testing.T) {
 			answer: `{"response":{"children":[]}}`,
 			want:   want{deletes(`"response"`, `children must be at the top of the answer, not inside of this field.`)},
 		},
+		"an exception that the hook answers as JSON with status 200": {
+			answer: `{"error":"KeyError: 'size'","status":null}`, want: one(field + `"error"` + notRead + `: leave it out.`),
+		},
 		"the same field twice":             {answer: `{"children":[],"A":1,"A":2}`, want: one(field + `"A"` + notRead + `: leave it out.`)},
 		"the children are there, too":      {answer: `{"children":[],"Children":[]}`, want: one(field + `"Children"` + notRead + `: did you mean "children"?`)},
 		"children that are null are there": {answer: `{"children":null,"Children":[]}`, want: one(field + `"Children"` + notRead + `: did you mean "children"?`)},
