@@ -14,6 +14,8 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
@@ -155,42 +157,50 @@ func (r *rolloutStatus) progress(ctx context.Context, of *lookup.Parent) (*progr
 		return nil, err
 	}
 	state, synced := "", true
+	var children *v1alpha1.SyncChildren
 	for _, row := range rows {
 		if row.Spec.Controller.Kind != lookup.Composite {
 			continue
 		}
 		synced = row.Status.State == v1alpha1.SyncStateSynced && row.Status.ObservedGeneration == parent.GetGeneration()
-		state = string(row.Status.State)
+		state, children = string(row.Status.State), row.Status.Children
 		if row.Status.Message != "" {
 			state += ": " + row.Status.Message
 		}
 	}
-	behind, earlier := 0, 0
-	for i := range revisions {
-		if !isCurrent(&revisions[i]) {
-			earlier++
-			behind += childrenAt(&revisions[i])
-		}
-	}
+	earlier := slices.ContainsFunc(revisions, func(of v1alpha1.ControllerRevision) bool { return !isCurrent(&of) })
 	// An earlier revision without children is kept until those at the present one are healthy.
-	seen := &progressOfRollout{parent: parent, done: earlier == 0 && synced, revisions: revisions}
+	seen := &progressOfRollout{parent: parent, done: !earlier && synced, revisions: revisions}
 	switch {
 	case seen.done && len(revisions) == 0:
 		seen.text = "has no rolling update: no ControllerRevision belongs to it"
 	case seen.done:
 		seen.text = "is rolled out"
 	default:
-		all := total(revisions)
-		seen.text = fmt.Sprintf("has %d of %d children at the current version; %s", all-behind, all, state)
+		moved, all := countChildren(revisions)
+		if !earlier && children != nil { // no revision may name the children that have not moved
+			moved, all = int(children.AsWanted), int(children.Wanted)
+		}
+		seen.text = fmt.Sprintf("has %d of %d children at the current version; %s", moved, all, state)
 	}
 	return seen, nil
 }
 
-func total(revisions []v1alpha1.ControllerRevision) (children int) {
-	for i := range revisions {
-		children += childrenAt(&revisions[i])
+// countChildren returns how many children the current revision names, and how many all revisions name, each once: until
+// a restored revision is reconciled, it names children that have moved.
+func countChildren(of []v1alpha1.ControllerRevision) (moved, all int) {
+	current, named := sets.New[object.Key](), sets.New[object.Key]()
+	for i := range of {
+		for kind, names := range revisions.NamesByKind(of[i].Children) {
+			for name := range names {
+				key := object.Key{GroupKind: kind, NamespacedName: types.NamespacedName{Name: name}}
+				if named.Insert(key); isCurrent(&of[i]) {
+					current.Insert(key)
+				}
+			}
+		}
 	}
-	return children
+	return len(current), len(named)
 }
 
 // revisionsOf returns a parent and its ControllerRevisions, the current one first and the others by age.
@@ -230,13 +240,6 @@ func (r *rollout) revisionsOf(ctx context.Context, of *lookup.Parent) (*unstruct
 
 func isCurrent(revision *v1alpha1.ControllerRevision) bool {
 	return revision.Annotations[v1alpha1.CurrentRevisionAnnotation] == "true"
-}
-
-func childrenAt(revision *v1alpha1.ControllerRevision) (count int) {
-	for _, group := range revision.Children {
-		count += len(group.Names)
-	}
-	return count
 }
 
 // newRolloutUndo returns the command that rolls a parent back.

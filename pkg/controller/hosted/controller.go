@@ -269,6 +269,9 @@ func (c *Controller) Run(ctx context.Context) {
 	}
 	defer c.WriteLoops.Add(c.guard, c.spec.Kind.Name+" "+c.spec.Name)()
 	defer c.watcher.start(ctx)()
+	if rules := c.spec.Rollout; rules != nil && len(rules.Kinds) > 0 {
+		defer c.Revisions.Follow(c.revisionRestored)()
+	}
 	defer c.startResyncRequests(ctx)()
 	defer c.startResync(ctx)()
 	ofHealth := status.NewMetrics(c, c.spec.Kind.Name, c.spec.Name, c.planner.Hooks.ByName())

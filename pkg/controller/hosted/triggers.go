@@ -11,8 +11,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/rows"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/status"
@@ -109,6 +111,17 @@ func (t *triggers) mayConcern(before, after *object.Object) bool {
 func (t *triggers) childChanged(before, after *object.Object) {
 	t.queue.Enqueue(syncqueue.ChildChanged, t.observer.ParentsOf(before, after)...)
 	t.queue.Enqueue(syncqueue.NameFreed, t.nameConflicts.parentsToRetry(before, after)...)
+}
+
+// revisionRestored enqueues the parents to which a revision belongs that something else created: the one that controls
+// it or, if none does, all that may adopt it.
+func (t *triggers) revisionRestored(revision *v1alpha1.ControllerRevision) {
+	controller := metav1.GetControllerOfNoCopy(revision)
+	for _, parent := range t.observer.Parents() {
+		if t.spec.Rollout.NamespaceOf(parent) == revision.Namespace && (controller == nil || controller.UID == parent.UID) {
+			t.queue.Enqueue(syncqueue.RevisionRestored, object.KeyOf(parent))
+		}
+	}
 }
 
 func (t *triggers) allParents() []object.Key {

@@ -135,7 +135,7 @@ func TestAPIResources(t *testing.T) {
 	type row struct{ name, shortNames, namespaced, kind string }
 	want := []row{
 		{"compositecontrollers", "cc,cctl", "false", "CompositeController"},
-		{"controllerrevisions", "", "true", "ControllerRevision"},
+		{"controllerrevisions", "mcrev", "true", "ControllerRevision"},
 		{"decoratorcontrollers", "dec,decorators", "false", "DecoratorController"},
 		{"hookcalls", "", "true", "HookCall"},
 		{"syncreviews", "", "false", "SyncReview"},

@@ -89,16 +89,23 @@ func TestAForgedRevisionMovesNoParent(t *testing.T) {
 }
 
 // revisionOf returns the name of the revision that a child belongs to.
-func (f *fixture) revisionOf(child string) (revision string) {
+func (f *fixture) revisionOf(child string) string {
+	f.Helper()
+	revision := f.findRevisionOf(child)
+	if revision == "" {
+		f.Fatalf("no revision has the child %s", child)
+	}
+	return revision
+}
+
+// findRevisionOf is revisionOf, and returns nothing if there is none.
+func (f *fixture) findRevisionOf(child string) (revision string) {
 	f.Helper()
 	for line := range strings.Lines(env.Kubectl(f, "get", "controllerrevisions.metacontroller.k8s.io", "-n", f.Namespace,
 		"-o", `jsonpath={range .items[*]}{.metadata.name} {.children[*].names}{"\n"}{end}`)) {
 		if name, names, _ := strings.Cut(line, " "); strings.Contains(names, child) {
 			revision = name
 		}
-	}
-	if revision == "" {
-		f.Fatalf("no revision has the child %s", child)
 	}
 	return revision
 }

@@ -29,6 +29,8 @@ const (
 	NameFreed
 	// RelatedChanged is a change of a related object, or of what the customize hook may see (package related).
 	RelatedChanged
+	// RevisionRestored is a ControllerRevision that the server did not create (the event handler of package store).
+	RevisionRestored
 	// SchemaChanged is another schema of a type, for parents with warnings (hosted.Controller.SetSchemas).
 	SchemaChanged
 	// Resync is a sync of all parents: the period of the spec or of the process has passed, or an object of spec.resyncOn
@@ -60,6 +62,7 @@ func (c Cause) info() causeInfo {
 		ChildChanged:      {"child changed", pipeline.TriggerChild, affected},
 		NameFreed:         {"name of a child became free", pipeline.TriggerChild, affected},
 		RelatedChanged:    {"related object changed", pipeline.TriggerRelated, affected},
+		RevisionRestored:  {"ControllerRevision restored", pipeline.TriggerResync, affected},
 		SchemaChanged:     {"schema changed", pipeline.TriggerSchema, all},
 		Resync:            {"resync", pipeline.TriggerResync, all},
 		Due:               {"last sync", pipeline.TriggerResync, again},

@@ -60,15 +60,18 @@ type Strategies map[schema.GroupKind]Strategy
 const (
 	whyMissing  = "the hook lists it and it does not exist"
 	whyUpToDate = "it is as the hook wants it"
+	whyLeft     = "no ControllerRevision names it, and its turn in the rolling update has not come"
 )
 
 // updateChild returns the step that the update method takes for an existing child. It adds to upToDate a child
-// that is as the hook wants it.
+// that is as the hook wants it. A rollout that leaves a child as it is makes the observed child the desired one.
 func updateChild(
 	method Method, engine engine, upToDate *UpToDateCache, observed, desired *object.Object,
 ) (pipeline.Step, error) {
-	switch method {
-	case Recreate, InPlace:
+	switch {
+	case observed == desired:
+		return keep(observed, whyLeft), nil
+	case method == Recreate, method == InPlace:
 		step, err := engine.change(method, observed, desired)
 		if err == nil && step.Op == pipeline.Keep {
 			upToDate.Put(observed.UID, desired.Hash, observed.Hash)

@@ -37,6 +37,9 @@ func (p *parent) warn(plan *pipeline.Plan, upToDate *UpToDateCache, duplicates [
 // child was written, and of owners that cannot own it. If the host now knows a field that it did not know before, the
 // child is compared again.
 func (c *children) warnOfChild(group pipeline.Group, strategy Strategy, observed, desired *object.Object) {
+	if observed == desired {
+		return // a rollout leaves it as it is
+	}
 	cache := &c.upToDate.unknown
 	fields, current := cache.get(desired.Hash, c.parent.schemasVersion)
 	if !current && group.Schema != nil {

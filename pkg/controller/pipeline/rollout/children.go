@@ -49,12 +49,24 @@ type child struct {
 	// desired is the child that each revision wants, by the index of the revision; nil if a revision does not list
 	// the child.
 	desired []*object.Object
-	// at is the index of the revision that the child is at; the latest is zero.
+	// at is the index of the revision that the child is at: zero is the latest, and unknown is none of them.
 	at int
 	// motion is the reason why the child is in motion, once that is known; empty if it is not in motion.
 	motion string
 	// failed is the status check that is the reason; nil if there is another reason.
 	failed *failedCheck
+}
+
+// unknown is where a child is that no revision claims and that differs from what the latest wants. It stays as it is
+// until its turn comes.
+const unknown = -1
+
+// wanted returns what the revision of the child wants it to be.
+func (c *child) wanted() *object.Object {
+	if c.at == unknown {
+		return c.observed
+	}
+	return c.desired[c.at]
 }
 
 // children reads the answers. If an answer lists a child twice, the last entry counts, in the
@@ -120,16 +132,20 @@ func (r *Rollout) observedChildren() map[object.Key]*object.Object {
 }
 
 // assign finds the revision of each child: the one that claims it. A child that no revision claims is at the
-// latest revision, and so is a child that already matches the latest one.
+// latest revision if it is missing or already matches it. Otherwise its revision is unknown, for example because the
+// revisions were lost. A child of a parent that is being deleted does not wait for its turn then.
 //
-// assign ignores claims on children of kinds that no longer roll, on children that the latest revision does not
-// want, and on children that the claiming revision itself no longer wants: its answer does not say what the
-// child should be.
+// A child that already matches the latest revision is at the latest. assign ignores claims on children of kinds that
+// no longer roll, on children that the latest revision does not want, and on children that the claiming revision itself
+// no longer wants: its answer does not say what the child should be.
 func (c *children) assign() error {
 	claims := c.claims()
 	for _, child := range c.inOrder {
 		at, claimed := claims[child.Key]
-		if !claimed || at == 0 || child.desired[at] == nil {
+		if !claimed && child.observed != nil && c.snapshot.Parent.DeletionTimestamp == nil {
+			at = unknown
+		}
+		if at == 0 || at > 0 && child.desired[at] == nil {
 			continue
 		}
 		child.at = at
@@ -244,7 +260,7 @@ func (c *children) compose(responses []*pipeline.Response) *pipeline.Response {
 	composed.Children = nil
 	for _, desired := range responses[0].Children {
 		if key, kind := c.identify(desired); kind != nil && older[key] != nil {
-			desired = older[key].desired[older[key].at]
+			desired = older[key].wanted()
 		}
 		composed.Children = append(composed.Children, desired)
 	}
@@ -274,7 +290,7 @@ func (c *children) keysAt(index int) iter.Seq[object.Key] {
 	}
 }
 
-// keysBehind returns the keys of the children that are at earlier revisions.
+// keysBehind returns the keys of the children that are not at the latest revision.
 func (c *children) keysBehind() iter.Seq[object.Key] {
 	return func(yield func(object.Key) bool) {
 		for _, child := range c.inOrder {
@@ -297,7 +313,7 @@ func keysOf(children []*child) []object.Key {
 // isBeforePartition reports whether the partition of its kind keeps the child at its revision.
 func (c *child) isBeforePartition() bool { return c.index < c.kind.Partition }
 
-// isBehind reports whether the child is at an earlier revision than the latest.
+// isBehind reports whether the child is at an earlier revision than the latest, or at an unknown one.
 func (c *child) isBehind() bool { return c.at != 0 }
 
 // isInMotion reports whether the child was in motion when the sync began.

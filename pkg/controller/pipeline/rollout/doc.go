@@ -13,7 +13,8 @@
 // Children move to the latest revision in the order in which the hook's answer for that revision lists
 // them. All rolling kinds share this order. The next child moves when fewer children are in motion
 // than its kind allows. New children start at the latest revision. Children that already match it
-// move at once. A child that does not move keeps its revision, even if it is deleted and recreated.
+// move at once. A child that does not move keeps its revision, even if it is deleted and recreated. A child that exists
+// and that no revision names, because the revisions were lost or are not restored yet, stays as it is until it moves.
 //
 // Metacontroller looks only at the children that have moved. Here the children at older revisions count,
 // too: a rollout that was replaced or undone may have left some in motion, and moving the first child in

@@ -113,7 +113,7 @@ func (c *children) whyInMotion(child *child) (string, error) {
 	if child.observed == nil {
 		return "missing child " + name, nil
 	}
-	isUpToDate, err := c.upToDate(child.observed, child.desired[child.at])
+	isUpToDate, err := c.upToDate(child.observed, child.wanted())
 	switch {
 	case err != nil:
 		return "", err

@@ -126,6 +126,13 @@ func TestPartition(t *testing.T) {
 			wants:      "Pod a v1, Pod b v1",
 			remembered: "v1: Pod a, Pod b; v2:",
 		},
+		"one of which no revision is known stays as it is": {
+			kinds:   []Kind{from(2, recreated(pods))},
+			version: "v2", lists: "Pod a, Pod b, Pod c", has: "Pod a v1, Pod b v2, Pod c v1",
+			condition:  "False RolloutProgressing: updating Pod c",
+			wants:      "Pod default/a v1, Pod b v2, Pod c v2",
+			remembered: "v2: Pod b, Pod c",
+		},
 		"one that is new has no revision to stay at": {
 			kinds:   []Kind{from(9, recreated(pods))},
 			version: "v2", lists: "Pod a, Pod b", has: "Pod a v1", remembers: "v1: Pod a",

@@ -32,7 +32,7 @@ type Rollout struct {
 }
 
 // maxRevisions bounds the versions of a parent, because each sync calls the hooks for each version.
-// Children at older versions count as moved to the latest one.
+// The revisions of the oldest are deleted, so that those of their children are unknown.
 const maxRevisions = 100
 
 // Revision is one version of a parent.
@@ -276,7 +276,8 @@ func (r *Rollout) ignoredWarnings() []pipeline.Warning {
 	}
 	if len(r.excess) > 0 {
 		warnings = append(warnings, pipeline.Warning{Reason: pipeline.RevisionIgnored, Message: fmt.Sprintf(
-			"there are more than %d revisions of this object, so the children at the oldest are updated at once", maxRevisions)})
+			"there are more than %d revisions of this object, so the oldest are deleted, and their children stay as they are "+
+				"until they are updated", maxRevisions)})
 	}
 	return warnings
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
-// FuzzRollout edits and scales a parent, makes its children unhealthy, healthy and deleted, and lets
+// FuzzRollout edits and scales a parent, makes its children unhealthy, healthy and deleted, loses revisions, and lets
 // the server die between any two writes. It checks after each sync that
 //   - no more children are set in motion than may be,
 //   - each child is at a revision that is stored,
@@ -76,7 +76,7 @@ func namesOf(of *record) []string {
 
 // checkMotion checks that the decision sets no more children in motion than may be, and some
 // if all is well and some are behind. A child that is not what its revision wants is in motion
-// already, and so is one that belongs to none.
+// already.
 func (s *simulation) checkMotion(before, wanted map[string]string, decision *Decision) {
 	moving, started, behind := 0, 0, 0
 	for name, version := range wanted {
@@ -87,7 +87,7 @@ func (s *simulation) checkMotion(before, wanted map[string]string, decision *Dec
 			if version != fmt.Sprint("v", s.version) {
 				behind++
 			}
-		case there.version == before[name]:
+		case there.version == before[name], before[name] == "":
 			started++
 		default:
 			moving++
@@ -107,7 +107,7 @@ func (s *simulation) checkPartition(before, wanted map[string]string) {
 		name := fmt.Sprint("p", i)
 		claim, claimed := before[name]
 		asItIs := s.pods[name] != nil && s.pods[name].version == wanted[name]
-		if claimed && wanted[name] != claim && !asItIs {
+		if !asItIs && (claimed && wanted[name] != claim || !claimed && s.pods[name] != nil) {
 			s.t.Errorf("%s moves from %s to %s before partition %d", name, claim, wanted[name], s.rules.Kinds[0].Partition)
 		}
 	}

@@ -59,7 +59,9 @@ func (s *simulation) choose(n int) int {
 func (s *simulation) event() {
 	name := fmt.Sprint("p", s.choose(8))
 	happensTo := s.pods[name]
-	switch what := s.choose(10); {
+	switch what := s.choose(11); {
+	case what == 10:
+		s.stored = s.stored[:min(len(s.stored), s.choose(2))] // the others are lost
 	case what == 0:
 		s.version++
 	case what == 1:

@@ -3,7 +3,12 @@
 
 package rollout
 
-import "testing"
+import (
+	"slices"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // The rows of "Decide claims", a to d.
 func TestDecide(t *testing.T) {
@@ -99,6 +104,33 @@ func TestDecide(t *testing.T) {
 			wants:      "Pod a v2, Pod b v2, Pod c v2, Pod d v1",
 			remembered: "v1: Pod d; v2: Pod a, Pod b, Pod c",
 		},
+		"the revisions are lost: children that differ from the latest revision move one by one": {
+			version: "v2", lists: "Pod a, Pod b, Pod c, Pod d", has: "Pod a v2, Pod b v1, Pod c v0",
+			condition:  "False RolloutWaiting: missing child Pod d",
+			wants:      "Pod a v2, Pod default/b v1, Pod default/c v0, Pod d v2",
+			remembered: "v2: Pod a, Pod d",
+		},
+		"the revisions are lost, and the children are healthy: the first one moves": {
+			version: "v2", lists: "Pod a, Pod b, Pod c", has: "Pod a v2, Pod b v1, Pod c v1", remembers: "v2: Pod a",
+			condition:  "False RolloutProgressing: updating Pod b",
+			wants:      "Pod a v2, Pod b v2, Pod default/c v1",
+			remembered: "v2: Pod a, Pod b",
+		},
+		"the revisions are lost, and the child that has moved is not healthy": {
+			version: "v2", lists: "Pod a, Pod b, Pod c", has: "Pod a v2 unready, Pod b v1, Pod c v1",
+			condition: "False RolloutWaiting: child Pod a failed status check: " +
+				`"Ready" condition status is "False" (want "True")`,
+			wants:      "Pod a v2, Pod default/b v1, Pod default/c v1",
+			remembered: "v2: Pod a",
+		},
+		"the earlier revision is back: the children that have not moved are at it": {
+			version: "v2", lists: "Pod a, Pod b, Pod c", has: "Pod a v2 unready, Pod b v0, Pod c v1",
+			remembers: "v1: Pod a, Pod b, Pod c; v2: Pod a",
+			condition: "False RolloutWaiting: child Pod a failed status check: " +
+				`"Ready" condition status is "False" (want "True")`,
+			wants:      "Pod a v2, Pod b v1, Pod c v1",
+			remembered: "v1: Pod b, Pod c; v2: Pod a",
+		},
 		"a kind that does not roll is as the latest revision wants it": {
 			version: "v2", lists: "ConfigMap a, Pod a, Pod b, ConfigMap b", has: "Pod a v1, Pod b v1, ConfigMap a v1", remembers: "v1: Pod a, Pod b",
 			condition:  "False RolloutProgressing: updating Pod a",
@@ -150,5 +182,15 @@ func TestDecide(t *testing.T) {
 		},
 	} {
 		t.Run(name, test.check)
+	}
+}
+
+// When a namespace is deleted, the revisions may go before the parents in it are finalized.
+func TestAParentThatIsBeingDeletedDoesNotNeedItsRevisions(t *testing.T) {
+	w := newWorld(t, "v2", "Pod a", "Pod b", "Pod c")
+	w.has("Pod a v2 unready", "Pod b v1", "Pod c v1")
+	w.snapshot.Parent.DeletionTimestamp = &metav1.Time{Time: noon}
+	if got := wanted(w.decide().Response); !slices.Equal(got, []string{"Pod a v2", "Pod b v2", "Pod c v2"}) {
+		t.Errorf("wanted are %q", got)
 	}
 }

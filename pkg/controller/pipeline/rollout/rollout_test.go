@@ -163,12 +163,13 @@ func TestAParentHasABoundedNumberOfRevisions(t *testing.T) {
 	if want := []string{"delete " + nameOfV(version(1)), "delete " + nameOfV(version(0))}; !slices.Equal(deleted, want) {
 		t.Errorf("writes are %v, want %v", deleted, want)
 	}
-	for i, name := range []string{"p0", "p1"} {
-		if wanted := versions(decision)[name]; wanted != version(earlier) {
-			t.Errorf("child %d is wanted at %s", i, wanted)
+	for name, want := range map[string]string{"p0": version(earlier), "p1": version(1)} { // the first one moves
+		if got := versions(decision)[name]; got != want {
+			t.Errorf("child %s is wanted at %s, want %s", name, got, want)
 		}
 	}
-	want := []pipeline.Warning{{Reason: pipeline.RevisionIgnored, Message: "there are more than 100 revisions of this object, so the children at the oldest are updated at once"}}
+	want := []pipeline.Warning{{Reason: pipeline.RevisionIgnored, Message: "there are more than 100 revisions of this " +
+		"object, so the oldest are deleted, and their children stay as they are until they are updated"}}
 	if diff := cmp.Diff(want, decision.Response.Warnings); diff != "" {
 		t.Errorf("warnings differ (-want +got):\n%s", diff)
 	}

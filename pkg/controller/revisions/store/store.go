@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
@@ -31,7 +32,14 @@ type Store struct {
 	// before the event handler makes its own Stored.
 	mu     sync.RWMutex
 	stored map[types.UID]*revisions.Stored
+	// creating are the revisions that Write creates, until the event handler has seen them.
+	creating sets.Set[cache.ObjectName]
+	// followers are called with each revision that others create.
+	followers sets.Set[*Follower]
 }
+
+// Follower is called with a revision that was created by something else than Write, such as the restore of a backup.
+type Follower func(*v1alpha1.ControllerRevision)
 
 // The indexes of the informer.
 const (
@@ -43,18 +51,53 @@ const (
 func New(client versioned.Interface, informers externalversions.SharedInformerFactory) (*Store, error) {
 	s := &Store{
 		client: client, informers: informers, cache: informers.Metacontroller().V1alpha1().ControllerRevisions().Informer(),
-		stored: map[types.UID]*revisions.Stored{},
+		stored: map[types.UID]*revisions.Stored{}, creating: sets.New[cache.ObjectName](), followers: sets.New[*Follower](),
 	}
 	if err := s.cache.AddIndexers(cache.Indexers{byController: controllerOf, orphans: namespaceOfOrphan}); err != nil {
 		return nil, fmt.Errorf("index ControllerRevisions: %w", err)
 	}
-	_, err := s.cache.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: s.keep, UpdateFunc: func(_, after any) { s.keep(after) }, DeleteFunc: s.drop,
+	_, err := s.cache.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: s.added, UpdateFunc: func(_, after any) { s.keep(after) }, DeleteFunc: s.drop,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("follow ControllerRevisions: %w", err)
 	}
 	return s, nil
+}
+
+func (s *Store) added(obj any, isInInitialList bool) {
+	s.keep(obj)
+	revision := obj.(*v1alpha1.ControllerRevision)
+	if name := cache.MetaObjectToName(revision); isInInitialList || s.takeCreating(name) {
+		return
+	}
+	s.mu.RLock()
+	followers := s.followers.UnsortedList()
+	s.mu.RUnlock()
+	for _, follower := range followers {
+		(*follower)(revision)
+	}
+}
+
+// takeCreating reports whether Write creates a revision, and forgets that.
+func (s *Store) takeCreating(name cache.ObjectName) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	creates := s.creating.Has(name)
+	s.creating.Delete(name)
+	return creates
+}
+
+// Follow calls a follower until stop is called.
+func (s *Store) Follow(follower Follower) (stop func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.followers.Insert(&follower)
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.followers.Delete(&follower)
+	}
 }
 
 func (s *Store) keep(obj any) {
@@ -138,11 +181,19 @@ func (s *Store) For(parent types.UID, namespace string) ([]*revisions.Stored, er
 // Write makes one change and adds it to writes, where it stays until the informer shows it. It fails and
 // changes nothing if the revision has changed since it was read.
 func (s *Store) Write(ctx context.Context, writes *OwnWrites, write revisions.Write) error {
-	stored, err := s.send(ctx, write, nil)
-	if err == nil {
-		writes.add(write.Op, stored)
+	name := cache.MetaObjectToName(write.Revision)
+	if write.Op == pipeline.Create {
+		s.mu.Lock()
+		s.creating.Insert(name)
+		s.mu.Unlock()
 	}
-	return err
+	stored, err := s.send(ctx, write, nil)
+	if err != nil {
+		s.takeCreating(name)
+		return err
+	}
+	writes.add(write.Op, stored)
+	return nil
 }
 
 // DryRun makes one change as a dry run.

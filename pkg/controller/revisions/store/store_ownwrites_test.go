@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"slices"
 	"testing"
 	"weak"
 
@@ -123,5 +124,29 @@ func TestAPendingWriteDoesNotHoldTheRevision(t *testing.T) {
 			}
 			runtime.KeepAlive(&pending)
 		})
+	}
+}
+
+func TestFollowersLearnOfRevisionsThatOthersCreate(t *testing.T) {
+	s := storing(t)
+	var told []string
+	stop := s.Follow(func(of *v1alpha1.ControllerRevision) { told = append(told, string(of.UID)) })
+	refused := newStore(t)
+	defer refused.Follow(func(of *v1alpha1.ControllerRevision) { told = append(told, "refused "+string(of.UID)) })()
+
+	s.added(revision("before the start", "1"), true)
+	s.write(t, &OwnWrites{}, pipeline.Create, revision("own", "2"))
+	s.added(revision("own", "2"), false)
+	s.added(revision("restored", "3"), false)
+	s.added(revision("own", "4"), false) // it was deleted, and others have created it again
+	write := revisions.Write{Op: pipeline.Create, Revision: revision("a", "5")}
+	if err := refused.Write(t.Context(), &OwnWrites{}, write); err == nil {
+		t.Error("a revision is created without an API")
+	}
+	refused.added(revision("a", "5"), false)
+	stop()
+	s.added(revision("later", "6"), false)
+	if want := []string{"restored", "own", "refused a"}; !slices.Equal(told, want) {
+		t.Errorf("followers learn of %q, want %q", told, want)
 	}
 }

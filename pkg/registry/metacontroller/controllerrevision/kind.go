@@ -30,6 +30,7 @@ func kind() resource.Kind[controllerRevision, *controllerRevision] {
 	return resource.Kind[controllerRevision, *controllerRevision]{
 		Resource:      "controllerrevisions",
 		Singular:      "controllerrevision",
+		ShortNames:    []string{"mcrev"}, // kubectl takes the other names for those of apps
 		Namespaced:    true,
 		Version:       v1alpha1.SchemeGroupVersion,
 		NewList:       func() runtime.Object { return &v1alpha1.ControllerRevisionList{} },

@@ -47,7 +47,7 @@ func TestDiscovery(t *testing.T) {
 	want := []resource{
 		{"compositecontrollers", "compositecontroller", "CompositeController", false, []string{"cc", "cctl"}, metacontroller, all},
 		{"compositecontrollers/status", "", "CompositeController", false, nil, nil, status},
-		{"controllerrevisions", "controllerrevision", "ControllerRevision", true, nil, metacontroller, all},
+		{"controllerrevisions", "controllerrevision", "ControllerRevision", true, []string{"mcrev"}, metacontroller, all},
 		{"controllerrevisions/status", "", "ControllerRevision", true, nil, nil, status},
 		{"decoratorcontrollers", "decoratorcontroller", "DecoratorController", false, []string{"dec", "decorators"}, metacontroller, all},
 		{"decoratorcontrollers/status", "", "DecoratorController", false, nil, nil, status},
