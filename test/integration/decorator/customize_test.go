@@ -4,7 +4,6 @@
 package decorator
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
@@ -109,22 +108,4 @@ func TestCustomizeOfTargets(t *testing.T) {
 	if calls := hook.Requests[request](f, f.Hook, harness.CustomizePath, "unselected"); len(calls) > 0 {
 		t.Errorf("the customize hook was called %d times about a target that is not selected", len(calls))
 	}
-}
-
-func TestFailingCustomizeHookFailsTheSync(t *testing.T) {
-	t.Parallel()
-	good := byPath(t, map[string]func(request) object{harness.SyncPath: marks, harness.CustomizePath: relating})
-	f := start(t, func(ctx context.Context, call hook.Call) hook.Answer {
-		if call.Path == harness.CustomizePath {
-			return hook.Text(500, "no idea")
-		}
-		return good(ctx, call)
-	}, withCustomize)
-	f.CreateParent("a", object{})
-	env.WaitForEvent(t, f.Namespace, "a", "SyncError", "no idea")
-	if calls := hook.Requests[request](f, f.Hook, harness.SyncPath, "a"); len(calls) > 0 {
-		t.Error("the sync hook was called although the customize hook had failed")
-	}
-	f.Hook.Handle(good)
-	f.waitForLabel("a", "marked", "yes")
 }
