@@ -14,6 +14,7 @@ import (
 // Escape returns a text without control characters, so that what others have written into an object or an answer cannot
 // take over the terminal that it is shown on: they could hide text, replace it, or fill the clipboard. As in the tables
 // of kubectl, escape is "^[" and carriage return "\r"; the others follow the same forms. Line breaks and tabs remain.
+// Characters that change the direction of writing are escaped as well.
 func Escape(text string) string {
 	if strings.IndexFunc(text, isUnsafe) < 0 {
 		return text
@@ -36,7 +37,9 @@ func Escape(text string) string {
 	return escaped.String()
 }
 
-func isUnsafe(char rune) bool { return unicode.IsControl(char) && char != '\n' && char != '\t' }
+func isUnsafe(char rune) bool {
+	return unicode.IsControl(char) && char != '\n' && char != '\t' || unicode.Is(unicode.Bidi_Control, char)
+}
 
 // Terminal is an output for people, which escapes what is written to it.
 type Terminal struct {

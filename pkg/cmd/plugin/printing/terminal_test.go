@@ -22,6 +22,7 @@ func TestControlCharactersAreEscaped(t *testing.T) {
 		"lines that go":       {"\x1b[2K\x1b[1A all is well", "^[[2K^[[1A all is well", "^[[2K^[[1A all is well"},
 		"a line that is over": {"error\rall is well", `error\rall is well`, `error\rall is well`},
 		"in one byte":         {"\u009b2J\u0085\x7f\b\v\f\x00", `\u009b2J\u0085^?^H^K^L^@`, `\u009b2J\u0085^?^H^K^L^@`},
+		"turned around":       {"a\u202etxt.exe\u2066", `a\u202etxt.exe\u2066`, `a\u202etxt.exe\u2066`},
 		"an end":              {"\x1b[", "^[[", "^[["},
 		"a hidden text":       {"\x1b[8mhidden", "^[[8mhidden", "^[[8mhidden"},
 		"a style":             {bad("wrong"), "^[[1;31mwrong^[[0m", "\x1b[1;31mwrong\x1b[0m"},

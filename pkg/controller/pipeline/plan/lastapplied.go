@@ -28,7 +28,7 @@ func recordsLastApplied(observed *object.Object) bool {
 // isEmptyRecord reports whether the text of LastAppliedAnnotation records nothing. Somebody may have emptied it.
 func isEmptyRecord(text string) bool {
 	text = strings.TrimSpace(text)
-	return text == "" || text == "null"
+	return text == "" || text == "null" || text == "{}"
 }
 
 // takeLastApplied removes LastAppliedAnnotation from have, the content of an observed child, and returns what it

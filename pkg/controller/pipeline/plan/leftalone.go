@@ -34,11 +34,11 @@ func isKnown(child *object.Object, parent types.UID) bool {
 // isRecordOf reports whether the text of LastAppliedAnnotation is about the child. Users and controllers copy
 // annotations between objects, for example from Deployments to ReplicaSets.
 func isRecordOf(child *object.Object, text string) bool {
-	var record *struct {
+	var record struct {
 		Kind     string
 		Metadata struct{ Namespace, Name string }
 	}
-	if err := json.Unmarshal([]byte(text), &record); err != nil || record == nil {
+	if err := json.Unmarshal([]byte(text), &record); err != nil || isEmptyRecord(text) {
 		return false
 	}
 	isSame := func(recorded, value string) bool {

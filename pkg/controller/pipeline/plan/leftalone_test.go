@@ -59,9 +59,10 @@ func TestOnlyWhatTheControllerHasMadeOrNamedIsDeleted(t *testing.T) {
 			child: ofParent(withRecord(`{"kind":"ConfigMap","metadata":{"name":"a","namespace":"x"}}`)),
 			kept:  true,
 		},
-		"its record is empty":   {child: ofParent(withRecord(``)), kept: true},
-		"its record is null":    {child: ofParent(withRecord(`null`)), kept: true},
-		"its record is spoiled": {child: ofParent(withRecord(`{`)), kept: true},
+		"its record is empty":           {child: ofParent(withRecord(``)), kept: true},
+		"its record is null":            {child: ofParent(withRecord(`null`)), kept: true},
+		"its record is an empty object": {child: ofParent(withRecord(`{}`)), kept: true},
+		"its record is spoiled":         {child: ofParent(withRecord(`{`)), kept: true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
