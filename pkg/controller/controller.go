@@ -59,7 +59,7 @@ func run(ctx context.Context, config Config, term *leader.Term) error {
 	defer release()
 	dependencies.Held = config.Registration.Held
 	informers := newInformers(clients.own, selector)
-	drainer := drain.New(clients.host, dependencies.Discovery, dependencies.Actor, dependencies.Events.FinalizerRemoved)
+	drainer := drain.New(clients.host, dependencies.Discovery, dependencies.Actor, dependencies.Events.NotFinalized)
 	reconcilers = []*lifecycle.Reconciler{
 		lifecycle.ForComposites(clients.own, informers, dependencies, drainer),
 		lifecycle.ForDecorators(clients.own, informers, dependencies, drainer),
@@ -170,7 +170,7 @@ func WithReviews(ctx context.Context, config Config, do func(context.Context, *r
 		return err
 	}
 	informers := newInformers(clients.own, labels.Everything())
-	drainer := drain.New(clients.host, dependencies.Discovery, dependencies.Actor, dependencies.Events.FinalizerRemoved)
+	drainer := drain.New(clients.host, dependencies.Discovery, dependencies.Actor, dependencies.Events.NotFinalized)
 	reviews := review.NewOpen(config.Loopback, rights,
 		lifecycle.ForComposites(clients.own, informers, dependencies, drainer),
 		lifecycle.ForDecorators(clients.own, informers, dependencies, drainer))

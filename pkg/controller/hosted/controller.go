@@ -95,6 +95,8 @@ type Controller struct {
 	Reads *permissions.Requirement
 	// Previews previews syncs of the parents.
 	Previews *preview.Previewer
+	// Leaving is for a controller whose object is being deleted.
+	Leaving *Leaving
 	// reporter writes events about the parents, and keeps what the status says about them.
 	reporter   *status.Reporter
 	guard      *writeloop.Guard
@@ -185,6 +187,9 @@ func (c *Controller) addParts(labels map[string]string) {
 			IsPaused: spec.Paused, Observer: observer, Queue: queue,
 			Health: c.reporter.Of, Record: c.parents.record, NextResync: c.nextResync,
 		},
+	}
+	c.Leaving = &Leaving{
+		spec: spec, observer: observer, parents: c.parents, queue: queue, tracker: c.reporter.Tracker, isFilled: c.IsFilled,
 	}
 	c.watcher = newObjectWatcher(spec.ResyncOn, c.Informers, c.resyncAll)
 	c.Previews = &preview.Previewer{

@@ -4,20 +4,24 @@
 package hosted
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/enumerate"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/planner"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/status"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/syncqueue"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/act"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/writeloop"
 )
 
@@ -69,7 +73,7 @@ func (f *finalizers) observe(ctx context.Context, state *parentState, parent obj
 	case outcome.Conflict:
 		return nil, overtaken(&outcome)
 	case outcome.Result != nil && !snapshot.NeedsFinalizer:
-		f.reporter.Events.FinalizerRemoved(snapshot.Parent, snapshot.Finalizer, pipeline.UnfinalizedReason(step.Why))
+		f.reporter.Events.NotFinalized(snapshot.Parent, snapshot.Finalizer, pipeline.UnfinalizedReason(step.Why))
 	}
 	if latest := outcomes[0].Latest(); !snapshot.Outside && !latest.IsRemoved() {
 		return f.observer.ParentAs(latest), nil
@@ -205,4 +209,93 @@ func longestLeaving(snapshot *pipeline.Snapshot) (longest *object.Object) {
 		}
 	}
 	return longest
+}
+
+// Leaving is the end of a controller whose object is being deleted. Tools delete a controller, its parents and its hook
+// within milliseconds and in any order. So the controller still finalizes the parents that are deleted with it, and
+// leaves the others alone. The caller decides for how long (Begin), and then waits for the last calls (End).
+type Leaving struct {
+	spec     *Spec
+	observer *observe.Observer
+	parents  *parentStates
+	queue    *syncqueue.Queue
+	tracker  *status.Tracker
+	isFilled func() bool
+
+	// begun is true from the first Begin on, and ended from the first End on.
+	begun, ended atomic.Bool
+	// syncs counts the syncs under way.
+	syncs atomic.Int64
+	// answered is the time of the last answer of a hook since the first Begin; zero if there was none. It is in
+	// nanoseconds since 1970.
+	answered atomic.Int64
+}
+
+// LeftToDo is what a controller has to do before it ends.
+type LeftToDo struct {
+	// IsBusy is true while syncs are under way, or the caches do not show yet which parents have the finalizer.
+	IsBusy bool
+	// Finalizing counts the parents about which the finalize hook has to be called. Failure is why the last sync of one
+	// of them failed; nil if none failed.
+	Finalizing int
+	Failure    *report.ParentError
+	// Staying counts the other parents with the finalizer.
+	Staying int
+	// Answered is when a hook last answered; zero if none has since the first Begin.
+	Answered time.Time
+}
+
+// Begin makes the controller sync only the parents about which the finalize hook has to be called: those that are
+// being deleted or no longer selected, and not paused. It returns what is left to do.
+func (l *Leaving) Begin() LeftToDo {
+	isFirst := l.begun.CompareAndSwap(false, true)
+	// In this order: a parent gets the finalizer in a sync, then the write is pending, and then the caches show it.
+	left := LeftToDo{IsBusy: l.syncs.Load() > 0 || !l.isFilled() || !l.parents.isSettled()}
+	if answered := l.answered.Load(); answered != 0 {
+		left.Answered = time.Unix(0, answered)
+	}
+	for _, parent := range l.observer.Parents() {
+		if !slices.Contains(parent.Finalizers, l.observer.Finalizer) {
+			continue
+		}
+		if !l.finalizes(l.observer.ParentAs(parent)) {
+			left.Staying++
+			continue
+		}
+		key := object.KeyOf(parent)
+		if isFirst { // after a failure, the next sync may be minutes away
+			l.queue.Enqueue(syncqueue.Retry, key)
+		}
+		left.Finalizing++
+		left.Failure = cmp.Or(left.Failure, l.tracker.Of(key).Failure)
+	}
+	return left
+}
+
+// finalizes reports whether the finalize hook has to be called about a parent before its finalizer is removed.
+func (l *Leaving) finalizes(snapshot *pipeline.Snapshot) bool {
+	return snapshot.Finalizing && snapshot.NeedsFinalizer && !l.spec.pauses(snapshot.Parent)
+}
+
+// leavesAlone reports whether this parent is not synced any longer.
+func (l *Leaving) leavesAlone(parent object.Key) bool {
+	if !l.begun.Load() {
+		return false
+	}
+	snapshot := l.observer.Parent(parent)
+	return snapshot != nil && !l.finalizes(snapshot)
+}
+
+// hookAnswered records that a hook has answered.
+func (l *Leaving) hookAnswered() {
+	if l.begun.Load() {
+		l.answered.Store(time.Now().UnixNano())
+	}
+}
+
+// End makes no further sync begin, and reports whether the last one has ended. A call of a hook ends at its timeout at
+// the latest.
+func (l *Leaving) End() bool {
+	l.ended.Store(true)
+	return l.syncs.Load() == 0
 }

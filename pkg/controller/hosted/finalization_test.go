@@ -325,3 +325,88 @@ func TestAParentWhoseFinalizerIsRefusedIsSynced(t *testing.T) {
 		t.Errorf("the hook was called %d times in 3 syncs", n)
 	}
 }
+
+// A controller that is being deleted calls the hook about parents that are being deleted, and about no others.
+func TestAControllerThatLeavesSyncsOnlyWhatItFinalizes(t *testing.T) {
+	const finalizer = `"finalizers":["metacontroller.io/compositecontroller-webs"]`
+	const deleted = `,"deletionTimestamp":"2026-01-02T03:04:05Z"`
+	parents := map[string]string{
+		"going":  finalizer + deleted,
+		"paused": finalizer + deleted + `,"annotations":{"metacontroller.k8s.io/paused":"true"}`,
+		"stays":  finalizer,
+		"fresh":  `"labels":{}`,
+	}
+	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		for name, metadata := range parents {
+			_, _ = fmt.Fprintf(w, `{"type":"ADDED","object":{"apiVersion":"ctl.example/v1","kind":"Web",`+
+				`"metadata":{"name":%q,"namespace":"default","uid":"u-%s","resourceVersion":"1",%s}}}`, name, name, metadata)
+		}
+		_, _ = io.WriteString(w, `{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"1",`+
+			`"annotations":{"k8s.io/initial-events-end":"true"}}}}`)
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}))
+	called, answer := make(chan string, 10), make(chan struct{})
+	webhook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		for name := range parents {
+			if strings.Contains(string(body), `"u-`+name+`"`) {
+				called <- name
+			}
+		}
+		<-answer
+		_, _ = io.WriteString(w, `{"finalized":false}`)
+	}))
+	t.Cleanup(func() {
+		host.CloseClientConnections()
+		host.Close()
+		webhook.Close()
+	})
+	events, _ := eventsOf(t)
+	spec := specOf(at(webhook.URL))
+	spec.Finalize = spec.Sync
+	c := controllerAt(t, &rest.Config{Host: host.URL}, Dependencies{
+		Metrics: prometheus.NewRegistry(),
+		Hook:    hook.Options{MaxResponseBytes: 1 << 20, MaxIdleConnections: 1, Metrics: hook.NewMetrics()},
+		Syncs:   &rows.Syncs{}, Calls: calllog.New(time.Now()), Events: events,
+	}, spec)
+	if left := c.Leaving.Begin(); left.IsBusy || left.Finalizing != 1 || left.Staying != 2 || !left.Answered.IsZero() {
+		t.Errorf("at the beginning, there is left %+v", left)
+	}
+	for _, name := range []string{"stays", "fresh", "paused"} {
+		if next := c.sync(t.Context(), web(name), syncqueue.ParentChanged); next != syncqueue.Done(0) {
+			t.Errorf("%s is synced again: %v", name, next)
+		}
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		c.sync(t.Context(), web("going"), syncqueue.ParentChanged)
+	}()
+	if name := <-called; name != "going" {
+		t.Errorf("the hook was called about %s", name)
+	}
+	if left := c.Leaving.Begin(); !left.IsBusy {
+		t.Error("a call that is under way does not count")
+	}
+	if c.Leaving.End() {
+		t.Error("the last call has ended before its answer")
+	}
+	close(answer)
+	<-ended
+	if left := c.Leaving.Begin(); left.IsBusy || left.Finalizing != 1 || left.Answered.IsZero() {
+		t.Errorf("after an answer, there is left %+v", left)
+	}
+	if !c.Leaving.End() {
+		t.Error("the last call has not ended")
+	}
+	c.sync(t.Context(), web("going"), syncqueue.ParentChanged)
+	if len(called) > 0 {
+		t.Errorf("the hook was called about %s", <-called)
+	}
+}

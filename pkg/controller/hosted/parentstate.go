@@ -119,6 +119,23 @@ func (p *parentStates) record(parent object.Key) *rows.Record {
 	return nil
 }
 
+// isSettled reports whether no sync is under way, and the caches show what the last ones wrote.
+func (p *parentStates) isSettled() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, state := range p.byKey {
+		if !state.mu.TryLock() {
+			return false
+		}
+		seen := state.pending.DropSeen()
+		state.mu.Unlock()
+		if !seen {
+			return false
+		}
+	}
+	return true
+}
+
 func (p *parentStates) forget(parent object.Key) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -43,6 +43,11 @@ const (
 func (c *Controller) sync(ctx context.Context, parent object.Key, cause syncqueue.Cause) syncqueue.Result {
 	logger := klog.FromContext(ctx)
 	ctx = klog.NewContext(ctx, logger.WithValues("parent", klog.KRef(parent.Namespace, parent.Name), "kind", parent.Kind))
+	c.Leaving.syncs.Add(1)
+	defer c.Leaving.syncs.Add(-1)
+	if c.Leaving.ended.Load() {
+		return syncqueue.Done(0)
+	}
 	state, started := c.parents.get(parent), time.Now()
 	state.mu.Lock()
 	defer state.mu.Unlock()
@@ -56,6 +61,9 @@ func (c *Controller) sync(ctx context.Context, parent object.Key, cause syncqueu
 	}
 	if c.isPaused(parent) {
 		c.pause(parent, state)
+		return syncqueue.Done(0)
+	}
+	if c.Leaving.leavesAlone(parent) {
 		return syncqueue.Done(0)
 	}
 	facts := c.syncParent(ctx, parent, state, cause)
@@ -161,6 +169,7 @@ func (c *Controller) syncParent(
 		c.reporter.CustomizeWarnings(&state.told, snapshot.Parent, state.planning.CustomizeWarnings())
 		return syncFacts{err: err}
 	}
+	c.Leaving.hookAnswered()
 	facts = c.planAndAct(ctx, started, state, snapshot, responses)
 	facts.leaving = longestLeaving(snapshot)
 	return facts

@@ -13,5 +13,6 @@
 // Read reconcile.go first: reconcile follows the life of a controller object. state.go has what is known of the
 // object, running.go starts, replaces and stops its controller, and lets it run only while its service account has
 // the rights that it needs. queue.go has the queue and everything that enqueues an object besides its own events,
-// finalizer.go is about finalizers, and status.go writes the status.
+// finalizer.go is about finalizers, deletion.go decides how long a controller that is being deleted finalizes parents,
+// and status.go writes the status.
 package lifecycle

@@ -102,7 +102,7 @@ func makeFixture(t *testing.T, own *fake.Clientset) *fixture {
 		Events: events, Hook: hook.Options{MaxResponseBytes: 1 << 20, MaxIdleConnections: 1, Metrics: hook.NewMetrics(), Sources: objects},
 		Workers: 1, Metrics: prometheus.NewRegistry(), Revisions: stored, Held: func() error { return *heldBy.Load() },
 	}
-	drainer := drain.New(client, dependencies.Discovery, dependencies.Actor, events.FinalizerRemoved)
+	drainer := drain.New(client, dependencies.Discovery, dependencies.Actor, events.NotFinalized)
 	f := &fixture{Reconciler: ForComposites(own, informers, dependencies, drainer), own: own, host: fakeHost, reviews: reviews, heldBy: heldBy}
 	informers.Start(ctx.Done())
 	var running sync.WaitGroup

@@ -189,24 +189,92 @@ func resultOf(ctx context.Context, name string, err error) (done bool, failure e
 	return ok, err
 }
 
-// reconcileDelete stops the controller of an object that is being deleted, removes its finalizer from all parents, and
-// then the drain finalizer. After that, the API server removes the object.
+// reconcileDelete lets the controller of an object that is being deleted finalize the parents that are deleted with it,
+// and stops it. Then it removes the controller's finalizer from all other parents, and the drain finalizer. After that,
+// the API server removes the object.
 func (r *Reconciler) reconcileDelete(ctx context.Context, state *controllerState, object controllerObject) error {
 	state.endFollowing()
-	state.endRequirement()
 	r.dropPrepared(state)
+	skips := object.GetAnnotations()[v1alpha1.SkipDrainAnnotation] == "true"
+	if hasDrainFinalizer(object) && !skips && state.left != object.GetUID() {
+		if wait, err := r.finalizeParents(ctx, state, object); wait != nil || err != nil {
+			state.setDeleting(object, wait)
+			return err
+		}
+	}
+	state.left = object.GetUID()
+	state.endRequirement()
 	r.stop(ctx, state)
-	state.setDeleting(object)
+	state.setDeleting(object, nil)
 	if !hasDrainFinalizer(object) {
 		return nil
 	}
-	if object.GetAnnotations()[v1alpha1.SkipDrainAnnotation] == "true" {
+	if skips {
 		r.finalizers.forget(object.GetName())
 	} else if err := r.finalizers.drainOnDelete(state, object); err != nil {
-		state.setDeleting(object)
+		state.setDeleting(object, nil)
 		return err
 	}
 	return r.finalizers.removeOwn(ctx, object)
+}
+
+// finalizeParents returns what the controller of an object that is being deleted waits for before it stops; nil if for
+// nothing. The name is enqueued to check that again. If no controller runs, one is started, because another process
+// may have been about to finalize parents.
+func (r *Reconciler) finalizeParents(
+	ctx context.Context, state *controllerState, object controllerObject,
+) (wait, err error) {
+	r.stopIfRefused(ctx, state)
+	spec, err := r.api.resolve(ctx, r.Discovery, object)
+	if hosted.LacksChild(err) {
+		spec, err = r.resolveWithoutChildren(ctx, object, err)
+	}
+	if lacksTypes(err) || err == nil && (spec.Finalize == nil || spec.Paused) {
+		return nil, nil
+	}
+	deleted := object.GetDeletionTimestamp().Time
+	if running := state.getRunning(); running == nil || running.object.GetUID() != object.GetUID() {
+		known := false
+		if err == nil {
+			known, err = r.startLeaving(ctx, state, object, spec)
+		}
+		switch {
+		case err != nil && mayRunSoon(err, deleted, time.Now()):
+			return errWaitsForHook, err
+		case err != nil:
+			klog.FromContext(ctx).Error(err, "A controller that is being deleted cannot call its finalize hook",
+				"controller", state.name)
+			return nil, nil
+		case !known:
+			return errWaitsForHook, nil
+		}
+	}
+	leaving := state.getRunning().controller.Leaving
+	if wait = deletionWait(leaving.Begin(), deleted, time.Now()); wait == nil && !leaving.End() {
+		wait = errWaitsForHook
+	}
+	if wait != nil {
+		r.queue.AddAfter(state.name, deletionRecheck)
+	}
+	return wait, nil
+}
+
+// startLeaving starts a controller that only finalizes. known is false if the cluster has not answered yet whether its
+// service account may read what it needs: the name is enqueued when it has.
+func (r *Reconciler) startLeaving(
+	ctx context.Context, state *controllerState, object controllerObject, spec *hosted.Spec,
+) (known bool, err error) {
+	if known, err = r.checkReads(ctx, state, spec); err != nil || !known {
+		return known, err
+	}
+	next, err := r.build(withController(ctx, state.name), object, spec)
+	if err != nil {
+		return true, err
+	}
+	next.Leaving.Begin()
+	r.stop(ctx, state) // that of an earlier object of the same name
+	r.start(ctx, state, object, spec, next)
+	return true, nil
 }
 
 // While controllers are held, nothing runs for any controller object: no hook is called, and no parent or child is

@@ -4,6 +4,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -94,6 +95,9 @@ type controllerState struct {
 	lacksChild bool
 	// leftovers is the result of removeLeftFinalizers.
 	leftovers leftovers
+	// left is the UID of the object whose controller has finalized what is deleted with it. From then on, it stays
+	// stopped.
+	left types.UID
 	// drainErr says why finalizers could not be removed from parents; nil if no reason is known.
 	drainErr error
 
@@ -214,12 +218,12 @@ func (s *controllerState) setProblem(object controllerObject, problem *report.Pr
 	return problem != nil && (before == nil || before.Err.Error() != problem.Err.Error())
 }
 
-// setDeleting sets the problem of an object that is being deleted: it does not run, and waits until its finalizer has
-// been removed from its parents.
-func (s *controllerState) setDeleting(object controllerObject) {
-	err := errors.New("the controller is being deleted and no longer runs; " +
-		"it goes when its finalizer is off all its parents")
-	if s.drainErr != nil {
+// setDeleting sets the problem of an object that is being deleted: what its controller waits for before it stops, or if
+// that is nil, that its finalizer is being removed from its parents.
+func (s *controllerState) setDeleting(object controllerObject, wait error) {
+	err := cmp.Or(wait, errors.New("the controller is being deleted and no longer runs; "+
+		"it goes when its finalizer is off all its parents"))
+	if s.drainErr != nil && wait == nil {
 		err = fmt.Errorf("the controller is being deleted and waits for its parents: %w "+
 			"(set the annotation %s: \"true\" to delete it anyway)", s.drainErr, v1alpha1.SkipDrainAnnotation)
 	}

@@ -41,7 +41,7 @@ func TestANewControllerIsLeftAloneForAMoment(t *testing.T) {
 func TestWhyParentsAreHeldIsToldOnce(t *testing.T) {
 	var state controllerState
 	object := &v1alpha1.CompositeController{}
-	state.setDeleting(object)
+	state.setDeleting(object, nil)
 	if !strings.HasPrefix(state.problem.Err.Error(), "the controller is being deleted and no longer runs") {
 		t.Errorf("the problem is %v", state.problem.Err)
 	}
@@ -51,7 +51,7 @@ func TestWhyParentsAreHeldIsToldOnce(t *testing.T) {
 			t.Errorf("time %d is a change: %v", i+1, got)
 		}
 	}
-	state.setDeleting(object)
+	state.setDeleting(object, nil)
 	if got := state.problem.Err.Error(); !strings.Contains(got, "refused") || !strings.Contains(got, v1alpha1.SkipDrainAnnotation) || !state.isCurrent(object) {
 		t.Errorf("the problem is %s", got)
 	}

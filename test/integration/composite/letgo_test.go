@@ -80,7 +80,7 @@ func TestAFinalizeHookThatIsTakenAwaySaysSo(t *testing.T) {
 	f.patchWarned(object{"spec": object{"hooks": object{"finalize": nil}}},
 		"spec.hooks.finalize: parents lose their finalizer: no hook will be called when they are deleted")
 	for _, parent := range []string{"p0", "p1"} {
-		env.WaitForEvent(t, f.Namespace, parent, "FinalizerRemoved", "without a call of the finalize hook")
+		env.WaitForEvent(t, f.Namespace, parent, "NotFinalized", "the controller has no finalize hook any more")
 	}
 }
 

@@ -150,7 +150,7 @@ func TestANamespaceThatIsTakenOffTheListLetsGoOfItsParents(t *testing.T) {
 	from := env.AuditEnd(t)
 	f.PatchController(object{"spec": object{"namespaces": []string{f.Namespace}}})
 	former.WaitForFinalizers("a")
-	env.WaitForEvent(t, former.Namespace, "a", "FinalizerRemoved", "The children stay as they are")
+	env.WaitForEvent(t, former.Namespace, "a", "NotFinalized", "The children stay as they are")
 	former.expectWritesAs(from, who, "update parents")
 	if !former.HasConfigMap("a") {
 		t.Error("its child is gone")

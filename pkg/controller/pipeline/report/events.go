@@ -39,7 +39,6 @@ const (
 	reasonFinalizeWaiting  = "FinalizeWaiting"
 	reasonDrainError       = "DrainError"
 	reasonNotFinalized     = "NotFinalized"
-	reasonFinalizerRemoved = "FinalizerRemoved"
 	reasonNoLongerSelected = "NoLongerSelected"
 	reasonChildNameTaken   = "ChildNameTaken"
 	reasonWriteLoop        = "WriteLoop"
@@ -143,25 +142,20 @@ func (e *Events) DrainError(controller runtime.Object, err error) {
 		Summary(err), v1alpha1.SkipDrainAnnotation)
 }
 
-// FinalizerRemoved writes that the finalizer of a controller was removed from a parent although the finalize hook has
-// not returned "finalized": true.
-func (e *Events) FinalizerRemoved(parent *object.Object, finalizer string, why pipeline.UnfinalizedReason) {
-	if parent.DeletionTimestamp != nil {
-		e.record(parent, corev1.EventTypeWarning, reasonNotFinalized,
-			"Removed the finalizer %s although the finalize hook has not answered that it is done: %s", finalizer, why)
-		return
+// NotFinalized writes that the finalizer of a controller was removed from a parent although the finalize hook has not
+// returned "finalized": true. What the hook made outside of the cluster may be left there.
+func (e *Events) NotFinalized(parent *object.Object, finalizer string, why pipeline.UnfinalizedReason) {
+	more := ""
+	switch {
+	case parent.DeletionTimestamp != nil:
+	case why == pipeline.NoFinalizeHook:
+		more = ". The children stay as they are; to have the hook called when this object is deleted, set " +
+			"spec.hooks.finalize again, which puts the finalizer back"
+	default:
+		more = ". The children stay as they are"
 	}
-	remedy, eventType := "", corev1.EventTypeNormal
-	if why == pipeline.ControllerDeleted { // what the hook made outside of the cluster may be left there
-		eventType = corev1.EventTypeWarning
-	}
-	if why == pipeline.NoFinalizeHook {
-		remedy = "; to have the hook called when this object is deleted, set spec.hooks.finalize again, which puts the " +
-			"finalizer back"
-	}
-	e.record(parent, eventType, reasonFinalizerRemoved,
-		"Removed the finalizer %s without a call of the finalize hook: %s. The children stay as they are%s", finalizer, why,
-		remedy)
+	e.record(parent, corev1.EventTypeWarning, reasonNotFinalized,
+		"Removed the finalizer %s although the finalize hook has not answered that it is done: %s%s", finalizer, why, more)
 }
 
 // Finalizing writes that a parent is finalized although it is not being deleted, because a controller

@@ -139,20 +139,22 @@ func TestEvents(t *testing.T) {
 			"default Web shop: Normal SyncRecovered: Synced again. This is over: no " + strings.Repeat("x", 500),
 		},
 		"a finalizer of which the hook is gone": {
-			func(e *Events) { e.FinalizerRemoved(parent(t, "shop"), "x/y", pipeline.NoFinalizeHook) },
-			"default Web shop: Normal FinalizerRemoved: Removed the finalizer x/y without a call of the finalize hook: the controller has no finalize hook any more. " +
+			func(e *Events) { e.NotFinalized(parent(t, "shop"), "x/y", pipeline.NoFinalizeHook) },
+			"default Web shop: Warning NotFinalized: Removed the finalizer x/y although the finalize hook has not answered " +
+				"that it is done: the controller has no finalize hook any more. " +
 				"The children stay as they are; to have the hook called when this object is deleted, set spec.hooks.finalize again, which puts the finalizer back",
 		},
 		"a finalizer of which the controller is deleted": {
-			func(e *Events) { e.FinalizerRemoved(parent(t, "shop"), "x/y", pipeline.ControllerDeleted) },
-			"default Web shop: Warning FinalizerRemoved: Removed the finalizer x/y without a call of the finalize hook: " +
+			func(e *Events) { e.NotFinalized(parent(t, "shop"), "x/y", pipeline.ControllerDeleted) },
+			"default Web shop: Warning NotFinalized: Removed the finalizer x/y although the finalize hook has not answered " +
+				"that it is done: " +
 				"the controller is being deleted. The children stay as they are",
 		},
 		"a finalizer that kept an object": {
 			func(e *Events) {
 				deleted := *parent(t, "shop")
 				deleted.DeletionTimestamp = &metav1.Time{}
-				e.FinalizerRemoved(&deleted, "x/y", pipeline.OutsideNamespaces)
+				e.NotFinalized(&deleted, "x/y", pipeline.OutsideNamespaces)
 			},
 			"default Web shop: Warning NotFinalized: Removed the finalizer x/y although the finalize hook has not answered that it is done: the parent is not in any of the controller's namespaces",
 		},
