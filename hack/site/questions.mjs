@@ -42,7 +42,7 @@ const questions = [
   ["server-side apply", "/children.html"],
   ["rolling update waits for a pod that is not ready", "/rolling-updates.html#progress"],
   ["see another namespace with customize hook related resources", "/hooks.html#related-objects"],
-  ["dry run, what would a change of my hook do", "/plugin.html#see-what-would-happen"],
+  ["dry run, what would a change of my hook do", "/plugin.html#preview-changes"],
   ["test a hook without a cluster", "/faq.html#how-do-i-test-a-hook"],
   ["debug a hook: see its request and answer", "/faq.html#how-do-i-debug-a-hook-with-the-request-that-it-was-sent-and-what-it-answered"],
   ["roll back a rolling update", "/faq.html#how-do-i-take-a-rolling-update-back"],
