@@ -5,12 +5,12 @@ package admission
 
 import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
@@ -46,7 +46,7 @@ type typeRule struct {
 	path *field.Path
 	schema.GroupVersionResource
 	// selector and annotations select parents; nil selects all objects of the type.
-	selector    *metav1.LabelSelector
+	selector    *v1alpha1.LabelSelector
 	annotations *v1alpha1.AnnotationSelector
 }
 
@@ -155,7 +155,9 @@ func (c *controller) addWatched(objects []v1alpha1.WatchedObject, path *field.Pa
 	for i, object := range objects {
 		before := len(c.watched)
 		if c.watched = appendType(c.watched, object.ResourceRule, path.Index(i)); len(c.watched) > before {
-			c.watchedNames = append(c.watchedNames, types.NamespacedName{Namespace: object.Namespace, Name: object.Name})
+			c.watchedNames = append(c.watchedNames, types.NamespacedName{
+				Namespace: ptr.Deref(object.Namespace, ""), Name: object.Name,
+			})
 		}
 	}
 }

@@ -175,7 +175,7 @@ func SharedParents(all []*v1alpha1.CompositeController) map[string]string {
 
 // mayShareParents reports whether a CompositeController, of which these are the namespaces and the selector, may handle
 // the same parents as another one for the same type.
-func mayShareParents(namespaces []string, selector *metav1.LabelSelector, other *v1alpha1.CompositeController) bool {
+func mayShareParents(namespaces []string, selector *v1alpha1.LabelSelector, other *v1alpha1.CompositeController) bool {
 	return shareNamespaces(namespaces, other.Spec.Namespaces) &&
 		!areDisjoint(selector, other.Spec.ParentResource.LabelSelector)
 }
@@ -211,7 +211,7 @@ const mostCompared = 32
 
 // areDisjoint reports whether two selectors certainly select no object in common. Of long selectors,
 // only the beginning counts.
-func areDisjoint(a, b *metav1.LabelSelector) bool {
+func areDisjoint(a, b *v1alpha1.LabelSelector) bool {
 	return slices.ContainsFunc(beginning(requirements(a)), func(one labels.Requirement) bool {
 		return slices.ContainsFunc(beginning(requirements(b)), func(other labels.Requirement) bool {
 			return one.Key() == other.Key() && (excludes(one, other) || excludes(other, one))
@@ -225,11 +225,11 @@ func beginning(all labels.Requirements) labels.Requirements {
 
 // requirements returns the requirements of a selector. A selector that is nil or invalid has none,
 // and selects everything.
-func requirements(selector *metav1.LabelSelector) labels.Requirements {
+func requirements(selector *v1alpha1.LabelSelector) labels.Requirements {
 	if selector == nil {
 		return nil
 	}
-	parsed, err := metav1.LabelSelectorAsSelector(selector)
+	parsed, err := metav1.LabelSelectorAsSelector(selector.Meta())
 	if err != nil {
 		return nil
 	}

@@ -15,17 +15,17 @@ import (
 )
 
 func TestSelectorsThatKeepParentsApart(t *testing.T) {
-	label := func(operator metav1.LabelSelectorOperator, values ...string) *metav1.LabelSelector {
-		return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: operator, Values: values}}}
+	label := func(operator metav1.LabelSelectorOperator, values ...string) *v1alpha1.LabelSelector {
+		return &v1alpha1.LabelSelector{MatchExpressions: []v1alpha1.LabelSelectorRequirement{{Key: "app", Operator: operator, Values: values}}}
 	}
 	for i, test := range []struct {
-		a, b *metav1.LabelSelector
+		a, b *v1alpha1.LabelSelector
 		want bool
 	}{
 		{nil, nil, false},
 		{nil, label("Exists"), false},
-		{&metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}, &metav1.LabelSelector{MatchLabels: map[string]string{"app": "b"}}, true},
-		{&metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}, &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "b"}}, false},
+		{&v1alpha1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}, &v1alpha1.LabelSelector{MatchLabels: map[string]string{"app": "b"}}, true},
+		{&v1alpha1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}, &v1alpha1.LabelSelector{MatchLabels: map[string]string{"tier": "b"}}, false},
 		{label("In", "a", "b"), label("In", "b", "c"), false},
 		{label("In", "a", "b"), label("In", "c"), true},
 		{label("In", "a"), label("NotIn", "a", "b"), true},
@@ -54,7 +54,7 @@ func TestSharedParents(t *testing.T) {
 		controller := &v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		controller.Spec.ParentResource.ResourceRule = v1alpha1.ResourceRule{APIVersion: "example.com/v1", Resource: resource}
 		if labels != nil {
-			controller.Spec.ParentResource.LabelSelector = &metav1.LabelSelector{MatchLabels: labels}
+			controller.Spec.ParentResource.LabelSelector = &v1alpha1.LabelSelector{MatchLabels: labels}
 		}
 		return controller
 	}
@@ -100,7 +100,7 @@ func TestControllersWithoutANamespaceInCommonHandleNoParentsInCommon(t *testing.
 
 // parentIndex returns an index of CompositeControllers of pages, given by their names and
 // selectors.
-func parentIndex(t *testing.T, selectors map[string]*metav1.LabelSelector) *ParentIndex {
+func parentIndex(t *testing.T, selectors map[string]*v1alpha1.LabelSelector) *ParentIndex {
 	t.Helper()
 	var all []*v1alpha1.CompositeController
 	for name, selector := range selectors {

@@ -88,7 +88,7 @@ func TestWarnings(t *testing.T) {
 	for name, test := range map[string]struct {
 		host   *fakeHost
 		names  *fakeNames
-		others map[string]*metav1.LabelSelector
+		others map[string]*v1alpha1.LabelSelector
 		object runtime.Object
 		stored runtime.Object
 		want   []string
@@ -100,6 +100,18 @@ func TestWarnings(t *testing.T) {
 		"no type of children, but one of a near name": {object: composed(child("v1", "pod")), want: []string{
 			`spec.childResources[1]: the cluster does not serve "pod" in v1 yet; the controller starts as soon as it does; did you mean "pods"?`,
 		}},
+		"a type that is defined, but not served yet, beside one of a near name": {
+			host: &fakeHost{served: map[string][]string{"example.com/v1": {"page", "page/status"}, "v1": {"pods"}}, definitions: map[string]string{
+				"pages.example.com": "spec: {versions: [{name: v1, served: true}]}",
+			}},
+			object: composed(), want: []string{noPages},
+		},
+		"a type that is defined in another version, beside one of a near name": {
+			host: &fakeHost{served: map[string][]string{"example.com/v1": {"page", "page/status"}, "v1": {"pods"}}, definitions: map[string]string{
+				"pages.example.com": "spec: {versions: [{name: v1}, {name: v2, served: true}]}",
+			}},
+			object: composed(), want: []string{noPages + `; did you mean "page"?`},
+		},
 		"no type of children, but one of a near name, while not all groups answer": {
 			host:   &fakeHost{served: map[string][]string{"example.com/v1": {"pages", "pages/status"}, "v1": {"pods"}}, allTypesErr: errors.New("timed out")},
 			object: composed(child("v1", "pod")),
@@ -152,16 +164,16 @@ func TestWarnings(t *testing.T) {
 		"a hook that is never called": {object: composed(func(spec *v1alpha1.CompositeControllerSpec) {
 			spec.Hooks.PreUpdateChild = hookAt("http://nowhere.default/")
 		})},
-		"another controller of the parents, in another version": {others: map[string]*metav1.LabelSelector{"pages": nil, "other": nil}, object: composed(), want: []string{
+		"another controller of the parents, in another version": {others: map[string]*v1alpha1.LabelSelector{"pages": nil, "other": nil}, object: composed(), want: []string{
 			`spec.parentResource: CompositeController "other"` + alsoHandles,
 		}},
-		"two others": {others: map[string]*metav1.LabelSelector{"b": nil, "a": nil, "c": {MatchLabels: map[string]string{"app": "x"}}}, object: composed(), want: []string{
+		"two others": {others: map[string]*v1alpha1.LabelSelector{"b": nil, "a": nil, "c": {MatchLabels: map[string]string{"app": "x"}}}, object: composed(), want: []string{
 			`spec.parentResource: CompositeController "a" and 2 more` + alsoHandles,
 		}},
 		"another of other parents by their labels": {
-			others: map[string]*metav1.LabelSelector{"other": {MatchLabels: map[string]string{"app": "shop"}}},
+			others: map[string]*v1alpha1.LabelSelector{"other": {MatchLabels: map[string]string{"app": "shop"}}},
 			object: composed(func(spec *v1alpha1.CompositeControllerSpec) {
-				spec.ParentResource.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "blog"}}
+				spec.ParentResource.LabelSelector = &v1alpha1.LabelSelector{MatchLabels: map[string]string{"app": "blog"}}
 			}),
 		},
 		"a child type that namespaced parents cannot have": {host: scopes(), object: composed(child("v1", "nodes")), want: []string{
@@ -187,13 +199,13 @@ func TestWarnings(t *testing.T) {
 			`spec.parentResource: "books" in example.com/v1 is cluster-scoped, and spec.namespaces limits the controller to objects in namespaces, so the controller does not run: remove spec.namespaces, or this type`,
 			`spec.relatedResources[1]: "nodes" in v1 is cluster-scoped, and spec.namespaces limits the controller to objects in namespaces, so the controller does not run: remove spec.namespaces, or this type`,
 		}},
-		"a decorator, of which there may be many": {others: map[string]*metav1.LabelSelector{"other": nil}, object: decorated("pages")},
+		"a decorator, of which there may be many": {others: map[string]*v1alpha1.LabelSelector{"other": nil}, object: decorated("pages")},
 		"an update of metadata":                   {host: &fakeHost{}, object: composed(), stored: composed()},
 		"an update of the spec": {
 			object: composed(at("http://nowhere.default/sync")), stored: composed(), want: []string{noName},
 		},
 		"all at once": {
-			host: &fakeHost{}, others: map[string]*metav1.LabelSelector{"other": nil}, object: composed(at("http://nowhere.default/sync")),
+			host: &fakeHost{}, others: map[string]*v1alpha1.LabelSelector{"other": nil}, object: composed(at("http://nowhere.default/sync")),
 			want: []string{
 				noPages, `spec.childResources[0]: the cluster does not serve "pods" in v1 yet; the controller starts as soon as it does`, noName,
 				`spec.parentResource: CompositeController "other"` + alsoHandles,
@@ -277,7 +289,7 @@ func TestWarningsDoNotWaitForNames(t *testing.T) {
 
 func selecting(app string) func(*v1alpha1.CompositeControllerSpec) {
 	return func(spec *v1alpha1.CompositeControllerSpec) {
-		spec.ParentResource.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}
+		spec.ParentResource.LabelSelector = &v1alpha1.LabelSelector{MatchLabels: map[string]string{"app": app}}
 	}
 }
 
@@ -290,14 +302,14 @@ func ofType(resource string) func(*v1alpha1.CompositeControllerSpec) {
 }
 
 // annotated is a DecoratorController of pages with an annotation, and of pods.
-func annotated(expressions ...metav1.LabelSelectorRequirement) *v1alpha1.DecoratorController {
+func annotated(expressions ...v1alpha1.LabelSelectorRequirement) *v1alpha1.DecoratorController {
 	decorator := decorating(decorated("pages"), "pods", "pods")
 	decorator.Spec.Resources[0].AnnotationSelector = &v1alpha1.AnnotationSelector{MatchExpressions: expressions}
 	return decorator
 }
 
 func TestParentsThatAChangeReleases(t *testing.T) {
-	exists := metav1.LabelSelectorRequirement{Key: "app", Operator: metav1.LabelSelectorOpExists}
+	exists := v1alpha1.LabelSelectorRequirement{Key: "app", Operator: metav1.LabelSelectorOpExists}
 	const labels, parents = "spec.parentResource.labelSelector", "spec.parentResource"
 	stop := func(path, resource, becomes string) string {
 		return fmt.Sprintf("%s: parents (%s) that no longer match are released: %s", path, resource, becomes)
@@ -309,7 +321,7 @@ func TestParentsThatAChangeReleases(t *testing.T) {
 	const lose = "spec.hooks.finalize: parents lose their finalizer: no hook will be called when they are deleted; " +
 		"set it again to put the finalizer back"
 	empty := func(spec *v1alpha1.CompositeControllerSpec) {
-		spec.ParentResource.LabelSelector = &metav1.LabelSelector{}
+		spec.ParentResource.LabelSelector = &v1alpha1.LabelSelector{}
 	}
 	for name, test := range map[string]struct {
 		stored, object runtime.Object
@@ -365,7 +377,7 @@ func TestParentsThatAChangeReleases(t *testing.T) {
 }
 
 func rolling(spec *v1alpha1.CompositeControllerSpec) {
-	spec.ChildResources[0].UpdateStrategy = &v1alpha1.CompositeControllerChildUpdateStrategy{Method: v1alpha1.ChildUpdateRollingInPlace}
+	spec.ChildResources[0].UpdateStrategy = &v1alpha1.CompositeControllerChildUpdateStrategy{Method: new(v1alpha1.ChildUpdateRollingInPlace)}
 }
 
 func TestFieldsThatTheSchemaOfParentsLacks(t *testing.T) {

@@ -39,7 +39,7 @@ func (o *ours) controller(name, url string) *v1alpha1.CompositeController {
 			GenerateSelector: ptr.To(true),
 			ChildResources: []v1alpha1.CompositeControllerChildResourceRule{{
 				ResourceRule:   v1alpha1.ResourceRule{APIVersion: "v1", Resource: "configmaps"},
-				UpdateStrategy: &v1alpha1.CompositeControllerChildUpdateStrategy{Method: v1alpha1.ChildUpdateInPlace},
+				UpdateStrategy: &v1alpha1.CompositeControllerChildUpdateStrategy{Method: new(v1alpha1.ChildUpdateInPlace)},
 			}},
 			Hooks: &v1alpha1.CompositeControllerHooks{Sync: &v1alpha1.Hook{Webhook: &v1alpha1.Webhook{URL: ptr.To(url)}}},
 		},

@@ -165,7 +165,7 @@ func decorate(b *testing.B, env *harness.Env, selects int, labels map[string]str
 		Spec: v1alpha1.DecoratorControllerSpec{
 			Resources: []v1alpha1.DecoratorControllerResourceRule{{
 				ResourceRule:  v1alpha1.ResourceRule{APIVersion: "v1", Resource: "pods"},
-				LabelSelector: &metav1.LabelSelector{MatchLabels: labels},
+				LabelSelector: &v1alpha1.LabelSelector{MatchLabels: labels},
 			}},
 			Hooks: &v1alpha1.DecoratorControllerHooks{Sync: &v1alpha1.Hook{Webhook: &v1alpha1.Webhook{URL: ptr.To(server.URL)}}},
 		},

@@ -4,14 +4,12 @@
 package corpus
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -32,7 +30,7 @@ type builder struct {
 	name            string
 	hooks           *hosted.Hooks
 	endpointConfigs []v1alpha1.EndpointConfig
-	labelSelectors  []*metav1.LabelSelector
+	labelSelectors  []*v1alpha1.LabelSelector
 	annotations     []*v1alpha1.AnnotationSelector
 }
 
@@ -41,7 +39,7 @@ func newBuilder(t testing.TB, object runtime.Object) builder {
 	switch of := object.(type) {
 	case *v1alpha1.CompositeController:
 		b := builder{kind: composite.Kind(), name: of.Name, endpointConfigs: of.Spec.EndpointConfigs}
-		b.labelSelectors = []*metav1.LabelSelector{of.Spec.ParentResource.LabelSelector}
+		b.labelSelectors = []*v1alpha1.LabelSelector{of.Spec.ParentResource.LabelSelector}
 		if hooks := of.Spec.Hooks; hooks != nil {
 			b.hooks = &hosted.Hooks{Sync: hooks.Sync, Finalize: hooks.Finalize, Customize: hooks.Customize}
 		}
@@ -126,21 +124,21 @@ func (b builder) sources(of *v1alpha1.Hook, pair pki.KeyPair) sources {
 	}
 	add := func(bundle *v1alpha1.CABundle, tls *v1alpha1.ClientTLS, authorization *v1alpha1.Authorization, auth *v1alpha1.BasicAuth) {
 		if bundle != nil && bundle.SecretRef != nil {
-			put("Secret", bundle.SecretRef.Namespace, bundle.SecretRef.Name, cmp.Or(bundle.SecretRef.Key, "ca.crt"), pair.Cert)
+			put("Secret", bundle.SecretRef.Namespace, bundle.SecretRef.Name, bundle.SecretRef.GetKey(), pair.Cert)
 		}
 		if bundle != nil && bundle.ConfigMapRef != nil {
-			put("ConfigMap", bundle.ConfigMapRef.Namespace, bundle.ConfigMapRef.Name, cmp.Or(bundle.ConfigMapRef.Key, "ca.crt"), pair.Cert)
+			put("ConfigMap", bundle.ConfigMapRef.Namespace, bundle.ConfigMapRef.Name, bundle.ConfigMapRef.GetKey(), pair.Cert)
 		}
 		if tls != nil {
-			put("Secret", tls.SecretRef.Namespace, tls.SecretRef.Name, cmp.Or(tls.CertKey, "tls.crt"), pair.Cert)
-			put("Secret", tls.SecretRef.Namespace, tls.SecretRef.Name, cmp.Or(tls.PrivateKeyKey, "tls.key"), pair.Key)
+			put("Secret", tls.SecretRef.Namespace, tls.SecretRef.Name, tls.GetCertKey(), pair.Cert)
+			put("Secret", tls.SecretRef.Namespace, tls.SecretRef.Name, tls.GetPrivateKeyKey(), pair.Key)
 		}
 		if authorization != nil {
 			put("Secret", authorization.SecretRef.Namespace, authorization.SecretRef.Name, authorization.SecretRef.Key, []byte("token"))
 		}
 		if auth != nil {
-			put("Secret", auth.SecretRef.Namespace, auth.SecretRef.Name, cmp.Or(auth.UsernameKey, "username"), []byte("user"))
-			put("Secret", auth.SecretRef.Namespace, auth.SecretRef.Name, cmp.Or(auth.PasswordKey, "password"), []byte("word"))
+			put("Secret", auth.SecretRef.Namespace, auth.SecretRef.Name, auth.GetUsernameKey(), []byte("user"))
+			put("Secret", auth.SecretRef.Namespace, auth.SecretRef.Name, auth.GetPasswordKey(), []byte("word"))
 		}
 	}
 	add(of.Webhook.CABundle, of.Webhook.ClientTLS, of.Webhook.Authorization, of.Webhook.BasicAuth)

@@ -372,7 +372,7 @@ func (r *run) createComposite(changes ...harness.CompositeChange) {
 	spec := r.CompositeSpec(append([]harness.CompositeChange{func(spec *v1alpha1.CompositeControllerSpec) {
 		spec.ChildResources = []v1alpha1.CompositeControllerChildResourceRule{items}
 	}}, changes...)...)
-	spec.ParentResource.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"run": r.id}}
+	spec.ParentResource.LabelSelector = &v1alpha1.LabelSelector{MatchLabels: map[string]string{"run": r.id}}
 	harness.CreateController(r, env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers(), &v1alpha1.CompositeController{
 		ObjectMeta: metav1.ObjectMeta{Name: r.id, Labels: map[string]string{"run": r.id}}, Spec: spec,
 	})
@@ -385,7 +385,7 @@ func (r *run) createDecorator(changes ...harness.DecoratorChange) {
 	spec := r.DecoratorSpec(changes...)
 	items := harness.AttachmentRule(sharedTypesOf(r).items.GroupVersion().String(), "items", v1alpha1.ChildUpdateInPlace)
 	spec.Attachments = []v1alpha1.DecoratorControllerAttachmentRule{items}
-	spec.Resources[0].LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"run": r.id}}
+	spec.Resources[0].LabelSelector = &v1alpha1.LabelSelector{MatchLabels: map[string]string{"run": r.id}}
 	harness.CreateController(r, env.Metacontroller.MetacontrollerV1alpha1().DecoratorControllers(), &v1alpha1.DecoratorController{
 		ObjectMeta: metav1.ObjectMeta{Name: r.id, Labels: map[string]string{"run": r.id}}, Spec: spec,
 	})

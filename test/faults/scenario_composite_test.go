@@ -60,7 +60,7 @@ func adoptScenario() *scenario {
 			r.createItem("p-0", object{"app": "p"}, object{"a": "1", "b": "1"})
 			r.createComposite(func(spec *v1alpha1.CompositeControllerSpec) {
 				spec.GenerateSelector = ptr.To(false)
-				spec.ChildResources[0].UpdateStrategy.Method = v1alpha1.ChildUpdateRecreate
+				spec.ChildResources[0].UpdateStrategy.Method = new(v1alpha1.ChildUpdateRecreate)
 			})
 		},
 		answer: func(a asked) object {

@@ -34,7 +34,7 @@ func (f *Fixture) CompositeSpec(changes ...CompositeChange) v1alpha1.CompositeCo
 func ChildRule(apiVersion, resource string, method v1alpha1.ChildUpdateMethod) v1alpha1.CompositeControllerChildResourceRule {
 	return v1alpha1.CompositeControllerChildResourceRule{
 		ResourceRule:   v1alpha1.ResourceRule{APIVersion: apiVersion, Resource: resource},
-		UpdateStrategy: &v1alpha1.CompositeControllerChildUpdateStrategy{Method: method},
+		UpdateStrategy: &v1alpha1.CompositeControllerChildUpdateStrategy{Method: &method},
 	}
 }
 

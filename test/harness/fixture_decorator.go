@@ -32,7 +32,7 @@ func (f *Fixture) DecoratorSpec(changes ...DecoratorChange) v1alpha1.DecoratorCo
 func AttachmentRule(apiVersion, resource string, method v1alpha1.ChildUpdateMethod) v1alpha1.DecoratorControllerAttachmentRule {
 	return v1alpha1.DecoratorControllerAttachmentRule{
 		ResourceRule:   v1alpha1.ResourceRule{APIVersion: apiVersion, Resource: resource},
-		UpdateStrategy: &v1alpha1.DecoratorControllerAttachmentUpdateStrategy{Method: method},
+		UpdateStrategy: &v1alpha1.DecoratorControllerAttachmentUpdateStrategy{Method: &method},
 	}
 }
 

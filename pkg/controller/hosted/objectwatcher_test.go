@@ -185,7 +185,7 @@ func TestAControllerRunsWithoutATypeOfResyncOn(t *testing.T) {
 	}
 	watched := func(apiVersion, resource string) v1alpha1.WatchedObject {
 		rule := v1alpha1.ResourceRule{APIVersion: apiVersion, Resource: resource}
-		return v1alpha1.WatchedObject{ResourceRule: rule, Namespace: "hooks", Name: "hook"}
+		return v1alpha1.WatchedObject{ResourceRule: rule, Namespace: new("hooks"), Name: "hook"}
 	}
 	objects := []v1alpha1.WatchedObject{watched("argoproj.io/v1alpha1", "rollouts"), watched("v1", "configmaps")}
 	spec := specOf(at("http://hooks.example"), pods)

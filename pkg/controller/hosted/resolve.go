@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
@@ -135,11 +136,11 @@ func (s *Spec) ResolveResync(seconds *int32) {
 }
 
 // LabelSelector returns the selector of a spec. If the spec has none, it selects everything.
-func LabelSelector(spec *metav1.LabelSelector) (labels.Selector, error) {
+func LabelSelector(spec *v1alpha1.LabelSelector) (labels.Selector, error) {
 	if spec == nil {
 		return labels.Everything(), nil
 	}
-	return metav1.LabelSelectorAsSelector(spec)
+	return metav1.LabelSelectorAsSelector(spec.Meta())
 }
 
 // ResolveTarget returns a type of parents with a rule that selects some of its objects.
@@ -203,7 +204,7 @@ func (s *Spec) ResolveResyncOn(ctx context.Context, of *discovery.Discovery, obj
 	for i, one := range objects {
 		field := fmt.Sprintf("spec.resyncOn[%d]", i)
 		resource, err := of.Resolve(ctx, one.APIVersion, one.Resource)
-		name := types.NamespacedName{Namespace: one.Namespace, Name: one.Name}
+		name := types.NamespacedName{Namespace: ptr.Deref(one.Namespace, ""), Name: one.Name}
 		if isUnknown(err) {
 			group, _ := schema.ParseGroupVersion(one.APIVersion) // it was parsed to resolve it
 			s.ResyncOn = append(s.ResyncOn, WatchedObject{Name: name, Field: field, Missing: group, why: err})
@@ -212,9 +213,9 @@ func (s *Spec) ResolveResyncOn(ctx context.Context, of *discovery.Discovery, obj
 		switch {
 		case err != nil:
 			return fmt.Errorf("%s: %w", field, err)
-		case resource.Namespaced && one.Namespace == "":
+		case resource.Namespaced && name.Namespace == "":
 			return fmt.Errorf("%s: %s are namespaced: set namespace", field, resource)
-		case !resource.Namespaced && one.Namespace != "":
+		case !resource.Namespaced && name.Namespace != "":
 			return fmt.Errorf("%s: %s are cluster-scoped: remove namespace", field, resource)
 		}
 		s.ResyncOn = append(s.ResyncOn, WatchedObject{Type: resource, Name: name, Field: field})

@@ -71,6 +71,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &metacontrollerv1alpha1.EndpointConfigApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Hook"):
 		return &metacontrollerv1alpha1.HookApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("LabelSelector"):
+		return &metacontrollerv1alpha1.LabelSelectorApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("LabelSelectorRequirement"):
+		return &metacontrollerv1alpha1.LabelSelectorRequirementApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("LastSyncError"):
 		return &metacontrollerv1alpha1.LastSyncErrorApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ParentCounts"):

@@ -57,6 +57,8 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.HookCallSpec{}.OpenAPIModelName():                                schema_pkg_apis_metacontroller_v1alpha1_HookCallSpec(ref),
 		v1alpha1.HookCallStatus{}.OpenAPIModelName():                              schema_pkg_apis_metacontroller_v1alpha1_HookCallStatus(ref),
 		v1alpha1.JSONValue{}.OpenAPIModelName():                                   schema_pkg_apis_metacontroller_v1alpha1_JSONValue(ref),
+		v1alpha1.LabelSelector{}.OpenAPIModelName():                               schema_pkg_apis_metacontroller_v1alpha1_LabelSelector(ref),
+		v1alpha1.LabelSelectorRequirement{}.OpenAPIModelName():                    schema_pkg_apis_metacontroller_v1alpha1_LabelSelectorRequirement(ref),
 		v1alpha1.LastSyncError{}.OpenAPIModelName():                               schema_pkg_apis_metacontroller_v1alpha1_LastSyncError(ref),
 		v1alpha1.ParentCounts{}.OpenAPIModelName():                                schema_pkg_apis_metacontroller_v1alpha1_ParentCounts(ref),
 		v1alpha1.ParentReference{}.OpenAPIModelName():                             schema_pkg_apis_metacontroller_v1alpha1_ParentReference(ref),
@@ -252,7 +254,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_AnnotationSelector(ref common.Refer
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1.LabelSelectorRequirement{}.OpenAPIModelName()),
+										Ref: ref(v1alpha1.LabelSelectorRequirement{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -262,7 +264,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_AnnotationSelector(ref common.Refer
 			},
 		},
 		Dependencies: []string{
-			v1.LabelSelectorRequirement{}.OpenAPIModelName()},
+			v1alpha1.LabelSelectorRequirement{}.OpenAPIModelName()},
 	}
 }
 
@@ -730,7 +732,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerParentResourceRu
 					"labelSelector": {
 						SchemaProps: spec.SchemaProps{
 							Description: "labelSelector restricts the controller to the parents whose labels match. When a parent stops matching, its finalize hook is called; without a finalize hook, the parent and its children are left alone. For example {matchLabels: {app: web}} or {matchExpressions: [{key: tier, operator: In, values: [front, back]}]}. Default: absent, all objects of the type.",
-							Ref:         ref(v1.LabelSelector{}.OpenAPIModelName()),
+							Ref:         ref(v1alpha1.LabelSelector{}.OpenAPIModelName()),
 						},
 					},
 					"ignoreStatusChanges": {
@@ -745,7 +747,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerParentResourceRu
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.CompositeControllerRevisionHistory{}.OpenAPIModelName(), v1.LabelSelector{}.OpenAPIModelName()},
+			v1alpha1.CompositeControllerRevisionHistory{}.OpenAPIModelName(), v1alpha1.LabelSelector{}.OpenAPIModelName()},
 	}
 }
 
@@ -1423,7 +1425,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerResourceRule(ref
 					"labelSelector": {
 						SchemaProps: spec.SchemaProps{
 							Description: "labelSelector restricts the controller to the objects whose labels match. For example {matchLabels: {app: web}} or {matchExpressions: [{key: tier, operator: In, values: [front, back]}]}. Default: absent, all objects of the type.",
-							Ref:         ref(v1.LabelSelector{}.OpenAPIModelName()),
+							Ref:         ref(v1alpha1.LabelSelector{}.OpenAPIModelName()),
 						},
 					},
 					"annotationSelector": {
@@ -1444,7 +1446,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerResourceRule(ref
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.AnnotationSelector{}.OpenAPIModelName(), v1.LabelSelector{}.OpenAPIModelName()},
+			v1alpha1.AnnotationSelector{}.OpenAPIModelName(), v1alpha1.LabelSelector{}.OpenAPIModelName()},
 	}
 }
 
@@ -1945,6 +1947,108 @@ func schema_pkg_apis_metacontroller_v1alpha1_JSONValue(ref common.ReferenceCallb
 				Description: "JSONValue is any JSON value: text, a number, true, false, null, a list or an object.",
 				Type:        v1alpha1.JSONValue{}.OpenAPISchemaType(),
 				Format:      v1alpha1.JSONValue{}.OpenAPISchemaFormat(),
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_LabelSelector(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "LabelSelector selects objects by their labels. All of matchLabels and matchExpressions must hold. Unlike the type of Kubernetes, it keeps an empty matchLabels, matchExpressions or values as it was written.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"matchLabels": {
+						SchemaProps: spec.SchemaProps{
+							Description: "matchLabels are labels that the object must have, with these values. Default: empty, none.",
+							Type:        []string{"object"},
+							AdditionalProperties: &spec.SchemaOrBool{
+								Allows: true,
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"matchExpressions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "matchExpressions are conditions on labels: key, operator (In, NotIn, Exists or DoesNotExist) and, for In and NotIn, values. For example [{key: tier, operator: In, values: [front, back]}]. Default: empty, none.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.LabelSelectorRequirement{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+			VendorExtensible: spec.VendorExtensible{
+				Extensions: spec.Extensions{
+					"x-kubernetes-map-type": "atomic",
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.LabelSelectorRequirement{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_LabelSelectorRequirement(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "LabelSelectorRequirement is a condition on one label or annotation.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"key": {
+						SchemaProps: spec.SchemaProps{
+							Description: "key is the name of the label or annotation.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"operator": {
+						SchemaProps: spec.SchemaProps{
+							Description: "operator is In, NotIn, Exists or DoesNotExist.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"values": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "values are what In and NotIn compare with; Exists and DoesNotExist have none. Default: empty.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"key", "operator"},
 			},
 		},
 	}

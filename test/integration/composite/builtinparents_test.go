@@ -129,7 +129,7 @@ func startForParentType(t *testing.T, of harness.ParentType, answer func(namespa
 		Namespace: namespace,
 	}}}
 	f.RunComposite(f.CompositeSpec(withFinalize, func(spec *v1alpha1.CompositeControllerSpec) {
-		spec.ParentResource.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"test": namespace}}
+		spec.ParentResource.LabelSelector = &v1alpha1.LabelSelector{MatchLabels: map[string]string{"test": namespace}}
 	}))
 	return f
 }

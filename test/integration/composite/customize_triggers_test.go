@@ -81,7 +81,7 @@ func TestQ28LabelsOfNamespacesTriggerASync(t *testing.T) {
 func TestQ29RelatedChangesCallNoCustomizeHook(t *testing.T) {
 	t.Parallel()
 	f := start(t, relating(t, childOfEach), allV2, func(spec *v1alpha1.CompositeControllerSpec) {
-		spec.ParentResource.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"handled": "yes"}}
+		spec.ParentResource.LabelSelector = &v1alpha1.LabelSelector{MatchLabels: map[string]string{"handled": "yes"}}
 	})
 	name := harness.Name("cm")
 	f.CreateParent("unselected", rules(configMapsNamed(name)))

@@ -30,7 +30,7 @@ func withFinalize(spec *v1alpha1.CompositeControllerSpec) {
 
 // selecting restricts the controller to parents with the label run: here.
 func selecting(spec *v1alpha1.CompositeControllerSpec) {
-	spec.ParentResource.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"run": "here"}}
+	spec.ParentResource.LabelSelector = &v1alpha1.LabelSelector{MatchLabels: map[string]string{"run": "here"}}
 }
 
 // createParent creates a parent with the label run: here and finalizers.

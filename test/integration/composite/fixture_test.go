@@ -78,7 +78,7 @@ func applied(engine v1alpha1.ChildApplyStrategy) change {
 	return func(spec *v1alpha1.CompositeControllerSpec) {
 		for i := range spec.ChildResources {
 			strategy := ptr.Deref(spec.ChildResources[i].UpdateStrategy, v1alpha1.CompositeControllerChildUpdateStrategy{})
-			strategy.Apply = engine
+			strategy.Apply = &engine
 			spec.ChildResources[i].UpdateStrategy = &strategy
 		}
 	}

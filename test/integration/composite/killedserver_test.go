@@ -61,7 +61,7 @@ func (f *fixture) keepCreatingControllers(round int, acknowledged map[string]boo
 	ctx, cancel := context.WithCancel(f.Context())
 	var running sync.WaitGroup
 	spec := f.CompositeSpec(func(spec *v1alpha1.CompositeControllerSpec) {
-		spec.ParentResource.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"nobody": "has-this"}}
+		spec.ParentResource.LabelSelector = &v1alpha1.LabelSelector{MatchLabels: map[string]string{"nobody": "has-this"}}
 		spec.ResyncPeriodSeconds = ptr.To(int32(3600))
 	})
 	running.Go(func() {

@@ -87,7 +87,7 @@ func (f *fixture) createAndDelete(controllers int, round string) {
 	name := func(i int) string { return fmt.Sprintf("p%s-%d", round, i) }
 	for i := range controllers {
 		controller := f.CreateComposite(harness.Name("test"), f.CompositeSpec(func(spec *v1alpha1.CompositeControllerSpec) {
-			spec.ParentResource.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"controller": name(i)}}
+			spec.ParentResource.LabelSelector = &v1alpha1.LabelSelector{MatchLabels: map[string]string{"controller": name(i)}}
 		}))
 		f.CreateParent(name(i), object{"value": "1"})
 		f.PatchParent(name(i), object{"metadata": object{"labels": object{"controller": name(i), "of": controller.Name}}})

@@ -14,7 +14,7 @@ import (
 // updatedBy has the ConfigMaps of a controller updated by a method.
 func updatedBy(method v1alpha1.ChildUpdateMethod) change {
 	return func(spec *v1alpha1.CompositeControllerSpec) {
-		spec.ChildResources[0].UpdateStrategy = &v1alpha1.CompositeControllerChildUpdateStrategy{Method: method}
+		spec.ChildResources[0].UpdateStrategy = &v1alpha1.CompositeControllerChildUpdateStrategy{Method: new(method)}
 	}
 }
 

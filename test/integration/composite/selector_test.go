@@ -85,7 +85,7 @@ func isSyncedAt(generation int64) func(*unstructured.Unstructured) error {
 func testAdoptedChildThatNoAnswerHasNamedIsKept(t *testing.T, engine change) {
 	t.Parallel()
 	onDelete := func(spec *v1alpha1.CompositeControllerSpec) {
-		spec.ChildResources[0].UpdateStrategy.Method = v1alpha1.ChildUpdateOnDelete
+		spec.ChildResources[0].UpdateStrategy.Method = new(v1alpha1.ChildUpdateOnDelete)
 	}
 	f := start(t, answers(t, func(asked request) object {
 		if asked.Parent.Object["spec"].(object)["value"] != "named" {
@@ -135,7 +135,7 @@ func TestChildThatTheSelectorDoesNotMatchIsRefused(t *testing.T) {
 func TestOnlySelectedParentsAreHandled(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, oneConfigMap), func(spec *v1alpha1.CompositeControllerSpec) {
-		spec.ParentResource.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"handled": "yes"}}
+		spec.ParentResource.LabelSelector = &v1alpha1.LabelSelector{MatchLabels: map[string]string{"handled": "yes"}}
 	})
 	f.CreateParent("a", object{"value": "1"})
 	f.CreateParent("b", object{"value": "1"})

@@ -26,7 +26,7 @@ func (f *fixture) ofBuiltIn(of schema.GroupVersionResource) change {
 	return func(spec *v1alpha1.DecoratorControllerSpec) {
 		spec.Resources = []v1alpha1.DecoratorControllerResourceRule{{
 			ResourceRule:  v1alpha1.ResourceRule{APIVersion: of.GroupVersion().String(), Resource: of.Resource},
-			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"test": f.Namespace}},
+			LabelSelector: &v1alpha1.LabelSelector{MatchLabels: map[string]string{"test": f.Namespace}},
 		}}
 		spec.Hooks.Finalize = spec.Hooks.Sync.DeepCopy()
 	}

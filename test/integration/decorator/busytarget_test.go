@@ -43,7 +43,7 @@ func TestATargetThatChangesFasterThanItsHookAnswers(t *testing.T) {
 			}
 			f.RunDecorator(f.DecoratorSpec(withFinalize, func(spec *v1alpha1.DecoratorControllerSpec) {
 				spec.Attachments = nil
-				spec.Resources[0].LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"test": f.Namespace}}
+				spec.Resources[0].LabelSelector = &v1alpha1.LabelSelector{MatchLabels: map[string]string{"test": f.Namespace}}
 			}))
 			target["metadata"] = object{"name": "a", "labels": object{"test": f.Namespace}}
 			if _, err := f.ParentClient().Create(t.Context(), &unstructured.Unstructured{Object: target}, metav1.CreateOptions{}); err != nil {

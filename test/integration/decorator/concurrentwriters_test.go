@@ -246,7 +246,7 @@ func TestATargetThatVanishesIsNotCreatedAnew(t *testing.T) {
 		for _, of := range resources {
 			spec.Resources = append(spec.Resources, v1alpha1.DecoratorControllerResourceRule{
 				ResourceRule:  v1alpha1.ResourceRule{APIVersion: of.GroupVersion().String(), Resource: of.Resource},
-				LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"test": f.Namespace}},
+				LabelSelector: &v1alpha1.LabelSelector{MatchLabels: map[string]string{"test": f.Namespace}},
 			})
 		}
 	}))

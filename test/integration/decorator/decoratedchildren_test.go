@@ -57,7 +57,7 @@ func newFamily(t *testing.T, engine v1alpha1.ChildApplyStrategy, method v1alpha1
 	}, func(spec *v1alpha1.CompositeControllerSpec) {
 		spec.ChildResources = []v1alpha1.CompositeControllerChildResourceRule{{
 			ResourceRule:   v1alpha1.ResourceRule{APIVersion: f.Parents.GroupVersion().String(), Resource: f.Parents.Resource},
-			UpdateStrategy: &v1alpha1.CompositeControllerChildUpdateStrategy{Method: method, Apply: engine},
+			UpdateStrategy: &v1alpha1.CompositeControllerChildUpdateStrategy{Method: new(method), Apply: &engine},
 		}}
 	})
 	return f

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 
@@ -57,7 +56,7 @@ const label = "run"
 
 // selecting restricts the controller to targets with the label run: here.
 func selecting(spec *v1alpha1.DecoratorControllerSpec) {
-	spec.Resources[0].LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{label: "here"}}
+	spec.Resources[0].LabelSelector = &v1alpha1.LabelSelector{MatchLabels: map[string]string{label: "here"}}
 }
 
 // selected returns the metadata of a target that is selected.

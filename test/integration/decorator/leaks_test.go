@@ -46,7 +46,7 @@ func (f *fixture) createAndDelete(decorators int, round string) {
 	controllers := make([]string, decorators)
 	for i := range controllers {
 		controllers[i] = f.CreateDecorator(harness.Name("test"), f.DecoratorSpec(func(spec *v1alpha1.DecoratorControllerSpec) {
-			spec.Resources[0].LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"controller": name(i)}}
+			spec.Resources[0].LabelSelector = &v1alpha1.LabelSelector{MatchLabels: map[string]string{"controller": name(i)}}
 			spec.Hooks.Finalize = spec.Hooks.Sync.DeepCopy()
 		})).Name
 		f.CreateParentWith(name(i), object{"labels": object{"controller": name(i)}}, object{"value": "1"})

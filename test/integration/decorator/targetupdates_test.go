@@ -229,7 +229,7 @@ func startForParentType(t *testing.T, of harness.ParentType) *fixture {
 	})
 	f := &fixture{harness.Fixture{T: t, Env: env, Parents: of.Resource, Namespace: namespace, Hook: hook.Serve(t, handler)}}
 	f.RunDecorator(f.DecoratorSpec(withFinalize, func(spec *v1alpha1.DecoratorControllerSpec) {
-		spec.Resources[0].LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"test": namespace}}
+		spec.Resources[0].LabelSelector = &v1alpha1.LabelSelector{MatchLabels: map[string]string{"test": namespace}}
 	}))
 	return f
 }

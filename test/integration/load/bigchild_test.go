@@ -35,7 +35,9 @@ func TestAChildOfAMegabyte(t *testing.T) {
 			f := prepare(t, hook.Answering(t, func(asked request) object {
 				return object{"children": []object{hook.ConfigMap("p", object{"value": megabyte(letterOf(asked))})}}
 			}))
-			f.start(func(spec *v1alpha1.CompositeControllerSpec) { spec.ChildResources[0].UpdateStrategy.Apply = engine })
+			f.start(func(spec *v1alpha1.CompositeControllerSpec) {
+				spec.ChildResources[0].UpdateStrategy.Apply = new(engine)
+			})
 			f.CreateParent("p", object{"value": "a"})
 			t.Logf("created after %s", f.timeUntilValue("p", megabyte("a")))
 			calls := f.settle("p")

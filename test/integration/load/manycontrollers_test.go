@@ -42,7 +42,7 @@ func TestHundredsOfControllers(t *testing.T) {
 		_, controllerErr := client.Create(t.Context(), &v1alpha1.CompositeController{
 			ObjectMeta: metav1.ObjectMeta{Name: harness.Name("test")},
 			Spec: f.spec(func(spec *v1alpha1.CompositeControllerSpec) {
-				spec.ParentResource.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"of": name(i)}}
+				spec.ParentResource.LabelSelector = &v1alpha1.LabelSelector{MatchLabels: map[string]string{"of": name(i)}}
 			}),
 		}, metav1.CreateOptions{})
 		_, parentErr := f.ParentClient().Create(t.Context(), &unstructured.Unstructured{Object: object{

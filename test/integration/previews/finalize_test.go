@@ -80,7 +80,7 @@ func TestTheWritesOfAParentThatIsLetGoAreThePreviewedOnes(t *testing.T) {
 	t.Parallel()
 	f := prepare(t, finalizing(t), finalizing(t))
 	spec := f.CompositeSpec()
-	spec.ParentResource.LabelSelector = matching("app", "a")
+	spec.ParentResource.LabelSelector = &v1alpha1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}
 	spec.Hooks.Finalize = harness.HookBeside(spec.Hooks.Sync, harness.FinalizePath)
 	f.RunComposite(spec)
 	for _, name := range []string{"a", "b"} {

@@ -227,7 +227,7 @@ func applied(engine v1alpha1.ChildApplyStrategy, method v1alpha1.ChildUpdateMeth
 	return func(spec *v1alpha1.CompositeControllerSpec) {
 		for i := range spec.ChildResources {
 			strategy := ptr.Deref(spec.ChildResources[i].UpdateStrategy, v1alpha1.CompositeControllerChildUpdateStrategy{})
-			strategy.Apply, strategy.Method = engine, method
+			strategy.Apply, strategy.Method = &engine, &method
 			spec.ChildResources[i].UpdateStrategy = &strategy
 		}
 	}

@@ -45,7 +45,7 @@ func TestAForgedRevisionMovesNoParent(t *testing.T) {
 
 	f.RunComposite(f.CompositeSpec(limited(who), func(spec *v1alpha1.CompositeControllerSpec) {
 		spec.ParentResource.RevisionHistory = &v1alpha1.CompositeControllerRevisionHistory{FieldPaths: []string{"metadata.namespace", "metadata.name", "metadata.uid", "spec.value"}}
-		spec.ChildResources[0].UpdateStrategy.Method = v1alpha1.ChildUpdateRollingInPlace
+		spec.ChildResources[0].UpdateStrategy.Method = new(v1alpha1.ChildUpdateRollingInPlace)
 		// ConfigMaps are never Ready, so a rollout stops after its first child.
 		spec.ChildResources[0].UpdateStrategy.StatusChecks = &v1alpha1.ChildUpdateStatusChecks{
 			Conditions: []v1alpha1.StatusConditionCheck{{Type: "Ready", Status: ptr.To("True")}},

@@ -19,7 +19,7 @@ import (
 // child.
 func rolling(spec *v1alpha1.CompositeControllerSpec) {
 	spec.ParentResource.RevisionHistory = &v1alpha1.CompositeControllerRevisionHistory{FieldPaths: []string{"spec.value"}}
-	spec.ChildResources[0].UpdateStrategy.Method = v1alpha1.ChildUpdateRollingInPlace
+	spec.ChildResources[0].UpdateStrategy.Method = new(v1alpha1.ChildUpdateRollingInPlace)
 	spec.ChildResources[0].UpdateStrategy.StatusChecks = &v1alpha1.ChildUpdateStatusChecks{
 		Conditions: []v1alpha1.StatusConditionCheck{{Type: "Ready", Status: ptr.To("True")}},
 	}

@@ -101,7 +101,7 @@ func TestACompositeControllerWritesAsItsServiceAccount(t *testing.T) {
 			f.mayWriteParents(who)
 			f.mayWriteChildren(who)
 			f.RunComposite(f.CompositeSpec(withFinalize, limited(who), func(spec *v1alpha1.CompositeControllerSpec) {
-				spec.ChildResources[0].UpdateStrategy.Apply = engine
+				spec.ChildResources[0].UpdateStrategy.Apply = new(engine)
 			}))
 			f.playOneLife()
 			f.expectWritesAs(from, who, update...)

@@ -43,29 +43,29 @@ func fuzzFuncs(serializer.CodecFactory) []any {
 		},
 		func(ref *v1alpha1.ResourceKeyRef, c randfill.Continue) {
 			c.FillNoCustom(ref)
-			fillEmpty(c, &ref.Key)
+			fillNil(c, &ref.Key)
 		},
 		func(tls *v1alpha1.ClientTLS, c randfill.Continue) {
 			c.FillNoCustom(tls)
-			fillEmpty(c, &tls.CertKey)
-			fillEmpty(c, &tls.PrivateKeyKey)
+			fillNil(c, &tls.CertKey)
+			fillNil(c, &tls.PrivateKeyKey)
 		},
 		func(authorization *v1alpha1.Authorization, c randfill.Continue) {
 			c.FillNoCustom(authorization)
-			fillEmpty(c, &authorization.Type)
+			fillNil(c, &authorization.Type)
 		},
 		func(auth *v1alpha1.BasicAuth, c randfill.Continue) {
 			c.FillNoCustom(auth)
-			fillEmpty(c, &auth.UsernameKey)
-			fillEmpty(c, &auth.PasswordKey)
+			fillNil(c, &auth.UsernameKey)
+			fillNil(c, &auth.PasswordKey)
 		},
 	}
 }
 
-func fillNil(c randfill.Continue, number **int32) {
-	if *number == nil {
-		*number = new(int32)
-		c.Fill(*number)
+func fillNil[T any](c randfill.Continue, field **T) {
+	if *field == nil {
+		*field = new(T)
+		c.Fill(*field)
 	}
 }
 

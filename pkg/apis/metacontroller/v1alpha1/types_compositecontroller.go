@@ -130,7 +130,7 @@ type CompositeControllerParentResourceRule struct {
 	// {app: web}} or {matchExpressions: [{key: tier, operator: In, values: [front, back]}]}.
 	// Default: absent, all objects of the type.
 	// +optional
-	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
+	LabelSelector *LabelSelector `json:"labelSelector,omitempty"`
 
 	// ignoreStatusChanges ignores updates of a parent that leave its generation, labels and annotations as they were. It
 	// saves hook calls when other programs write the parent's status, finalizers or owner references.
@@ -168,7 +168,7 @@ type CompositeControllerChildUpdateStrategy struct {
 	// types that can hardly be changed, such as pods, and InPlace for most others.
 	// Default: OnDelete.
 	// +optional
-	Method ChildUpdateMethod `json:"method,omitempty"`
+	Method *ChildUpdateMethod `json:"method,omitempty"`
 
 	// apply is how the server writes what the hook returned to children. With DynamicApply, the server merges it into a
 	// child. With ServerSideApply, the cluster merges it: the cluster knows what identifies the items of every list, and
@@ -178,7 +178,7 @@ type CompositeControllerChildUpdateStrategy struct {
 	// converted as they are, and those with the method OnDelete when they are created again.
 	// Default: absent, the value of the server's flag --apply-strategy, which defaults to DynamicApply.
 	// +optional
-	Apply ChildApplyStrategy `json:"apply,omitempty"`
+	Apply *ChildApplyStrategy `json:"apply,omitempty"`
 
 	// statusChecks are what a child must show in its status before a rolling update continues with the next one, for
 	// instance {conditions: [{type: Ready, status: "True"}]}. Other methods ignore it.

@@ -125,7 +125,7 @@ type DecoratorControllerResourceRule struct {
 	// {matchExpressions: [{key: tier, operator: In, values: [front, back]}]}.
 	// Default: absent, all objects of the type.
 	// +optional
-	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
+	LabelSelector *LabelSelector `json:"labelSelector,omitempty"`
 
 	// annotationSelector restricts the controller to the objects whose annotations match, for example
 	// {matchAnnotations: {example.com/backup: "yes"}}.
@@ -153,7 +153,7 @@ type AnnotationSelector struct {
 	// Default: empty, none.
 	// +listType=atomic
 	// +optional
-	MatchExpressions []metav1.LabelSelectorRequirement `json:"matchExpressions,omitzero"`
+	MatchExpressions []LabelSelectorRequirement `json:"matchExpressions,omitzero"`
 }
 
 // DecoratorControllerAttachmentRule names a type of attachments and how they are updated.
@@ -173,7 +173,7 @@ type DecoratorControllerAttachmentUpdateStrategy struct {
 	// has no rollouts: RollingRecreate and RollingInPlace are accepted, and act exactly like Recreate and InPlace.
 	// Default: OnDelete.
 	// +optional
-	Method ChildUpdateMethod `json:"method,omitempty"`
+	Method *ChildUpdateMethod `json:"method,omitempty"`
 }
 
 // DecoratorControllerHooks are the webhooks of a DecoratorController.

@@ -4,9 +4,12 @@
 package v1alpha1
 
 import (
+	"cmp"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 )
@@ -234,7 +237,7 @@ type ResourceKeyRef struct {
 	// key in the data of the Secret or ConfigMap. Default: ca.crt.
 	// +default="ca.crt"
 	// +optional
-	Key string `json:"key,omitempty"`
+	Key *string `json:"key,omitempty"`
 }
 
 // ClientTLS says where to find a client certificate and its private key, both PEM-encoded and in the same Secret.
@@ -245,12 +248,12 @@ type ClientTLS struct {
 	// certKey is the key of the certificate in the Secret. Default: tls.crt.
 	// +default="tls.crt"
 	// +optional
-	CertKey string `json:"certKey,omitempty"`
+	CertKey *string `json:"certKey,omitempty"`
 
 	// privateKeyKey is the key of the private key in the Secret. Default: tls.key.
 	// +default="tls.key"
 	// +optional
-	PrivateKeyKey string `json:"privateKeyKey,omitempty"`
+	PrivateKeyKey *string `json:"privateKeyKey,omitempty"`
 }
 
 // Authorization is a credential for the Authorization header, which is sent as "<type> <credential>".
@@ -259,7 +262,7 @@ type Authorization struct {
 	// Default: Bearer.
 	// +default="Bearer"
 	// +optional
-	Type string `json:"type,omitempty"`
+	Type *string `json:"type,omitempty"`
 
 	// secretRef is the Secret, and the key in it, that holds the credential. White space around it is removed.
 	SecretRef SecretKeyRef `json:"secretRef"`
@@ -273,12 +276,12 @@ type BasicAuth struct {
 	// usernameKey is the key of the user name in the Secret. The user name cannot contain a colon. Default: username.
 	// +default="username"
 	// +optional
-	UsernameKey string `json:"usernameKey,omitempty"`
+	UsernameKey *string `json:"usernameKey,omitempty"`
 
 	// passwordKey is the key of the password in the Secret. Default: password.
 	// +default="password"
 	// +optional
-	PasswordKey string `json:"passwordKey,omitempty"`
+	PasswordKey *string `json:"passwordKey,omitempty"`
 }
 
 // SecretRef names a Secret of the cluster.
@@ -301,6 +304,29 @@ type SecretKeyRef struct {
 	// key in the data of the Secret, for example "token". There is no default.
 	Key string `json:"key"`
 }
+
+// GetKey returns the key of the certificates, by default ca.crt.
+func (r *ResourceKeyRef) GetKey() string { return textOr(r.Key, "ca.crt") }
+
+// GetCertKey returns the key of the certificate, by default tls.crt.
+func (c *ClientTLS) GetCertKey() string { return textOr(c.CertKey, "tls.crt") }
+
+// GetPrivateKeyKey returns the key of the private key, by default tls.key.
+func (c *ClientTLS) GetPrivateKeyKey() string { return textOr(c.PrivateKeyKey, "tls.key") }
+
+// GetType returns the scheme of the header, by default Bearer.
+func (a *Authorization) GetType() string {
+	return cmp.Or(strings.TrimSpace(textOr(a.Type, "")), "Bearer")
+}
+
+// GetUsernameKey returns the key of the user name, by default username.
+func (b *BasicAuth) GetUsernameKey() string { return textOr(b.UsernameKey, "username") }
+
+// GetPasswordKey returns the key of the password, by default password.
+func (b *BasicAuth) GetPasswordKey() string { return textOr(b.PasswordKey, "password") }
+
+// textOr returns the text of a field. If the field is absent or empty, it returns the default.
+func textOr(field *string, byDefault string) string { return cmp.Or(ptr.Deref(field, ""), byDefault) }
 
 // Address returns the fields of a webhook that give its address.
 func (w *Webhook) Address() hookaddress.Address {
@@ -357,7 +383,7 @@ func (c Connection) References(path *field.Path) []ObjectReference {
 			if ref := source.ref; ref != nil {
 				at := path.Child("caBundle", source.field)
 				all = append(all, ObjectReference{at, source.kind, ref.Name, ref.Namespace,
-					[]ObjectKey{{at.Child("key"), ref.Key}}})
+					[]ObjectKey{{at.Child("key"), ref.GetKey()}}})
 			}
 		}
 	}
@@ -365,7 +391,7 @@ func (c Connection) References(path *field.Path) []ObjectReference {
 		at := path.Child("clientTLS")
 		all = append(all, ObjectReference{at.Child("secretRef"), "Secret", tls.SecretRef.Name, tls.SecretRef.Namespace,
 			[]ObjectKey{
-				{at.Child("certKey"), tls.CertKey}, {at.Child("privateKeyKey"), tls.PrivateKeyKey},
+				{at.Child("certKey"), tls.GetCertKey()}, {at.Child("privateKeyKey"), tls.GetPrivateKeyKey()},
 			}})
 	}
 	if authorization := c.Authorization; authorization != nil {
@@ -376,7 +402,7 @@ func (c Connection) References(path *field.Path) []ObjectReference {
 		at := path.Child("basicAuth")
 		all = append(all, ObjectReference{at.Child("secretRef"), "Secret", auth.SecretRef.Name, auth.SecretRef.Namespace,
 			[]ObjectKey{
-				{at.Child("usernameKey"), auth.UsernameKey}, {at.Child("passwordKey"), auth.PasswordKey},
+				{at.Child("usernameKey"), auth.GetUsernameKey()}, {at.Child("passwordKey"), auth.GetPasswordKey()},
 			}})
 	}
 	return all

@@ -6,6 +6,7 @@ package v1alpha1
 import (
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -17,6 +18,50 @@ type ResourceRule struct {
 
 	// resource is the name of the resource: plural and lower case, for example "deployments".
 	Resource string `json:"resource"`
+}
+
+// LabelSelector selects objects by their labels. All of matchLabels and matchExpressions must hold. Unlike the type
+// of Kubernetes, it keeps an empty matchLabels, matchExpressions or values as it was written.
+// +structType=atomic
+type LabelSelector struct {
+	// matchLabels are labels that the object must have, with these values.
+	// Default: empty, none.
+	// +optional
+	MatchLabels map[string]string `json:"matchLabels,omitzero"`
+
+	// matchExpressions are conditions on labels: key, operator (In, NotIn, Exists or DoesNotExist) and, for In and NotIn,
+	// values. For example [{key: tier, operator: In, values: [front, back]}].
+	// Default: empty, none.
+	// +listType=atomic
+	// +optional
+	MatchExpressions []LabelSelectorRequirement `json:"matchExpressions,omitzero"`
+}
+
+// LabelSelectorRequirement is a condition on one label or annotation.
+type LabelSelectorRequirement struct {
+	// key is the name of the label or annotation.
+	Key string `json:"key"`
+
+	// operator is In, NotIn, Exists or DoesNotExist.
+	Operator metav1.LabelSelectorOperator `json:"operator"`
+
+	// values are what In and NotIn compare with; Exists and DoesNotExist have none.
+	// Default: empty.
+	// +listType=atomic
+	// +optional
+	Values []string `json:"values,omitzero"`
+}
+
+// Meta returns the selector as Kubernetes has it. It may be nil.
+func (s *LabelSelector) Meta() *metav1.LabelSelector {
+	if s == nil {
+		return nil
+	}
+	selector := &metav1.LabelSelector{MatchLabels: s.MatchLabels}
+	for _, expression := range s.MatchExpressions {
+		selector.MatchExpressions = append(selector.MatchExpressions, metav1.LabelSelectorRequirement(expression))
+	}
+	return selector
 }
 
 // ChildUpdateMethod is a way to bring an existing child or attachment up to date.
@@ -60,7 +105,31 @@ func (m ChildUpdateMethod) OfOneChild() ChildUpdateMethod {
 func (m ChildUpdateMethod) Rolls() bool { return m.OfOneChild() != m }
 
 // Rolls reports whether the method rolls. The strategy may be nil.
-func (s *CompositeControllerChildUpdateStrategy) Rolls() bool { return s != nil && s.Method.Rolls() }
+func (s *CompositeControllerChildUpdateStrategy) Rolls() bool { return s.GetMethod().Rolls() }
+
+// GetMethod returns the method, or "" if it is not set. The strategy may be nil.
+func (s *CompositeControllerChildUpdateStrategy) GetMethod() ChildUpdateMethod {
+	if s == nil || s.Method == nil {
+		return ""
+	}
+	return *s.Method
+}
+
+// GetApply returns how children are written, or "" if it is not set. The strategy may be nil.
+func (s *CompositeControllerChildUpdateStrategy) GetApply() ChildApplyStrategy {
+	if s == nil || s.Apply == nil {
+		return ""
+	}
+	return *s.Apply
+}
+
+// GetMethod returns the method, or "" if it is not set. The strategy may be nil.
+func (s *DecoratorControllerAttachmentUpdateStrategy) GetMethod() ChildUpdateMethod {
+	if s == nil || s.Method == nil {
+		return ""
+	}
+	return *s.Method
+}
 
 // ChildApplyStrategy is a way to work out and write what the hook wants of a child.
 // +enum
@@ -119,7 +188,7 @@ type WatchedObject struct {
 	// namespace is the namespace of the object.
 	// Default: absent, for a cluster-scoped object.
 	// +optional
-	Namespace string `json:"namespace,omitempty"`
+	Namespace *string `json:"namespace,omitempty"`
 
 	// name is the name of the object.
 	Name string `json:"name"`

@@ -34,35 +34,42 @@ func SetObjectDefaults_CompositeController(in *CompositeController) {
 			if in.Spec.Hooks.Customize.Webhook != nil {
 				if in.Spec.Hooks.Customize.Webhook.CABundle != nil {
 					if in.Spec.Hooks.Customize.Webhook.CABundle.SecretRef != nil {
-						if in.Spec.Hooks.Customize.Webhook.CABundle.SecretRef.Key == "" {
-							in.Spec.Hooks.Customize.Webhook.CABundle.SecretRef.Key = "ca.crt"
+						if in.Spec.Hooks.Customize.Webhook.CABundle.SecretRef.Key == nil {
+							var ptrVar1 string = "ca.crt"
+							in.Spec.Hooks.Customize.Webhook.CABundle.SecretRef.Key = &ptrVar1
 						}
 					}
 					if in.Spec.Hooks.Customize.Webhook.CABundle.ConfigMapRef != nil {
-						if in.Spec.Hooks.Customize.Webhook.CABundle.ConfigMapRef.Key == "" {
-							in.Spec.Hooks.Customize.Webhook.CABundle.ConfigMapRef.Key = "ca.crt"
+						if in.Spec.Hooks.Customize.Webhook.CABundle.ConfigMapRef.Key == nil {
+							var ptrVar1 string = "ca.crt"
+							in.Spec.Hooks.Customize.Webhook.CABundle.ConfigMapRef.Key = &ptrVar1
 						}
 					}
 				}
 				if in.Spec.Hooks.Customize.Webhook.ClientTLS != nil {
-					if in.Spec.Hooks.Customize.Webhook.ClientTLS.CertKey == "" {
-						in.Spec.Hooks.Customize.Webhook.ClientTLS.CertKey = "tls.crt"
+					if in.Spec.Hooks.Customize.Webhook.ClientTLS.CertKey == nil {
+						var ptrVar1 string = "tls.crt"
+						in.Spec.Hooks.Customize.Webhook.ClientTLS.CertKey = &ptrVar1
 					}
-					if in.Spec.Hooks.Customize.Webhook.ClientTLS.PrivateKeyKey == "" {
-						in.Spec.Hooks.Customize.Webhook.ClientTLS.PrivateKeyKey = "tls.key"
+					if in.Spec.Hooks.Customize.Webhook.ClientTLS.PrivateKeyKey == nil {
+						var ptrVar1 string = "tls.key"
+						in.Spec.Hooks.Customize.Webhook.ClientTLS.PrivateKeyKey = &ptrVar1
 					}
 				}
 				if in.Spec.Hooks.Customize.Webhook.Authorization != nil {
-					if in.Spec.Hooks.Customize.Webhook.Authorization.Type == "" {
-						in.Spec.Hooks.Customize.Webhook.Authorization.Type = "Bearer"
+					if in.Spec.Hooks.Customize.Webhook.Authorization.Type == nil {
+						var ptrVar1 string = "Bearer"
+						in.Spec.Hooks.Customize.Webhook.Authorization.Type = &ptrVar1
 					}
 				}
 				if in.Spec.Hooks.Customize.Webhook.BasicAuth != nil {
-					if in.Spec.Hooks.Customize.Webhook.BasicAuth.UsernameKey == "" {
-						in.Spec.Hooks.Customize.Webhook.BasicAuth.UsernameKey = "username"
+					if in.Spec.Hooks.Customize.Webhook.BasicAuth.UsernameKey == nil {
+						var ptrVar1 string = "username"
+						in.Spec.Hooks.Customize.Webhook.BasicAuth.UsernameKey = &ptrVar1
 					}
-					if in.Spec.Hooks.Customize.Webhook.BasicAuth.PasswordKey == "" {
-						in.Spec.Hooks.Customize.Webhook.BasicAuth.PasswordKey = "password"
+					if in.Spec.Hooks.Customize.Webhook.BasicAuth.PasswordKey == nil {
+						var ptrVar1 string = "password"
+						in.Spec.Hooks.Customize.Webhook.BasicAuth.PasswordKey = &ptrVar1
 					}
 				}
 			}
@@ -75,35 +82,42 @@ func SetObjectDefaults_CompositeController(in *CompositeController) {
 			if in.Spec.Hooks.Sync.Webhook != nil {
 				if in.Spec.Hooks.Sync.Webhook.CABundle != nil {
 					if in.Spec.Hooks.Sync.Webhook.CABundle.SecretRef != nil {
-						if in.Spec.Hooks.Sync.Webhook.CABundle.SecretRef.Key == "" {
-							in.Spec.Hooks.Sync.Webhook.CABundle.SecretRef.Key = "ca.crt"
+						if in.Spec.Hooks.Sync.Webhook.CABundle.SecretRef.Key == nil {
+							var ptrVar1 string = "ca.crt"
+							in.Spec.Hooks.Sync.Webhook.CABundle.SecretRef.Key = &ptrVar1
 						}
 					}
 					if in.Spec.Hooks.Sync.Webhook.CABundle.ConfigMapRef != nil {
-						if in.Spec.Hooks.Sync.Webhook.CABundle.ConfigMapRef.Key == "" {
-							in.Spec.Hooks.Sync.Webhook.CABundle.ConfigMapRef.Key = "ca.crt"
+						if in.Spec.Hooks.Sync.Webhook.CABundle.ConfigMapRef.Key == nil {
+							var ptrVar1 string = "ca.crt"
+							in.Spec.Hooks.Sync.Webhook.CABundle.ConfigMapRef.Key = &ptrVar1
 						}
 					}
 				}
 				if in.Spec.Hooks.Sync.Webhook.ClientTLS != nil {
-					if in.Spec.Hooks.Sync.Webhook.ClientTLS.CertKey == "" {
-						in.Spec.Hooks.Sync.Webhook.ClientTLS.CertKey = "tls.crt"
+					if in.Spec.Hooks.Sync.Webhook.ClientTLS.CertKey == nil {
+						var ptrVar1 string = "tls.crt"
+						in.Spec.Hooks.Sync.Webhook.ClientTLS.CertKey = &ptrVar1
 					}
-					if in.Spec.Hooks.Sync.Webhook.ClientTLS.PrivateKeyKey == "" {
-						in.Spec.Hooks.Sync.Webhook.ClientTLS.PrivateKeyKey = "tls.key"
+					if in.Spec.Hooks.Sync.Webhook.ClientTLS.PrivateKeyKey == nil {
+						var ptrVar1 string = "tls.key"
+						in.Spec.Hooks.Sync.Webhook.ClientTLS.PrivateKeyKey = &ptrVar1
 					}
 				}
 				if in.Spec.Hooks.Sync.Webhook.Authorization != nil {
-					if in.Spec.Hooks.Sync.Webhook.Authorization.Type == "" {
-						in.Spec.Hooks.Sync.Webhook.Authorization.Type = "Bearer"
+					if in.Spec.Hooks.Sync.Webhook.Authorization.Type == nil {
+						var ptrVar1 string = "Bearer"
+						in.Spec.Hooks.Sync.Webhook.Authorization.Type = &ptrVar1
 					}
 				}
 				if in.Spec.Hooks.Sync.Webhook.BasicAuth != nil {
-					if in.Spec.Hooks.Sync.Webhook.BasicAuth.UsernameKey == "" {
-						in.Spec.Hooks.Sync.Webhook.BasicAuth.UsernameKey = "username"
+					if in.Spec.Hooks.Sync.Webhook.BasicAuth.UsernameKey == nil {
+						var ptrVar1 string = "username"
+						in.Spec.Hooks.Sync.Webhook.BasicAuth.UsernameKey = &ptrVar1
 					}
-					if in.Spec.Hooks.Sync.Webhook.BasicAuth.PasswordKey == "" {
-						in.Spec.Hooks.Sync.Webhook.BasicAuth.PasswordKey = "password"
+					if in.Spec.Hooks.Sync.Webhook.BasicAuth.PasswordKey == nil {
+						var ptrVar1 string = "password"
+						in.Spec.Hooks.Sync.Webhook.BasicAuth.PasswordKey = &ptrVar1
 					}
 				}
 			}
@@ -116,35 +130,42 @@ func SetObjectDefaults_CompositeController(in *CompositeController) {
 			if in.Spec.Hooks.Finalize.Webhook != nil {
 				if in.Spec.Hooks.Finalize.Webhook.CABundle != nil {
 					if in.Spec.Hooks.Finalize.Webhook.CABundle.SecretRef != nil {
-						if in.Spec.Hooks.Finalize.Webhook.CABundle.SecretRef.Key == "" {
-							in.Spec.Hooks.Finalize.Webhook.CABundle.SecretRef.Key = "ca.crt"
+						if in.Spec.Hooks.Finalize.Webhook.CABundle.SecretRef.Key == nil {
+							var ptrVar1 string = "ca.crt"
+							in.Spec.Hooks.Finalize.Webhook.CABundle.SecretRef.Key = &ptrVar1
 						}
 					}
 					if in.Spec.Hooks.Finalize.Webhook.CABundle.ConfigMapRef != nil {
-						if in.Spec.Hooks.Finalize.Webhook.CABundle.ConfigMapRef.Key == "" {
-							in.Spec.Hooks.Finalize.Webhook.CABundle.ConfigMapRef.Key = "ca.crt"
+						if in.Spec.Hooks.Finalize.Webhook.CABundle.ConfigMapRef.Key == nil {
+							var ptrVar1 string = "ca.crt"
+							in.Spec.Hooks.Finalize.Webhook.CABundle.ConfigMapRef.Key = &ptrVar1
 						}
 					}
 				}
 				if in.Spec.Hooks.Finalize.Webhook.ClientTLS != nil {
-					if in.Spec.Hooks.Finalize.Webhook.ClientTLS.CertKey == "" {
-						in.Spec.Hooks.Finalize.Webhook.ClientTLS.CertKey = "tls.crt"
+					if in.Spec.Hooks.Finalize.Webhook.ClientTLS.CertKey == nil {
+						var ptrVar1 string = "tls.crt"
+						in.Spec.Hooks.Finalize.Webhook.ClientTLS.CertKey = &ptrVar1
 					}
-					if in.Spec.Hooks.Finalize.Webhook.ClientTLS.PrivateKeyKey == "" {
-						in.Spec.Hooks.Finalize.Webhook.ClientTLS.PrivateKeyKey = "tls.key"
+					if in.Spec.Hooks.Finalize.Webhook.ClientTLS.PrivateKeyKey == nil {
+						var ptrVar1 string = "tls.key"
+						in.Spec.Hooks.Finalize.Webhook.ClientTLS.PrivateKeyKey = &ptrVar1
 					}
 				}
 				if in.Spec.Hooks.Finalize.Webhook.Authorization != nil {
-					if in.Spec.Hooks.Finalize.Webhook.Authorization.Type == "" {
-						in.Spec.Hooks.Finalize.Webhook.Authorization.Type = "Bearer"
+					if in.Spec.Hooks.Finalize.Webhook.Authorization.Type == nil {
+						var ptrVar1 string = "Bearer"
+						in.Spec.Hooks.Finalize.Webhook.Authorization.Type = &ptrVar1
 					}
 				}
 				if in.Spec.Hooks.Finalize.Webhook.BasicAuth != nil {
-					if in.Spec.Hooks.Finalize.Webhook.BasicAuth.UsernameKey == "" {
-						in.Spec.Hooks.Finalize.Webhook.BasicAuth.UsernameKey = "username"
+					if in.Spec.Hooks.Finalize.Webhook.BasicAuth.UsernameKey == nil {
+						var ptrVar1 string = "username"
+						in.Spec.Hooks.Finalize.Webhook.BasicAuth.UsernameKey = &ptrVar1
 					}
-					if in.Spec.Hooks.Finalize.Webhook.BasicAuth.PasswordKey == "" {
-						in.Spec.Hooks.Finalize.Webhook.BasicAuth.PasswordKey = "password"
+					if in.Spec.Hooks.Finalize.Webhook.BasicAuth.PasswordKey == nil {
+						var ptrVar1 string = "password"
+						in.Spec.Hooks.Finalize.Webhook.BasicAuth.PasswordKey = &ptrVar1
 					}
 				}
 			}
@@ -157,35 +178,42 @@ func SetObjectDefaults_CompositeController(in *CompositeController) {
 			if in.Spec.Hooks.PreUpdateChild.Webhook != nil {
 				if in.Spec.Hooks.PreUpdateChild.Webhook.CABundle != nil {
 					if in.Spec.Hooks.PreUpdateChild.Webhook.CABundle.SecretRef != nil {
-						if in.Spec.Hooks.PreUpdateChild.Webhook.CABundle.SecretRef.Key == "" {
-							in.Spec.Hooks.PreUpdateChild.Webhook.CABundle.SecretRef.Key = "ca.crt"
+						if in.Spec.Hooks.PreUpdateChild.Webhook.CABundle.SecretRef.Key == nil {
+							var ptrVar1 string = "ca.crt"
+							in.Spec.Hooks.PreUpdateChild.Webhook.CABundle.SecretRef.Key = &ptrVar1
 						}
 					}
 					if in.Spec.Hooks.PreUpdateChild.Webhook.CABundle.ConfigMapRef != nil {
-						if in.Spec.Hooks.PreUpdateChild.Webhook.CABundle.ConfigMapRef.Key == "" {
-							in.Spec.Hooks.PreUpdateChild.Webhook.CABundle.ConfigMapRef.Key = "ca.crt"
+						if in.Spec.Hooks.PreUpdateChild.Webhook.CABundle.ConfigMapRef.Key == nil {
+							var ptrVar1 string = "ca.crt"
+							in.Spec.Hooks.PreUpdateChild.Webhook.CABundle.ConfigMapRef.Key = &ptrVar1
 						}
 					}
 				}
 				if in.Spec.Hooks.PreUpdateChild.Webhook.ClientTLS != nil {
-					if in.Spec.Hooks.PreUpdateChild.Webhook.ClientTLS.CertKey == "" {
-						in.Spec.Hooks.PreUpdateChild.Webhook.ClientTLS.CertKey = "tls.crt"
+					if in.Spec.Hooks.PreUpdateChild.Webhook.ClientTLS.CertKey == nil {
+						var ptrVar1 string = "tls.crt"
+						in.Spec.Hooks.PreUpdateChild.Webhook.ClientTLS.CertKey = &ptrVar1
 					}
-					if in.Spec.Hooks.PreUpdateChild.Webhook.ClientTLS.PrivateKeyKey == "" {
-						in.Spec.Hooks.PreUpdateChild.Webhook.ClientTLS.PrivateKeyKey = "tls.key"
+					if in.Spec.Hooks.PreUpdateChild.Webhook.ClientTLS.PrivateKeyKey == nil {
+						var ptrVar1 string = "tls.key"
+						in.Spec.Hooks.PreUpdateChild.Webhook.ClientTLS.PrivateKeyKey = &ptrVar1
 					}
 				}
 				if in.Spec.Hooks.PreUpdateChild.Webhook.Authorization != nil {
-					if in.Spec.Hooks.PreUpdateChild.Webhook.Authorization.Type == "" {
-						in.Spec.Hooks.PreUpdateChild.Webhook.Authorization.Type = "Bearer"
+					if in.Spec.Hooks.PreUpdateChild.Webhook.Authorization.Type == nil {
+						var ptrVar1 string = "Bearer"
+						in.Spec.Hooks.PreUpdateChild.Webhook.Authorization.Type = &ptrVar1
 					}
 				}
 				if in.Spec.Hooks.PreUpdateChild.Webhook.BasicAuth != nil {
-					if in.Spec.Hooks.PreUpdateChild.Webhook.BasicAuth.UsernameKey == "" {
-						in.Spec.Hooks.PreUpdateChild.Webhook.BasicAuth.UsernameKey = "username"
+					if in.Spec.Hooks.PreUpdateChild.Webhook.BasicAuth.UsernameKey == nil {
+						var ptrVar1 string = "username"
+						in.Spec.Hooks.PreUpdateChild.Webhook.BasicAuth.UsernameKey = &ptrVar1
 					}
-					if in.Spec.Hooks.PreUpdateChild.Webhook.BasicAuth.PasswordKey == "" {
-						in.Spec.Hooks.PreUpdateChild.Webhook.BasicAuth.PasswordKey = "password"
+					if in.Spec.Hooks.PreUpdateChild.Webhook.BasicAuth.PasswordKey == nil {
+						var ptrVar1 string = "password"
+						in.Spec.Hooks.PreUpdateChild.Webhook.BasicAuth.PasswordKey = &ptrVar1
 					}
 				}
 			}
@@ -198,35 +226,42 @@ func SetObjectDefaults_CompositeController(in *CompositeController) {
 			if in.Spec.Hooks.PostUpdateChild.Webhook != nil {
 				if in.Spec.Hooks.PostUpdateChild.Webhook.CABundle != nil {
 					if in.Spec.Hooks.PostUpdateChild.Webhook.CABundle.SecretRef != nil {
-						if in.Spec.Hooks.PostUpdateChild.Webhook.CABundle.SecretRef.Key == "" {
-							in.Spec.Hooks.PostUpdateChild.Webhook.CABundle.SecretRef.Key = "ca.crt"
+						if in.Spec.Hooks.PostUpdateChild.Webhook.CABundle.SecretRef.Key == nil {
+							var ptrVar1 string = "ca.crt"
+							in.Spec.Hooks.PostUpdateChild.Webhook.CABundle.SecretRef.Key = &ptrVar1
 						}
 					}
 					if in.Spec.Hooks.PostUpdateChild.Webhook.CABundle.ConfigMapRef != nil {
-						if in.Spec.Hooks.PostUpdateChild.Webhook.CABundle.ConfigMapRef.Key == "" {
-							in.Spec.Hooks.PostUpdateChild.Webhook.CABundle.ConfigMapRef.Key = "ca.crt"
+						if in.Spec.Hooks.PostUpdateChild.Webhook.CABundle.ConfigMapRef.Key == nil {
+							var ptrVar1 string = "ca.crt"
+							in.Spec.Hooks.PostUpdateChild.Webhook.CABundle.ConfigMapRef.Key = &ptrVar1
 						}
 					}
 				}
 				if in.Spec.Hooks.PostUpdateChild.Webhook.ClientTLS != nil {
-					if in.Spec.Hooks.PostUpdateChild.Webhook.ClientTLS.CertKey == "" {
-						in.Spec.Hooks.PostUpdateChild.Webhook.ClientTLS.CertKey = "tls.crt"
+					if in.Spec.Hooks.PostUpdateChild.Webhook.ClientTLS.CertKey == nil {
+						var ptrVar1 string = "tls.crt"
+						in.Spec.Hooks.PostUpdateChild.Webhook.ClientTLS.CertKey = &ptrVar1
 					}
-					if in.Spec.Hooks.PostUpdateChild.Webhook.ClientTLS.PrivateKeyKey == "" {
-						in.Spec.Hooks.PostUpdateChild.Webhook.ClientTLS.PrivateKeyKey = "tls.key"
+					if in.Spec.Hooks.PostUpdateChild.Webhook.ClientTLS.PrivateKeyKey == nil {
+						var ptrVar1 string = "tls.key"
+						in.Spec.Hooks.PostUpdateChild.Webhook.ClientTLS.PrivateKeyKey = &ptrVar1
 					}
 				}
 				if in.Spec.Hooks.PostUpdateChild.Webhook.Authorization != nil {
-					if in.Spec.Hooks.PostUpdateChild.Webhook.Authorization.Type == "" {
-						in.Spec.Hooks.PostUpdateChild.Webhook.Authorization.Type = "Bearer"
+					if in.Spec.Hooks.PostUpdateChild.Webhook.Authorization.Type == nil {
+						var ptrVar1 string = "Bearer"
+						in.Spec.Hooks.PostUpdateChild.Webhook.Authorization.Type = &ptrVar1
 					}
 				}
 				if in.Spec.Hooks.PostUpdateChild.Webhook.BasicAuth != nil {
-					if in.Spec.Hooks.PostUpdateChild.Webhook.BasicAuth.UsernameKey == "" {
-						in.Spec.Hooks.PostUpdateChild.Webhook.BasicAuth.UsernameKey = "username"
+					if in.Spec.Hooks.PostUpdateChild.Webhook.BasicAuth.UsernameKey == nil {
+						var ptrVar1 string = "username"
+						in.Spec.Hooks.PostUpdateChild.Webhook.BasicAuth.UsernameKey = &ptrVar1
 					}
-					if in.Spec.Hooks.PostUpdateChild.Webhook.BasicAuth.PasswordKey == "" {
-						in.Spec.Hooks.PostUpdateChild.Webhook.BasicAuth.PasswordKey = "password"
+					if in.Spec.Hooks.PostUpdateChild.Webhook.BasicAuth.PasswordKey == nil {
+						var ptrVar1 string = "password"
+						in.Spec.Hooks.PostUpdateChild.Webhook.BasicAuth.PasswordKey = &ptrVar1
 					}
 				}
 			}
@@ -236,35 +271,42 @@ func SetObjectDefaults_CompositeController(in *CompositeController) {
 		a := &in.Spec.EndpointConfigs[i]
 		if a.CABundle != nil {
 			if a.CABundle.SecretRef != nil {
-				if a.CABundle.SecretRef.Key == "" {
-					a.CABundle.SecretRef.Key = "ca.crt"
+				if a.CABundle.SecretRef.Key == nil {
+					var ptrVar1 string = "ca.crt"
+					a.CABundle.SecretRef.Key = &ptrVar1
 				}
 			}
 			if a.CABundle.ConfigMapRef != nil {
-				if a.CABundle.ConfigMapRef.Key == "" {
-					a.CABundle.ConfigMapRef.Key = "ca.crt"
+				if a.CABundle.ConfigMapRef.Key == nil {
+					var ptrVar1 string = "ca.crt"
+					a.CABundle.ConfigMapRef.Key = &ptrVar1
 				}
 			}
 		}
 		if a.ClientTLS != nil {
-			if a.ClientTLS.CertKey == "" {
-				a.ClientTLS.CertKey = "tls.crt"
+			if a.ClientTLS.CertKey == nil {
+				var ptrVar1 string = "tls.crt"
+				a.ClientTLS.CertKey = &ptrVar1
 			}
-			if a.ClientTLS.PrivateKeyKey == "" {
-				a.ClientTLS.PrivateKeyKey = "tls.key"
+			if a.ClientTLS.PrivateKeyKey == nil {
+				var ptrVar1 string = "tls.key"
+				a.ClientTLS.PrivateKeyKey = &ptrVar1
 			}
 		}
 		if a.Authorization != nil {
-			if a.Authorization.Type == "" {
-				a.Authorization.Type = "Bearer"
+			if a.Authorization.Type == nil {
+				var ptrVar1 string = "Bearer"
+				a.Authorization.Type = &ptrVar1
 			}
 		}
 		if a.BasicAuth != nil {
-			if a.BasicAuth.UsernameKey == "" {
-				a.BasicAuth.UsernameKey = "username"
+			if a.BasicAuth.UsernameKey == nil {
+				var ptrVar1 string = "username"
+				a.BasicAuth.UsernameKey = &ptrVar1
 			}
-			if a.BasicAuth.PasswordKey == "" {
-				a.BasicAuth.PasswordKey = "password"
+			if a.BasicAuth.PasswordKey == nil {
+				var ptrVar1 string = "password"
+				a.BasicAuth.PasswordKey = &ptrVar1
 			}
 		}
 	}
@@ -287,35 +329,42 @@ func SetObjectDefaults_DecoratorController(in *DecoratorController) {
 			if in.Spec.Hooks.Customize.Webhook != nil {
 				if in.Spec.Hooks.Customize.Webhook.CABundle != nil {
 					if in.Spec.Hooks.Customize.Webhook.CABundle.SecretRef != nil {
-						if in.Spec.Hooks.Customize.Webhook.CABundle.SecretRef.Key == "" {
-							in.Spec.Hooks.Customize.Webhook.CABundle.SecretRef.Key = "ca.crt"
+						if in.Spec.Hooks.Customize.Webhook.CABundle.SecretRef.Key == nil {
+							var ptrVar1 string = "ca.crt"
+							in.Spec.Hooks.Customize.Webhook.CABundle.SecretRef.Key = &ptrVar1
 						}
 					}
 					if in.Spec.Hooks.Customize.Webhook.CABundle.ConfigMapRef != nil {
-						if in.Spec.Hooks.Customize.Webhook.CABundle.ConfigMapRef.Key == "" {
-							in.Spec.Hooks.Customize.Webhook.CABundle.ConfigMapRef.Key = "ca.crt"
+						if in.Spec.Hooks.Customize.Webhook.CABundle.ConfigMapRef.Key == nil {
+							var ptrVar1 string = "ca.crt"
+							in.Spec.Hooks.Customize.Webhook.CABundle.ConfigMapRef.Key = &ptrVar1
 						}
 					}
 				}
 				if in.Spec.Hooks.Customize.Webhook.ClientTLS != nil {
-					if in.Spec.Hooks.Customize.Webhook.ClientTLS.CertKey == "" {
-						in.Spec.Hooks.Customize.Webhook.ClientTLS.CertKey = "tls.crt"
+					if in.Spec.Hooks.Customize.Webhook.ClientTLS.CertKey == nil {
+						var ptrVar1 string = "tls.crt"
+						in.Spec.Hooks.Customize.Webhook.ClientTLS.CertKey = &ptrVar1
 					}
-					if in.Spec.Hooks.Customize.Webhook.ClientTLS.PrivateKeyKey == "" {
-						in.Spec.Hooks.Customize.Webhook.ClientTLS.PrivateKeyKey = "tls.key"
+					if in.Spec.Hooks.Customize.Webhook.ClientTLS.PrivateKeyKey == nil {
+						var ptrVar1 string = "tls.key"
+						in.Spec.Hooks.Customize.Webhook.ClientTLS.PrivateKeyKey = &ptrVar1
 					}
 				}
 				if in.Spec.Hooks.Customize.Webhook.Authorization != nil {
-					if in.Spec.Hooks.Customize.Webhook.Authorization.Type == "" {
-						in.Spec.Hooks.Customize.Webhook.Authorization.Type = "Bearer"
+					if in.Spec.Hooks.Customize.Webhook.Authorization.Type == nil {
+						var ptrVar1 string = "Bearer"
+						in.Spec.Hooks.Customize.Webhook.Authorization.Type = &ptrVar1
 					}
 				}
 				if in.Spec.Hooks.Customize.Webhook.BasicAuth != nil {
-					if in.Spec.Hooks.Customize.Webhook.BasicAuth.UsernameKey == "" {
-						in.Spec.Hooks.Customize.Webhook.BasicAuth.UsernameKey = "username"
+					if in.Spec.Hooks.Customize.Webhook.BasicAuth.UsernameKey == nil {
+						var ptrVar1 string = "username"
+						in.Spec.Hooks.Customize.Webhook.BasicAuth.UsernameKey = &ptrVar1
 					}
-					if in.Spec.Hooks.Customize.Webhook.BasicAuth.PasswordKey == "" {
-						in.Spec.Hooks.Customize.Webhook.BasicAuth.PasswordKey = "password"
+					if in.Spec.Hooks.Customize.Webhook.BasicAuth.PasswordKey == nil {
+						var ptrVar1 string = "password"
+						in.Spec.Hooks.Customize.Webhook.BasicAuth.PasswordKey = &ptrVar1
 					}
 				}
 			}
@@ -328,35 +377,42 @@ func SetObjectDefaults_DecoratorController(in *DecoratorController) {
 			if in.Spec.Hooks.Sync.Webhook != nil {
 				if in.Spec.Hooks.Sync.Webhook.CABundle != nil {
 					if in.Spec.Hooks.Sync.Webhook.CABundle.SecretRef != nil {
-						if in.Spec.Hooks.Sync.Webhook.CABundle.SecretRef.Key == "" {
-							in.Spec.Hooks.Sync.Webhook.CABundle.SecretRef.Key = "ca.crt"
+						if in.Spec.Hooks.Sync.Webhook.CABundle.SecretRef.Key == nil {
+							var ptrVar1 string = "ca.crt"
+							in.Spec.Hooks.Sync.Webhook.CABundle.SecretRef.Key = &ptrVar1
 						}
 					}
 					if in.Spec.Hooks.Sync.Webhook.CABundle.ConfigMapRef != nil {
-						if in.Spec.Hooks.Sync.Webhook.CABundle.ConfigMapRef.Key == "" {
-							in.Spec.Hooks.Sync.Webhook.CABundle.ConfigMapRef.Key = "ca.crt"
+						if in.Spec.Hooks.Sync.Webhook.CABundle.ConfigMapRef.Key == nil {
+							var ptrVar1 string = "ca.crt"
+							in.Spec.Hooks.Sync.Webhook.CABundle.ConfigMapRef.Key = &ptrVar1
 						}
 					}
 				}
 				if in.Spec.Hooks.Sync.Webhook.ClientTLS != nil {
-					if in.Spec.Hooks.Sync.Webhook.ClientTLS.CertKey == "" {
-						in.Spec.Hooks.Sync.Webhook.ClientTLS.CertKey = "tls.crt"
+					if in.Spec.Hooks.Sync.Webhook.ClientTLS.CertKey == nil {
+						var ptrVar1 string = "tls.crt"
+						in.Spec.Hooks.Sync.Webhook.ClientTLS.CertKey = &ptrVar1
 					}
-					if in.Spec.Hooks.Sync.Webhook.ClientTLS.PrivateKeyKey == "" {
-						in.Spec.Hooks.Sync.Webhook.ClientTLS.PrivateKeyKey = "tls.key"
+					if in.Spec.Hooks.Sync.Webhook.ClientTLS.PrivateKeyKey == nil {
+						var ptrVar1 string = "tls.key"
+						in.Spec.Hooks.Sync.Webhook.ClientTLS.PrivateKeyKey = &ptrVar1
 					}
 				}
 				if in.Spec.Hooks.Sync.Webhook.Authorization != nil {
-					if in.Spec.Hooks.Sync.Webhook.Authorization.Type == "" {
-						in.Spec.Hooks.Sync.Webhook.Authorization.Type = "Bearer"
+					if in.Spec.Hooks.Sync.Webhook.Authorization.Type == nil {
+						var ptrVar1 string = "Bearer"
+						in.Spec.Hooks.Sync.Webhook.Authorization.Type = &ptrVar1
 					}
 				}
 				if in.Spec.Hooks.Sync.Webhook.BasicAuth != nil {
-					if in.Spec.Hooks.Sync.Webhook.BasicAuth.UsernameKey == "" {
-						in.Spec.Hooks.Sync.Webhook.BasicAuth.UsernameKey = "username"
+					if in.Spec.Hooks.Sync.Webhook.BasicAuth.UsernameKey == nil {
+						var ptrVar1 string = "username"
+						in.Spec.Hooks.Sync.Webhook.BasicAuth.UsernameKey = &ptrVar1
 					}
-					if in.Spec.Hooks.Sync.Webhook.BasicAuth.PasswordKey == "" {
-						in.Spec.Hooks.Sync.Webhook.BasicAuth.PasswordKey = "password"
+					if in.Spec.Hooks.Sync.Webhook.BasicAuth.PasswordKey == nil {
+						var ptrVar1 string = "password"
+						in.Spec.Hooks.Sync.Webhook.BasicAuth.PasswordKey = &ptrVar1
 					}
 				}
 			}
@@ -369,35 +425,42 @@ func SetObjectDefaults_DecoratorController(in *DecoratorController) {
 			if in.Spec.Hooks.Finalize.Webhook != nil {
 				if in.Spec.Hooks.Finalize.Webhook.CABundle != nil {
 					if in.Spec.Hooks.Finalize.Webhook.CABundle.SecretRef != nil {
-						if in.Spec.Hooks.Finalize.Webhook.CABundle.SecretRef.Key == "" {
-							in.Spec.Hooks.Finalize.Webhook.CABundle.SecretRef.Key = "ca.crt"
+						if in.Spec.Hooks.Finalize.Webhook.CABundle.SecretRef.Key == nil {
+							var ptrVar1 string = "ca.crt"
+							in.Spec.Hooks.Finalize.Webhook.CABundle.SecretRef.Key = &ptrVar1
 						}
 					}
 					if in.Spec.Hooks.Finalize.Webhook.CABundle.ConfigMapRef != nil {
-						if in.Spec.Hooks.Finalize.Webhook.CABundle.ConfigMapRef.Key == "" {
-							in.Spec.Hooks.Finalize.Webhook.CABundle.ConfigMapRef.Key = "ca.crt"
+						if in.Spec.Hooks.Finalize.Webhook.CABundle.ConfigMapRef.Key == nil {
+							var ptrVar1 string = "ca.crt"
+							in.Spec.Hooks.Finalize.Webhook.CABundle.ConfigMapRef.Key = &ptrVar1
 						}
 					}
 				}
 				if in.Spec.Hooks.Finalize.Webhook.ClientTLS != nil {
-					if in.Spec.Hooks.Finalize.Webhook.ClientTLS.CertKey == "" {
-						in.Spec.Hooks.Finalize.Webhook.ClientTLS.CertKey = "tls.crt"
+					if in.Spec.Hooks.Finalize.Webhook.ClientTLS.CertKey == nil {
+						var ptrVar1 string = "tls.crt"
+						in.Spec.Hooks.Finalize.Webhook.ClientTLS.CertKey = &ptrVar1
 					}
-					if in.Spec.Hooks.Finalize.Webhook.ClientTLS.PrivateKeyKey == "" {
-						in.Spec.Hooks.Finalize.Webhook.ClientTLS.PrivateKeyKey = "tls.key"
+					if in.Spec.Hooks.Finalize.Webhook.ClientTLS.PrivateKeyKey == nil {
+						var ptrVar1 string = "tls.key"
+						in.Spec.Hooks.Finalize.Webhook.ClientTLS.PrivateKeyKey = &ptrVar1
 					}
 				}
 				if in.Spec.Hooks.Finalize.Webhook.Authorization != nil {
-					if in.Spec.Hooks.Finalize.Webhook.Authorization.Type == "" {
-						in.Spec.Hooks.Finalize.Webhook.Authorization.Type = "Bearer"
+					if in.Spec.Hooks.Finalize.Webhook.Authorization.Type == nil {
+						var ptrVar1 string = "Bearer"
+						in.Spec.Hooks.Finalize.Webhook.Authorization.Type = &ptrVar1
 					}
 				}
 				if in.Spec.Hooks.Finalize.Webhook.BasicAuth != nil {
-					if in.Spec.Hooks.Finalize.Webhook.BasicAuth.UsernameKey == "" {
-						in.Spec.Hooks.Finalize.Webhook.BasicAuth.UsernameKey = "username"
+					if in.Spec.Hooks.Finalize.Webhook.BasicAuth.UsernameKey == nil {
+						var ptrVar1 string = "username"
+						in.Spec.Hooks.Finalize.Webhook.BasicAuth.UsernameKey = &ptrVar1
 					}
-					if in.Spec.Hooks.Finalize.Webhook.BasicAuth.PasswordKey == "" {
-						in.Spec.Hooks.Finalize.Webhook.BasicAuth.PasswordKey = "password"
+					if in.Spec.Hooks.Finalize.Webhook.BasicAuth.PasswordKey == nil {
+						var ptrVar1 string = "password"
+						in.Spec.Hooks.Finalize.Webhook.BasicAuth.PasswordKey = &ptrVar1
 					}
 				}
 			}
@@ -407,35 +470,42 @@ func SetObjectDefaults_DecoratorController(in *DecoratorController) {
 		a := &in.Spec.EndpointConfigs[i]
 		if a.CABundle != nil {
 			if a.CABundle.SecretRef != nil {
-				if a.CABundle.SecretRef.Key == "" {
-					a.CABundle.SecretRef.Key = "ca.crt"
+				if a.CABundle.SecretRef.Key == nil {
+					var ptrVar1 string = "ca.crt"
+					a.CABundle.SecretRef.Key = &ptrVar1
 				}
 			}
 			if a.CABundle.ConfigMapRef != nil {
-				if a.CABundle.ConfigMapRef.Key == "" {
-					a.CABundle.ConfigMapRef.Key = "ca.crt"
+				if a.CABundle.ConfigMapRef.Key == nil {
+					var ptrVar1 string = "ca.crt"
+					a.CABundle.ConfigMapRef.Key = &ptrVar1
 				}
 			}
 		}
 		if a.ClientTLS != nil {
-			if a.ClientTLS.CertKey == "" {
-				a.ClientTLS.CertKey = "tls.crt"
+			if a.ClientTLS.CertKey == nil {
+				var ptrVar1 string = "tls.crt"
+				a.ClientTLS.CertKey = &ptrVar1
 			}
-			if a.ClientTLS.PrivateKeyKey == "" {
-				a.ClientTLS.PrivateKeyKey = "tls.key"
+			if a.ClientTLS.PrivateKeyKey == nil {
+				var ptrVar1 string = "tls.key"
+				a.ClientTLS.PrivateKeyKey = &ptrVar1
 			}
 		}
 		if a.Authorization != nil {
-			if a.Authorization.Type == "" {
-				a.Authorization.Type = "Bearer"
+			if a.Authorization.Type == nil {
+				var ptrVar1 string = "Bearer"
+				a.Authorization.Type = &ptrVar1
 			}
 		}
 		if a.BasicAuth != nil {
-			if a.BasicAuth.UsernameKey == "" {
-				a.BasicAuth.UsernameKey = "username"
+			if a.BasicAuth.UsernameKey == nil {
+				var ptrVar1 string = "username"
+				a.BasicAuth.UsernameKey = &ptrVar1
 			}
-			if a.BasicAuth.PasswordKey == "" {
-				a.BasicAuth.PasswordKey = "password"
+			if a.BasicAuth.PasswordKey == nil {
+				var ptrVar1 string = "password"
+				a.BasicAuth.PasswordKey = &ptrVar1
 			}
 		}
 	}

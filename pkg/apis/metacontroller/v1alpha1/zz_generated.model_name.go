@@ -194,6 +194,16 @@ func (in JSONValue) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in LabelSelector) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.LabelSelector"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in LabelSelectorRequirement) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.LabelSelectorRequirement"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in LastSyncError) OpenAPIModelName() string {
 	return "io.k8s.metacontroller.v1alpha1.LastSyncError"
 }

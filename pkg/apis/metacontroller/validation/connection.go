@@ -46,7 +46,7 @@ func validateConnection(settings v1alpha1.Connection, path *field.Path) field.Er
 		errs = append(errs, validateExistable(ref)...)
 	}
 	if settings.Authorization != nil {
-		errs = append(errs, validateAuthorizationType(settings.Authorization.Type, path.Child("authorization", "type"))...)
+		errs = append(errs, validateAuthorizationType(settings.Authorization.GetType(), path.Child("authorization", "type"))...)
 		if settings.BasicAuth != nil {
 			errs = append(errs, field.Forbidden(path.Child("basicAuth"),
 				"cannot be set beside authorization: both are the Authorization header"))
@@ -96,7 +96,7 @@ func validateCABundle(bundle *v1alpha1.CABundle, path *field.Path) field.ErrorLi
 }
 
 func validateAuthorizationType(scheme string, path *field.Path) field.ErrorList {
-	switch scheme = strings.TrimSpace(scheme); {
+	switch {
 	case strings.EqualFold(scheme, "basic"):
 		return field.ErrorList{field.Invalid(path, scheme, "is not supported here: set basicAuth instead of authorization")}
 	case strings.ContainsFunc(scheme, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):

@@ -58,7 +58,7 @@ func compositeControllerHooks(hooks *v1alpha1.CompositeControllerHooks) []namedH
 
 func validateParentResource(parent *v1alpha1.CompositeControllerParentResourceRule, path *field.Path) field.ErrorList {
 	errs := validateResourceRule(&parent.ResourceRule, path)
-	return append(errs, validateLabelSelector(parent.LabelSelector, path.Child("labelSelector"))...)
+	return append(errs, validateLabelSelector(parent.LabelSelector.Meta(), path.Child("labelSelector"))...)
 }
 
 func validateChildResource(child *v1alpha1.CompositeControllerChildResourceRule, path *field.Path) field.ErrorList {
@@ -68,8 +68,8 @@ func validateChildResource(child *v1alpha1.CompositeControllerChildResourceRule,
 		return errs
 	}
 	path = path.Child("updateStrategy")
-	errs = append(errs, validateUpdateMethod(strategy.Method, path.Child("method"))...)
-	errs = append(errs, validateApplyStrategy(strategy.Apply, path.Child("apply"))...)
+	errs = append(errs, validateUpdateMethod(strategy.GetMethod(), path.Child("method"))...)
+	errs = append(errs, validateApplyStrategy(strategy.GetApply(), path.Child("apply"))...)
 	errs = append(errs, validateMaxUnavailable(strategy.MaxUnavailable, path.Child("maxUnavailable"))...)
 	errs = append(errs, validatePartition(strategy.Partition, path.Child("partition"))...)
 	if strategy.StatusChecks == nil {
@@ -150,16 +150,14 @@ func decoratorControllerHooks(hooks *v1alpha1.DecoratorControllerHooks) []namedH
 
 func validateTargetResource(target *v1alpha1.DecoratorControllerResourceRule, path *field.Path) field.ErrorList {
 	errs := validateResourceRule(&target.ResourceRule, path)
-	errs = append(errs, validateLabelSelector(target.LabelSelector, path.Child("labelSelector"))...)
+	errs = append(errs, validateLabelSelector(target.LabelSelector.Meta(), path.Child("labelSelector"))...)
 	return append(errs, validateAnnotationSelector(target.AnnotationSelector, path.Child("annotationSelector"))...)
 }
 
 func validateAttachment(attachment *v1alpha1.DecoratorControllerAttachmentRule, path *field.Path) field.ErrorList {
 	errs := validateResourceRule(&attachment.ResourceRule, path)
-	if attachment.UpdateStrategy != nil {
-		errs = append(errs, validateUpdateMethod(attachment.UpdateStrategy.Method, path.Child("updateStrategy", "method"))...)
-	}
-	return errs
+	method := attachment.UpdateStrategy.GetMethod()
+	return append(errs, validateUpdateMethod(method, path.Child("updateStrategy", "method"))...)
 }
 
 func validateDecoratorControllerHooks(

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
@@ -89,7 +90,7 @@ func validateAnnotationSelector(selector *v1alpha1.AnnotationSelector, path *fie
 	}
 	for i, expression := range selector.MatchExpressions {
 		path := path.Child("matchExpressions").Index(i)
-		errs = append(errs, validateExpression(expression, path)...)
+		errs = append(errs, validateExpression(metav1.LabelSelectorRequirement(expression), path)...)
 		errs = append(errs, validateAnnotationKey(expression.Key, path.Child("key"))...)
 	}
 	return errs
@@ -140,8 +141,8 @@ func validateResyncOn(objects []v1alpha1.WatchedObject, at *field.Path) field.Er
 	for i := range objects {
 		object, at := &objects[i], at.Index(i)
 		errs = append(errs, validateResourceRule(&object.ResourceRule, at)...)
-		if object.Namespace != "" {
-			errs = append(errs, validateNamespace(object.Namespace, "is the name of a namespace", at.Child("namespace"))...)
+		if namespace := ptr.Deref(object.Namespace, ""); namespace != "" {
+			errs = append(errs, validateNamespace(namespace, "is the name of a namespace", at.Child("namespace"))...)
 		}
 		if object.Name == "" {
 			errs = append(errs, field.Required(at.Child("name"), "is the name of the object"))

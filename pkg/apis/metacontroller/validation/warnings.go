@@ -28,6 +28,7 @@ func (w *warnings) add(path *field.Path, format string, args ...any) {
 func CompositeControllerWarnings(controller *v1alpha1.CompositeController) []string {
 	var w warnings
 	spec, path := &controller.Spec, field.NewPath("spec")
+	w.paused(controller.Annotations)
 	w.parentResource(spec, path.Child("parentResource"))
 	w.childResources(spec, path.Child("childResources"))
 	if hooks, path := spec.Hooks, path.Child("hooks"); hooks != nil {
@@ -49,6 +50,7 @@ func CompositeControllerWarnings(controller *v1alpha1.CompositeController) []str
 func DecoratorControllerWarnings(controller *v1alpha1.DecoratorController) []string {
 	var w warnings
 	spec, path := &controller.Spec, field.NewPath("spec")
+	w.paused(controller.Annotations)
 	w.targets(spec, path.Child("resources"))
 	w.attachments(spec, path.Child("attachments"))
 	if hooks := spec.Hooks; hooks != nil {
@@ -100,6 +102,14 @@ func matchesNothing(fieldPath string) string {
 	return ""
 }
 
+// paused warns of the annotation that pauses a parent.
+func (w *warnings) paused(annotations map[string]string) {
+	if _, found := annotations[v1alpha1.PausedAnnotation]; found {
+		w.add(field.NewPath("metadata", "annotations").Key(v1alpha1.PausedAnnotation),
+			"pauses parents and has no effect on a controller: set spec.paused")
+	}
+}
+
 func (w *warnings) childResources(spec *v1alpha1.CompositeControllerSpec, path *field.Path) {
 	seen := map[schema.GroupResource]int{}
 	for i := range spec.ChildResources {
@@ -117,11 +127,10 @@ func (w *warnings) childResources(spec *v1alpha1.CompositeControllerSpec, path *
 const noRolling = "has no effect: the method is neither RollingRecreate nor RollingInPlace"
 
 func (w *warnings) updateStrategy(strategy *v1alpha1.CompositeControllerChildUpdateStrategy, path *field.Path) {
+	w.noMethod(strategy.GetMethod(), path)
 	if strategy == nil {
-		w.noMethod("", path)
 		return
 	}
-	w.noMethod(strategy.Method, path)
 	checks := strategy.StatusChecks
 	hasChecks := checks != nil && len(checks.Conditions) > 0
 	switch path := path.Child("statusChecks"); {
@@ -187,10 +196,7 @@ func (w *warnings) attachments(spec *v1alpha1.DecoratorControllerSpec, path *fie
 			w.add(path, "is the type of spec.resources[%d]: attachments are decorated, too, and get attachments of their own",
 				target)
 		}
-		method := v1alpha1.ChildUpdateMethod("")
-		if attachment.UpdateStrategy != nil {
-			method = attachment.UpdateStrategy.Method
-		}
+		method := attachment.UpdateStrategy.GetMethod()
 		w.noMethod(method, path.Child("updateStrategy"))
 		if method.Rolls() {
 			plain := strings.TrimPrefix(string(method), "Rolling")

@@ -217,9 +217,10 @@ func (c *testedController) appliesServerSide(of schema.GroupResource, byDefault 
 	if composite, ok := c.Object.(*v1alpha1.CompositeController); ok {
 		i := slices.IndexFunc(composite.Spec.ChildResources,
 			func(rule v1alpha1.CompositeControllerChildResourceRule) bool { return rule.GroupResource() == of })
-		if i >= 0 && composite.Spec.ChildResources[i].UpdateStrategy != nil &&
-			composite.Spec.ChildResources[i].UpdateStrategy.Apply != "" {
-			return composite.Spec.ChildResources[i].UpdateStrategy.Apply == v1alpha1.ChildApplyServerSide
+		if i >= 0 {
+			if chosen := composite.Spec.ChildResources[i].UpdateStrategy.GetApply(); chosen != "" {
+				return chosen == v1alpha1.ChildApplyServerSide
+			}
 		}
 	}
 	return byDefault == controller.ServerSideApply

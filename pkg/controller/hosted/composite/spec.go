@@ -120,12 +120,8 @@ func isTrue(value *bool) bool { return value != nil && *value }
 // strategyOf returns how children of a type are updated, as that field of the spec says. When it is the
 // turn of one that is rolled out is left to the rules of the rollout.
 func strategyOf(field string, of *v1alpha1.CompositeControllerChildUpdateStrategy) plan.Strategy {
-	strategy := plan.Strategy{Field: field + ".method"}
-	if of != nil {
-		strategy.Method, strategy.Engine = plan.Method(of.Method.OfOneChild()), plan.Engine(of.Apply)
-		strategy.Rolls = of.Rolls()
-	}
-	return strategy
+	return plan.Strategy{Field: field + ".method", Method: plan.Method(of.GetMethod().OfOneChild()),
+		Engine: plan.Engine(of.GetApply()), Rolls: of.Rolls()}
 }
 
 // rolloutRules returns the rules of rollouts, without any child type yet.

@@ -103,9 +103,5 @@ func resolveTargets(ctx context.Context, discovery *discovery.Discovery, spec *h
 // strategyOf returns how attachments of a type are updated, as that field of the spec says. They are not
 // rolled out: a rolling method updates all at once.
 func strategyOf(field string, of *v1alpha1.DecoratorControllerAttachmentUpdateStrategy) plan.Strategy {
-	strategy := plan.Strategy{Field: field + ".method"}
-	if of != nil {
-		strategy.Method = plan.Method(of.Method.OfOneChild())
-	}
-	return strategy
+	return plan.Strategy{Field: field + ".method", Method: plan.Method(of.GetMethod().OfOneChild())}
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
@@ -84,7 +85,7 @@ type annotationRequirement struct {
 // NewAnnotationSelector returns a selector for annotations that have these values and meet these expressions.
 // The error names the expression that is not valid.
 func NewAnnotationSelector(
-	match map[string]string, expressions []metav1.LabelSelectorRequirement,
+	match map[string]string, expressions []v1alpha1.LabelSelectorRequirement,
 ) (AnnotationSelector, error) {
 	var selector AnnotationSelector
 	for key, value := range match {

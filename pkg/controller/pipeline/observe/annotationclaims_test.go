@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 )
 
@@ -146,8 +147,8 @@ const (
 	doesNotExist = metav1.LabelSelectorOpDoesNotExist
 )
 
-func expression(operator metav1.LabelSelectorOperator, values ...string) []metav1.LabelSelectorRequirement {
-	return []metav1.LabelSelectorRequirement{{Key: "a", Operator: operator, Values: values}}
+func expression(operator metav1.LabelSelectorOperator, values ...string) []v1alpha1.LabelSelectorRequirement {
+	return []v1alpha1.LabelSelectorRequirement{{Key: "a", Operator: operator, Values: values}}
 }
 
 // Q40: a value of an annotation may be any text, which no label could have.
@@ -155,7 +156,7 @@ func TestQ40AnnotationSelector(t *testing.T) {
 	sentence := "All of this, " + strings.Repeat("and more, ", 30) + `and {"json": [1]}`
 	tests := map[string]struct {
 		match       map[string]string
-		expressions []metav1.LabelSelectorRequirement
+		expressions []v1alpha1.LabelSelectorRequirement
 		annotations map[string]string
 		want        bool
 	}{
@@ -194,7 +195,7 @@ func TestQ40AnnotationSelector(t *testing.T) {
 
 func TestAnAnnotationSelectorThatCannotBeEvaluated(t *testing.T) {
 	tests := map[string]struct {
-		expressions []metav1.LabelSelectorRequirement
+		expressions []v1alpha1.LabelSelectorRequirement
 		want        string
 	}{
 		"an unknown operator":       {expression("Like", "x"), `annotation "a": "Like" is not a valid label selector operator; valid are In, NotIn, Exists and DoesNotExist`},
@@ -215,7 +216,7 @@ func TestAnAnnotationSelectorThatCannotBeEvaluated(t *testing.T) {
 // What repeats a whole object is not kept beside the object's JSON, and can be selected all the same.
 func TestAnAnnotationThatRepeatsTheObjectIsSelected(t *testing.T) {
 	applied, made := parsed(t, `{metadata: {annotations: {kubectl.kubernetes.io/last-applied-configuration: "{}"}}}`), parsed(t, `{metadata: {}}`)
-	there := []metav1.LabelSelectorRequirement{{Key: "kubectl.kubernetes.io/last-applied-configuration", Operator: exists}}
+	there := []v1alpha1.LabelSelectorRequirement{{Key: "kubectl.kubernetes.io/last-applied-configuration", Operator: exists}}
 	selector, err := NewAnnotationSelector(nil, there)
 	if err != nil {
 		t.Fatal(err)

@@ -54,7 +54,7 @@ func KindOf(of object.Type, field string, strategy *v1alpha1.CompositeController
 	kind := Kind{
 		Type:           of,
 		Field:          field,
-		InPlace:        strategy.Method.OfOneChild() == v1alpha1.ChildUpdateInPlace,
+		InPlace:        strategy.GetMethod().OfOneChild() == v1alpha1.ChildUpdateInPlace,
 		MaxUnavailable: strategy.MaxUnavailable,
 		Partition:      int(ptr.Deref(strategy.Partition, 0)),
 	}

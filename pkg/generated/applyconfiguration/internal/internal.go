@@ -38,7 +38,7 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         list:
           elementType:
-            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelectorRequirement
+            namedType: io.k8s.metacontroller.v1alpha1.LabelSelectorRequirement
           elementRelationship: atomic
 - name: io.k8s.metacontroller.v1alpha1.Authorization
   map:
@@ -192,7 +192,7 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: boolean
     - name: labelSelector
       type:
-        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector
+        namedType: io.k8s.metacontroller.v1alpha1.LabelSelector
     - name: resource
       type:
         scalar: string
@@ -400,7 +400,7 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: boolean
     - name: labelSelector
       type:
-        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector
+        namedType: io.k8s.metacontroller.v1alpha1.LabelSelector
     - name: resource
       type:
         scalar: string
@@ -485,6 +485,38 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: webhook
       type:
         namedType: io.k8s.metacontroller.v1alpha1.Webhook
+- name: io.k8s.metacontroller.v1alpha1.LabelSelector
+  map:
+    fields:
+    - name: matchExpressions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.metacontroller.v1alpha1.LabelSelectorRequirement
+          elementRelationship: atomic
+    - name: matchLabels
+      type:
+        map:
+          elementType:
+            scalar: string
+    elementRelationship: atomic
+- name: io.k8s.metacontroller.v1alpha1.LabelSelectorRequirement
+  map:
+    fields:
+    - name: key
+      type:
+        scalar: string
+      default: ""
+    - name: operator
+      type:
+        scalar: string
+      default: ""
+    - name: values
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
 - name: io.k8s.metacontroller.v1alpha1.LastSyncError
   map:
     fields:
@@ -718,38 +750,6 @@ var schemaYAML = typed.YAMLObject(`types:
         elementType:
           namedType: __untyped_deduced_
         elementRelationship: separable
-- name: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector
-  map:
-    fields:
-    - name: matchExpressions
-      type:
-        list:
-          elementType:
-            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelectorRequirement
-          elementRelationship: atomic
-    - name: matchLabels
-      type:
-        map:
-          elementType:
-            scalar: string
-    elementRelationship: atomic
-- name: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelectorRequirement
-  map:
-    fields:
-    - name: key
-      type:
-        scalar: string
-      default: ""
-    - name: operator
-      type:
-        scalar: string
-      default: ""
-    - name: values
-      type:
-        list:
-          elementType:
-            scalar: string
-          elementRelationship: atomic
 - name: io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsEntry
   map:
     fields:

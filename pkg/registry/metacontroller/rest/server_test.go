@@ -138,12 +138,18 @@ func forEachKind(t *testing.T, test func(*testing.T, kind)) {
 // named returns the kind's valid object under a name.
 func (k kind) named(t *testing.T, name string) *unstructured.Unstructured {
 	t.Helper()
-	object := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(k.object), &object.Object); err != nil {
-		t.Fatal(err)
-	}
+	object := &unstructured.Unstructured{Object: fromYAML(t, k.object)}
 	object.SetName(name)
 	return object
+}
+
+func fromYAML(t *testing.T, text string) map[string]any {
+	t.Helper()
+	content := map[string]any{}
+	if err := yaml.Unmarshal([]byte(text), &content); err != nil {
+		t.Fatal(err)
+	}
+	return content
 }
 
 const (

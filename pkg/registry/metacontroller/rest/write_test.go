@@ -36,6 +36,60 @@ func TestAnObjectReadsBackAsItWasWritten(t *testing.T) {
 	})
 }
 
+func TestEmptyValuesReadBackAsTheyWereWritten(t *testing.T) {
+	empty := map[string]string{
+		"compositecontrollers": `
+spec:
+  parentResource:
+    apiVersion: example.com/v1
+    resource: foos
+    labelSelector: {matchLabels: {}, matchExpressions: [{key: a, operator: Exists, values: []}]}
+  childResources: [{apiVersion: v1, resource: pods, updateStrategy: {method: "", apply: "", statusChecks: {conditions: []}}}]
+  endpointConfigs: [{host: a, caBundle: {secretRef: {name: a, namespace: a, key: ""}}}]
+  resyncOn: []
+  paused: false
+  hooks: {sync: {version: v1, webhook: {url: "http://hooks.example/sync"}}}`,
+		"decoratorcontrollers": `
+spec:
+  resources:
+  - apiVersion: v1
+    resource: pods
+    labelSelector: {matchLabels: {}, matchExpressions: []}
+    annotationSelector: {matchAnnotations: {}, matchExpressions: [{key: a, operator: DoesNotExist, values: []}]}
+  attachments: [{apiVersion: v1, resource: services, updateStrategy: {method: ""}}]
+  namespaces: []
+  paused: false
+  hooks: {sync: {version: v1, webhook: {url: "http://hooks.example/sync"}}}`,
+		"controllerrevisions": "{parentPatch: {}, children: []}",
+	}
+	forEachKind(t, func(t *testing.T, kind kind) {
+		sent := func(name string) *unstructured.Unstructured {
+			object := kind.named(t, name)
+			for field, value := range fromYAML(t, empty[kind.resource]) {
+				object.Object[field] = value
+			}
+			return object
+		}
+		create(t, kind, sent("created"))
+		create(t, kind, kind.named(t, "updated"))
+		updated := sent("updated")
+		updated.SetResourceVersion(get(t, kind, "updated").GetResourceVersion())
+		if _, err := kind.client.Update(t.Context(), updated, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if _, err := kind.client.Apply(t.Context(), "applied", sent("applied"), metav1.ApplyOptions{FieldManager: "m"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, name := range []string{"created", "updated", "applied"} {
+			if diff := cmp.Diff(content(sent(name)), content(get(t, kind, name))); diff != "" {
+				t.Errorf("what was %s reads back otherwise (-want +got):\n%s", name, diff)
+			}
+		}
+	})
+}
+
 func TestUpdate(t *testing.T) {
 	forEachKind(t, func(t *testing.T, kind kind) {
 		created := create(t, kind, kind.named(t, "a"))

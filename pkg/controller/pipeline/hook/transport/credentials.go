@@ -5,7 +5,6 @@ package transport
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
@@ -89,7 +88,7 @@ func readAuthorities(
 	if err != nil {
 		return err
 	}
-	key := cmp.Or(ref.Key, "ca.crt")
+	key := ref.GetKey()
 	bundle, err := opened.value(key)
 	if err != nil {
 		return err
@@ -113,7 +112,7 @@ func (s *settings) resolveCertificate(find finder, into *credentials) error {
 	if err != nil {
 		return err
 	}
-	certificateKey, privateKeyKey := cmp.Or(s.ClientTLS.CertKey, "tls.crt"), cmp.Or(s.ClientTLS.PrivateKeyKey, "tls.key")
+	certificateKey, privateKeyKey := s.ClientTLS.GetCertKey(), s.ClientTLS.GetPrivateKeyKey()
 	certificate, err := opened.value(certificateKey)
 	if err != nil {
 		return err
@@ -135,7 +134,7 @@ func (s *settings) resolveAuthorization(find finder, into *credentials) error {
 		return nil
 	}
 	field, ref := s.path+".authorization", s.Authorization.SecretRef
-	scheme := cmp.Or(strings.TrimSpace(s.Authorization.Type), "Bearer")
+	scheme := s.Authorization.GetType()
 	switch {
 	case strings.EqualFold(scheme, "basic"):
 		return fmt.Errorf("%s.type: %q is not supported here; use basicAuth", field, scheme)
@@ -176,7 +175,7 @@ func (s *settings) resolveBasicAuth(find finder, into *credentials) error {
 	if err != nil {
 		return err
 	}
-	userKey, passwordKey := cmp.Or(s.BasicAuth.UsernameKey, "username"), cmp.Or(s.BasicAuth.PasswordKey, "password")
+	userKey, passwordKey := s.BasicAuth.GetUsernameKey(), s.BasicAuth.GetPasswordKey()
 	user, err := opened.value(userKey)
 	if err != nil {
 		return err

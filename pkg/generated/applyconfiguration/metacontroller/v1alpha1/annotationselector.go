@@ -5,10 +5,6 @@
 
 package v1alpha1
 
-import (
-	v1 "k8s.io/client-go/applyconfigurations/meta/v1"
-)
-
 // AnnotationSelectorApplyConfiguration represents a declarative configuration of the AnnotationSelector type for use
 // with apply.
 //
@@ -21,7 +17,7 @@ type AnnotationSelectorApplyConfiguration struct {
 	// matchExpressions are conditions on annotations: key, operator (In, NotIn, Exists or DoesNotExist) and, for
 	// In and NotIn, values, which may be any text. For example [{key: example.com/backup, operator: Exists}].
 	// Default: empty, none.
-	MatchExpressions []v1.LabelSelectorRequirementApplyConfiguration `json:"matchExpressions,omitempty"`
+	MatchExpressions []LabelSelectorRequirementApplyConfiguration `json:"matchExpressions,omitempty"`
 }
 
 // AnnotationSelectorApplyConfiguration constructs a declarative configuration of the AnnotationSelector type for use with
@@ -47,7 +43,7 @@ func (b *AnnotationSelectorApplyConfiguration) WithMatchAnnotations(entries map[
 // WithMatchExpressions adds the given value to the MatchExpressions field in the declarative configuration
 // and returns the receiver, so that objects can be build by chaining "With" function invocations.
 // If called multiple times, values provided by each call will be appended to the MatchExpressions field.
-func (b *AnnotationSelectorApplyConfiguration) WithMatchExpressions(values ...*v1.LabelSelectorRequirementApplyConfiguration) *AnnotationSelectorApplyConfiguration {
+func (b *AnnotationSelectorApplyConfiguration) WithMatchExpressions(values ...*LabelSelectorRequirementApplyConfiguration) *AnnotationSelectorApplyConfiguration {
 	for i := range values {
 		if values[i] == nil {
 			panic("nil value passed to WithMatchExpressions")

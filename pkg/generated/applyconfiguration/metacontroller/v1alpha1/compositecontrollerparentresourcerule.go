@@ -5,10 +5,6 @@
 
 package v1alpha1
 
-import (
-	v1 "k8s.io/client-go/applyconfigurations/meta/v1"
-)
-
 // CompositeControllerParentResourceRuleApplyConfiguration represents a declarative configuration of the CompositeControllerParentResourceRule type for use
 // with apply.
 //
@@ -23,7 +19,7 @@ type CompositeControllerParentResourceRuleApplyConfiguration struct {
 	// hook is called; without a finalize hook, the parent and its children are left alone. For example {matchLabels:
 	// {app: web}} or {matchExpressions: [{key: tier, operator: In, values: [front, back]}]}.
 	// Default: absent, all objects of the type.
-	LabelSelector *v1.LabelSelectorApplyConfiguration `json:"labelSelector,omitempty"`
+	LabelSelector *LabelSelectorApplyConfiguration `json:"labelSelector,omitempty"`
 	// ignoreStatusChanges ignores updates of a parent that leave its generation, labels and annotations as they were. It
 	// saves hook calls when other programs write the parent's status, finalizers or owner references.
 	// Default: false, every update of a parent leads to a sync.
@@ -63,7 +59,7 @@ func (b *CompositeControllerParentResourceRuleApplyConfiguration) WithRevisionHi
 // WithLabelSelector sets the LabelSelector field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the LabelSelector field is set to the value of the last call.
-func (b *CompositeControllerParentResourceRuleApplyConfiguration) WithLabelSelector(value *v1.LabelSelectorApplyConfiguration) *CompositeControllerParentResourceRuleApplyConfiguration {
+func (b *CompositeControllerParentResourceRuleApplyConfiguration) WithLabelSelector(value *LabelSelectorApplyConfiguration) *CompositeControllerParentResourceRuleApplyConfiguration {
 	b.LabelSelector = value
 	return b
 }

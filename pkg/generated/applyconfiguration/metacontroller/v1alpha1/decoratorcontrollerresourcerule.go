@@ -5,10 +5,6 @@
 
 package v1alpha1
 
-import (
-	v1 "k8s.io/client-go/applyconfigurations/meta/v1"
-)
-
 // DecoratorControllerResourceRuleApplyConfiguration represents a declarative configuration of the DecoratorControllerResourceRule type for use
 // with apply.
 //
@@ -20,7 +16,7 @@ type DecoratorControllerResourceRuleApplyConfiguration struct {
 	// labelSelector restricts the controller to the objects whose labels match. For example {matchLabels: {app: web}} or
 	// {matchExpressions: [{key: tier, operator: In, values: [front, back]}]}.
 	// Default: absent, all objects of the type.
-	LabelSelector *v1.LabelSelectorApplyConfiguration `json:"labelSelector,omitempty"`
+	LabelSelector *LabelSelectorApplyConfiguration `json:"labelSelector,omitempty"`
 	// annotationSelector restricts the controller to the objects whose annotations match, for example
 	// {matchAnnotations: {example.com/backup: "yes"}}.
 	// Default: absent, all objects of the type.
@@ -56,7 +52,7 @@ func (b *DecoratorControllerResourceRuleApplyConfiguration) WithResource(value s
 // WithLabelSelector sets the LabelSelector field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the LabelSelector field is set to the value of the last call.
-func (b *DecoratorControllerResourceRuleApplyConfiguration) WithLabelSelector(value *v1.LabelSelectorApplyConfiguration) *DecoratorControllerResourceRuleApplyConfiguration {
+func (b *DecoratorControllerResourceRuleApplyConfiguration) WithLabelSelector(value *LabelSelectorApplyConfiguration) *DecoratorControllerResourceRuleApplyConfiguration {
 	b.LabelSelector = value
 	return b
 }
