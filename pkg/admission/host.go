@@ -17,6 +17,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/klog/v2"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/nearest"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
@@ -127,6 +128,12 @@ func readTypes(
 		of.hasStatus = of.hasStatus || subresource == statusSubresource
 		into[version.WithResource(name)] = of
 	}
+}
+
+// defines reports whether the host has a CustomResourceDefinition with a type, which it may not serve yet.
+func (h Host) defines(ctx context.Context, of schema.GroupVersionResource) bool {
+	definition, err := h.Definitions.Get(ctx, of.GroupResource().String())
+	return err == nil && nearest.Defines(definition, of.Version)
 }
 
 // allTypes lists the types of all groups. Those of groups that do not answer are left out.

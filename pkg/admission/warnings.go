@@ -118,7 +118,7 @@ func (w *Warnings) types(ctx context.Context, c *controller) (warnings []string)
 			if meant == "" {
 				meant = nearest.Resource(rule.GroupVersionResource, allTypes())
 			}
-			if meant != "" {
+			if meant != "" && !w.host.defines(ctx, rule.GroupVersionResource) {
 				hint = fmt.Sprintf("; did you mean %s?", meant)
 			}
 			consequence := "the controller starts as soon as it does"

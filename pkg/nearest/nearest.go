@@ -4,6 +4,7 @@
 package nearest
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -98,8 +99,12 @@ func distance(a, b []rune) int {
 // Resource returns which of the served resources was probably meant by one that is not served, as a
 // phrase such as `"deployments" in apps/v1`. It returns "" if none was. A resource is found by its
 // kind, its singular and its short names, and in its own API group by a near name. The version is in
-// the phrase if it is not the wanted one.
+// the phrase if it is not the wanted one. No other was meant if the list has the wanted one: the cluster has begun to
+// serve it meanwhile.
 func Resource(wanted schema.GroupVersionResource, served []*metav1.APIResourceList) string {
+	if slices.ContainsFunc(served, func(list *metav1.APIResourceList) bool { return isIn(wanted, list) }) {
+		return ""
+	}
 	for _, find := range []struct {
 		in  func(of schema.GroupVersion) bool
 		how func(word string, resources []metav1.APIResource) string
@@ -121,6 +126,33 @@ func Resource(wanted schema.GroupVersionResource, served []*metav1.APIResourceLi
 		}
 	}
 	return ""
+}
+
+func isIn(wanted schema.GroupVersionResource, list *metav1.APIResourceList) bool {
+	return list.GroupVersion == wanted.GroupVersion().String() && slices.ContainsFunc(list.APIResources,
+		func(resource metav1.APIResource) bool { return resource.Name == wanted.Resource })
+}
+
+// Defines reports whether a CustomResourceDefinition, as JSON, has a version. The cluster serves that soon if it does
+// not yet.
+func Defines(definition []byte, version string) bool {
+	var of struct {
+		Spec struct {
+			Versions []struct {
+				Name   string `json:"name"`
+				Served bool   `json:"served"`
+			} `json:"versions"`
+		} `json:"spec"`
+	}
+	if err := json.Unmarshal(definition, &of); err != nil {
+		return false
+	}
+	for _, one := range of.Spec.Versions {
+		if one.Name == version && one.Served {
+			return true
+		}
+	}
+	return false
 }
 
 func phrase(found string, version schema.GroupVersion, wanted schema.GroupVersionResource) string {

@@ -72,6 +72,7 @@ func TestResource(t *testing.T) {
 		"such a version, and a slip of the pen": {"apps/v1beta1", "deploymnts", `"deployments" in apps/v1`},
 		"another group":                         {"v1", "deployments", `"deployments" in apps/v1`},
 		"another group, and the kind":           {"v1", "Deployment", `"deployments" in apps/v1`},
+		"what the cluster serves meanwhile":     {"apps/v1", "deployments", ""},
 		"a group that there is not":             {"app/v1", "deployments", `"deployments" in apps/v1`},
 		"a near name in another group":          {"example.com/v2", "podds", ""},
 		"a type of nobody":                      {"example.com/v1", "gadgets", ""},

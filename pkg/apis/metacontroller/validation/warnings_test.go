@@ -30,6 +30,11 @@ func TestCompositeControllerWarnings(t *testing.T) {
 		"a service with https and a port": {
 			patch: `spec: {hooks: {sync: {webhook: {url: null, service: {name: a, namespace: b, protocol: https, port: 443}, path: /sync}}}}`,
 		},
+		"the annotation that pauses a parent": {
+			patch: `metadata: {annotations: {metacontroller.k8s.io/paused: "true"}}`,
+			want: "metadata.annotations[metacontroller.k8s.io/paused]: pauses parents and has no effect on a controller: set " +
+				"spec.paused",
+		},
 		"a hook that is never called": {
 			patch: `spec: {hooks: {sync: {webhook: {url: "http://hooks.example"}}, postUpdateChild: {}}}`,
 			want:  "spec.hooks.postUpdateChild: is never called",
@@ -47,6 +52,11 @@ func TestCompositeControllerWarnings(t *testing.T) {
 func TestDecoratorControllerWarnings(t *testing.T) {
 	tests := map[string]struct{ patch, want string }{
 		"a minimal controller is nothing to warn of": {patch: "{}"},
+		"the annotation that pauses a parent": {
+			patch: `metadata: {annotations: {metacontroller.k8s.io/paused: "true"}}`,
+			want: "metadata.annotations[metacontroller.k8s.io/paused]: pauses parents and has no effect on a controller: set " +
+				"spec.paused",
+		},
 		"no targets": {
 			patch: "spec: {resources: []}",
 			want:  "spec.resources: is empty, so nothing is decorated",

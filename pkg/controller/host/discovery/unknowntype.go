@@ -105,7 +105,21 @@ func (d *Discovery) meant(ctx context.Context, unknown *UnknownTypeError) string
 	if err != nil {
 		return ""
 	}
-	return nearest.Resource(version.WithResource(unknown.Resource), d.allTypes(ctx))
+	wanted := version.WithResource(unknown.Resource)
+	meant := nearest.Resource(wanted, d.allTypes(ctx))
+	if meant != "" && d.defines(ctx, wanted) {
+		return ""
+	}
+	return meant
+}
+
+// defines reports whether the host has a CustomResourceDefinition with a type, which it may not serve yet.
+func (d *Discovery) defines(ctx context.Context, of schema.GroupVersionResource) bool {
+	ctx, cancel := context.WithTimeout(ctx, catalogTimeout)
+	defer cancel()
+	path := "/apis/" + definitions.GroupVersion().String() + "/" + definitions.Resource + "/" + of.GroupResource().String()
+	definition, err := d.client.GetAs(ctx, path, "application/json")
+	return err == nil && nearest.Defines(definition, of.Version)
 }
 
 // allTypes returns the types of all groups. If the host does not send them, it returns the types of the last

@@ -22,6 +22,14 @@ import (
 type aggregatedHost struct{ asked, failing atomic.Int32 }
 
 func (h *aggregatedHost) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strings.HasSuffix(r.URL.Path, "/customresourcedefinitions/deploymentz.apps") {
+		_, _ = io.WriteString(w, `{"spec":{"versions":[{"name":"v1","served":true}]}}`)
+		return
+	}
+	if strings.Contains(r.URL.Path, "/customresourcedefinitions/") {
+		w.WriteHeader(http.StatusNotFound)
+		return
+	}
 	h.asked.Add(1)
 	groups := `{"metadata":{"name":"apps"},"versions":[{"version":"v1","resources":[{"resource":"deployments","responseKind":{"kind":"Deployment"},"scope":"Namespaced","singularResource":"deployment","shortNames":["deploy"]}]}]}`
 	if r.URL.Path == "/api" {
@@ -53,6 +61,9 @@ func TestWhichTypeWasMeant(t *testing.T) {
 		{"apps/v1", "deployment", `"deployments"`},
 		{"v1", "deployments", `"deployments" in apps/v1`},
 		{"example.com/v1", "pages", ""},
+		{"apps/v1", "deployments", ""}, // it is served meanwhile
+		{"apps/v1", "deploymentz", ""}, // it is defined, and served soon
+		{"apps/v2", "deploymentz", `"deployments" in apps/v1`},
 	} {
 		if got := d.meant(t.Context(), &UnknownTypeError{APIVersion: test.apiVersion, Resource: test.resource}); got != test.want {
 			t.Errorf("by %s of %s, %q was meant, want %q", test.resource, test.apiVersion, got, test.want)
