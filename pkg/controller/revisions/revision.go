@@ -168,7 +168,10 @@ func hasLabels(snapshot *pipeline.Snapshot, revision *Stored) bool {
 		snapshot.Selector.Matches(labels.Set(revision.Labels))
 }
 
-// OwnerReference returns the owner reference of the revisions of the snapshot's parent.
+// OwnerReference returns the owner reference of the revisions of the snapshot's parent. It does not block the deletion
+// of the parent: the cluster cannot delete a revision while the server is not available.
 func OwnerReference(snapshot *pipeline.Snapshot) metav1.OwnerReference {
-	return *metav1.NewControllerRef(snapshot.Parent, snapshot.ParentType.GroupVersionKind())
+	reference := *metav1.NewControllerRef(snapshot.Parent, snapshot.ParentType.GroupVersionKind())
+	reference.BlockOwnerDeletion = nil
+	return reference
 }

@@ -53,7 +53,7 @@ func TestANewRevision(t *testing.T) {
 			Annotations: map[string]string{"metacontroller.k8s.io/field-paths": `["spec.version"]`, "metacontroller.k8s.io/current": "true"},
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: "ctl.example/v1", Kind: "Web", Name: "shop", UID: "parent-uid",
-				Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
+				Controller: ptr.To(true), // it does not block the deletion of the parent
 			}},
 		},
 		ParentPatch: runtime.RawExtension{Raw: []byte(`{"spec":{"version":"v1"}}`)},
