@@ -16,7 +16,8 @@ import (
 
 func TestSelectorsThatKeepParentsApart(t *testing.T) {
 	label := func(operator metav1.LabelSelectorOperator, values ...string) *v1alpha1.LabelSelector {
-		return &v1alpha1.LabelSelector{MatchExpressions: []v1alpha1.LabelSelectorRequirement{{Key: "app", Operator: operator, Values: values}}}
+		return &v1alpha1.LabelSelector{MatchExpressions: []v1alpha1.LabelSelectorRequirement{{Key: "app",
+			Operator: operator, Values: values}}}
 	}
 	for i, test := range []struct {
 		a, b *v1alpha1.LabelSelector
@@ -24,8 +25,10 @@ func TestSelectorsThatKeepParentsApart(t *testing.T) {
 	}{
 		{nil, nil, false},
 		{nil, label("Exists"), false},
-		{&v1alpha1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}, &v1alpha1.LabelSelector{MatchLabels: map[string]string{"app": "b"}}, true},
-		{&v1alpha1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}, &v1alpha1.LabelSelector{MatchLabels: map[string]string{"tier": "b"}}, false},
+		{&v1alpha1.LabelSelector{MatchLabels: map[string]string{"app": "a"}},
+			&v1alpha1.LabelSelector{MatchLabels: map[string]string{"app": "b"}}, true},
+		{&v1alpha1.LabelSelector{MatchLabels: map[string]string{"app": "a"}},
+			&v1alpha1.LabelSelector{MatchLabels: map[string]string{"tier": "b"}}, false},
 		{label("In", "a", "b"), label("In", "b", "c"), false},
 		{label("In", "a", "b"), label("In", "c"), true},
 		{label("In", "a"), label("NotIn", "a", "b"), true},

@@ -56,7 +56,8 @@ func TestNeeds(t *testing.T) {
 		"with objects whose changes have all parents synced": {
 			composed(func(spec *v1alpha1.CompositeControllerSpec) {
 				spec.ResyncOn = []v1alpha1.WatchedObject{
-					{ResourceRule: v1alpha1.ResourceRule{APIVersion: "apps/v1", Resource: "deployments"}, Namespace: new("hooks"), Name: "my-hook"},
+					{ResourceRule: v1alpha1.ResourceRule{APIVersion: "apps/v1", Resource: "deployments"},
+						Namespace: new("hooks"), Name: "my-hook"},
 				}
 			}),
 			[]string{readParents, writeStatus, writePods, "spec.resyncOn[0]: get,list,watch deployments.apps hooks/my-hook"},

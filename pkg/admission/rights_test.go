@@ -301,7 +301,8 @@ func TestEveryChangeOfTheSpecNeedsAllRights(t *testing.T) {
 			spec.Hooks.Sync.Webhook.Timeout = ptr.To(v1alpha1.Duration("3s"))
 		}},
 		"an update method, which may delete": {func(*v1alpha1.CompositeControllerSpec) {}, func(spec *v1alpha1.CompositeControllerSpec) {
-			spec.ChildResources[0].UpdateStrategy = &v1alpha1.CompositeControllerChildUpdateStrategy{Method: new(v1alpha1.ChildUpdateRecreate)}
+			spec.ChildResources[0].UpdateStrategy = &v1alpha1.CompositeControllerChildUpdateStrategy{
+				Method: new(v1alpha1.ChildUpdateRecreate)}
 		}},
 		"a selector that selects more parents": {func(spec *v1alpha1.CompositeControllerSpec) {
 			spec.ParentResource.LabelSelector = &v1alpha1.LabelSelector{MatchLabels: map[string]string{"team": "a"}}

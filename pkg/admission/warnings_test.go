@@ -101,15 +101,17 @@ func TestWarnings(t *testing.T) {
 			`spec.childResources[1]: the cluster does not serve "pod" in v1 yet; the controller starts as soon as it does; did you mean "pods"?`,
 		}},
 		"a type that is defined, but not served yet, beside one of a near name": {
-			host: &fakeHost{served: map[string][]string{"example.com/v1": {"page", "page/status"}, "v1": {"pods"}}, definitions: map[string]string{
-				"pages.example.com": "spec: {versions: [{name: v1, served: true}]}",
-			}},
+			host: &fakeHost{served: map[string][]string{"example.com/v1": {"page", "page/status"}, "v1": {"pods"}},
+				definitions: map[string]string{
+					"pages.example.com": "spec: {versions: [{name: v1, served: true}]}",
+				}},
 			object: composed(), want: []string{noPages},
 		},
 		"a type that is defined in another version, beside one of a near name": {
-			host: &fakeHost{served: map[string][]string{"example.com/v1": {"page", "page/status"}, "v1": {"pods"}}, definitions: map[string]string{
-				"pages.example.com": "spec: {versions: [{name: v1}, {name: v2, served: true}]}",
-			}},
+			host: &fakeHost{served: map[string][]string{"example.com/v1": {"page", "page/status"}, "v1": {"pods"}},
+				definitions: map[string]string{
+					"pages.example.com": "spec: {versions: [{name: v1}, {name: v2, served: true}]}",
+				}},
 			object: composed(), want: []string{noPages + `; did you mean "page"?`},
 		},
 		"no type of children, but one of a near name, while not all groups answer": {
@@ -164,10 +166,12 @@ func TestWarnings(t *testing.T) {
 		"a hook that is never called": {object: composed(func(spec *v1alpha1.CompositeControllerSpec) {
 			spec.Hooks.PreUpdateChild = hookAt("http://nowhere.default/")
 		})},
-		"another controller of the parents, in another version": {others: map[string]*v1alpha1.LabelSelector{"pages": nil, "other": nil}, object: composed(), want: []string{
+		"another controller of the parents, in another version": {others: map[string]*v1alpha1.LabelSelector{
+			"pages": nil, "other": nil}, object: composed(), want: []string{
 			`spec.parentResource: CompositeController "other"` + alsoHandles,
 		}},
-		"two others": {others: map[string]*v1alpha1.LabelSelector{"b": nil, "a": nil, "c": {MatchLabels: map[string]string{"app": "x"}}}, object: composed(), want: []string{
+		"two others": {others: map[string]*v1alpha1.LabelSelector{"b": nil, "a": nil,
+			"c": {MatchLabels: map[string]string{"app": "x"}}}, object: composed(), want: []string{
 			`spec.parentResource: CompositeController "a" and 2 more` + alsoHandles,
 		}},
 		"another of other parents by their labels": {
@@ -199,13 +203,15 @@ func TestWarnings(t *testing.T) {
 			`spec.parentResource: "books" in example.com/v1 is cluster-scoped, and spec.namespaces limits the controller to objects in namespaces, so the controller does not run: remove spec.namespaces, or this type`,
 			`spec.relatedResources[1]: "nodes" in v1 is cluster-scoped, and spec.namespaces limits the controller to objects in namespaces, so the controller does not run: remove spec.namespaces, or this type`,
 		}},
-		"a decorator, of which there may be many": {others: map[string]*v1alpha1.LabelSelector{"other": nil}, object: decorated("pages")},
-		"an update of metadata":                   {host: &fakeHost{}, object: composed(), stored: composed()},
+		"a decorator, of which there may be many": {others: map[string]*v1alpha1.LabelSelector{"other": nil},
+			object: decorated("pages")},
+		"an update of metadata": {host: &fakeHost{}, object: composed(), stored: composed()},
 		"an update of the spec": {
 			object: composed(at("http://nowhere.default/sync")), stored: composed(), want: []string{noName},
 		},
 		"all at once": {
-			host: &fakeHost{}, others: map[string]*v1alpha1.LabelSelector{"other": nil}, object: composed(at("http://nowhere.default/sync")),
+			host: &fakeHost{}, others: map[string]*v1alpha1.LabelSelector{"other": nil},
+			object: composed(at("http://nowhere.default/sync")),
 			want: []string{
 				noPages, `spec.childResources[0]: the cluster does not serve "pods" in v1 yet; the controller starts as soon as it does`, noName,
 				`spec.parentResource: CompositeController "other"` + alsoHandles,
@@ -377,7 +383,8 @@ func TestParentsThatAChangeReleases(t *testing.T) {
 }
 
 func rolling(spec *v1alpha1.CompositeControllerSpec) {
-	spec.ChildResources[0].UpdateStrategy = &v1alpha1.CompositeControllerChildUpdateStrategy{Method: new(v1alpha1.ChildUpdateRollingInPlace)}
+	spec.ChildResources[0].UpdateStrategy = &v1alpha1.CompositeControllerChildUpdateStrategy{
+		Method: new(v1alpha1.ChildUpdateRollingInPlace)}
 }
 
 func TestFieldsThatTheSchemaOfParentsLacks(t *testing.T) {

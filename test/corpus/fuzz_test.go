@@ -76,13 +76,16 @@ func FuzzWebhook(f *testing.F) {
 			}
 		}
 		if has(8) {
-			config.Authorization = &v1alpha1.Authorization{Type: &authorization, SecretRef: v1alpha1.SecretKeyRef{Name: service, Namespace: namespace, Key: key}}
+			config.Authorization = &v1alpha1.Authorization{Type: &authorization,
+				SecretRef: v1alpha1.SecretKeyRef{Name: service, Namespace: namespace, Key: key}}
 		}
 		if has(9) {
-			config.BasicAuth = &v1alpha1.BasicAuth{SecretRef: v1alpha1.SecretRef{Name: service, Namespace: namespace}, UsernameKey: &key}
+			config.BasicAuth = &v1alpha1.BasicAuth{SecretRef: v1alpha1.SecretRef{Name: service,
+				Namespace: namespace}, UsernameKey: &key}
 		}
 		if has(10) {
-			config.ClientTLS = &v1alpha1.ClientTLS{SecretRef: v1alpha1.SecretRef{Name: service, Namespace: namespace}, CertKey: &key}
+			config.ClientTLS = &v1alpha1.ClientTLS{SecretRef: v1alpha1.SecretRef{Name: service,
+				Namespace: namespace}, CertKey: &key}
 		}
 		if has(11) {
 			webhook.Etag = &v1alpha1.WebhookEtagConfig{Enabled: ptr.To(true), CacheTimeoutSeconds: &seconds}

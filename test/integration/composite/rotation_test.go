@@ -43,7 +43,8 @@ func TestQ24RotatedAuthorityIsTrustedFromTheNextCall(t *testing.T) {
 	before, after := g.ca, newAuthority(t, "hooks after")
 	g.configMap("hooks-ca", map[string]string{"my.pem": string(before.Cert)})
 	g.run(func(_ *v1alpha1.CompositeControllerSpec, webhook *v1alpha1.Webhook) {
-		webhook.CABundle = &v1alpha1.CABundle{ConfigMapRef: &v1alpha1.ResourceKeyRef{Namespace: g.Namespace, Name: "hooks-ca", Key: new("my.pem")}}
+		webhook.CABundle = &v1alpha1.CABundle{ConfigMapRef: &v1alpha1.ResourceKeyRef{Namespace: g.Namespace,
+			Name: "hooks-ca", Key: new("my.pem")}}
 	})
 	g.CreateParent("a", object{"value": "1"})
 	g.WaitForConfigMap("a", harness.HasData("value", "1"))

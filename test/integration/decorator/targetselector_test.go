@@ -41,14 +41,16 @@ func rules(selectors ...v1alpha1.DecoratorControllerResourceRule) change {
 }
 
 // byAnnotations selects targets by their annotations.
-func byAnnotations(match map[string]string, expressions ...v1alpha1.LabelSelectorRequirement) v1alpha1.DecoratorControllerResourceRule {
+func byAnnotations(match map[string]string,
+	expressions ...v1alpha1.LabelSelectorRequirement) v1alpha1.DecoratorControllerResourceRule {
 	return v1alpha1.DecoratorControllerResourceRule{
 		AnnotationSelector: &v1alpha1.AnnotationSelector{MatchAnnotations: match, MatchExpressions: expressions},
 	}
 }
 
 func byLabel(name, value string) v1alpha1.DecoratorControllerResourceRule {
-	return v1alpha1.DecoratorControllerResourceRule{LabelSelector: &v1alpha1.LabelSelector{MatchLabels: map[string]string{name: value}}}
+	return v1alpha1.DecoratorControllerResourceRule{LabelSelector: &v1alpha1.LabelSelector{
+		MatchLabels: map[string]string{name: value}}}
 }
 
 // expectMarked waits until these targets have a mark. It fails the test if another target has one
@@ -74,7 +76,8 @@ func (f *fixture) expectMarked(mark string, all []string, marked ...string) {
 func TestQ40TargetsAreSelectedByLabelsAndAnnotations(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("any text, ", 30) + "\n{\"even\": \"JSON\"} ✓"
-	expression := func(key string, operator metav1.LabelSelectorOperator, values ...string) v1alpha1.LabelSelectorRequirement {
+	expression := func(key string, operator metav1.LabelSelectorOperator,
+		values ...string) v1alpha1.LabelSelectorRequirement {
 		return v1alpha1.LabelSelectorRequirement{Key: key, Operator: operator, Values: values}
 	}
 	targets := map[string]object{
@@ -266,8 +269,10 @@ func TestASelectorThatCannotBeReadIsRefused(t *testing.T) {
 		rule v1alpha1.DecoratorControllerResourceRule
 		says string
 	}{
-		"an unknown operator": {byAnnotations(nil, v1alpha1.LabelSelectorRequirement{Key: "a", Operator: "Like", Values: []string{"b"}}), "Like"},
-		"no values":           {byAnnotations(nil, v1alpha1.LabelSelectorRequirement{Key: "a", Operator: metav1.LabelSelectorOpIn}), "values"},
+		"an unknown operator": {byAnnotations(nil, v1alpha1.LabelSelectorRequirement{Key: "a", Operator: "Like",
+			Values: []string{"b"}}), "Like"},
+		"no values": {byAnnotations(nil, v1alpha1.LabelSelectorRequirement{Key: "a",
+			Operator: metav1.LabelSelectorOpIn}), "values"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := env.Metacontroller.MetacontrollerV1alpha1().DecoratorControllers().Create(t.Context(), &v1alpha1.DecoratorController{

@@ -64,7 +64,8 @@ func benchRows(b *testing.B) {
 		ObjectMeta: metav1.ObjectMeta{Name: "bench"},
 		Spec: v1alpha1.DecoratorControllerSpec{
 			Resources: []v1alpha1.DecoratorControllerResourceRule{{
-				ResourceRule: v1alpha1.ResourceRule{APIVersion: "v1", Resource: "configmaps"}, LabelSelector: &v1alpha1.LabelSelector{MatchLabels: map[string]string{"bench": "yes"}},
+				ResourceRule:  v1alpha1.ResourceRule{APIVersion: "v1", Resource: "configmaps"},
+				LabelSelector: &v1alpha1.LabelSelector{MatchLabels: map[string]string{"bench": "yes"}},
 			}},
 			Hooks: &v1alpha1.DecoratorControllerHooks{Sync: &v1alpha1.Hook{Webhook: &v1alpha1.Webhook{URL: ptr.To(server.URL("/sync"))}}},
 		},

@@ -185,8 +185,10 @@ func TestParentsAreSyncedWhenTheHookHasRolledOut(t *testing.T) {
 	finish(1)
 	f := newFixture(t, "resyncon", func(spec *v1alpha1.CompositeControllerSpec) {
 		spec.ResyncOn = []v1alpha1.WatchedObject{
-			{ResourceRule: v1alpha1.ResourceRule{APIVersion: "apps/v1", Resource: "deployments"}, Namespace: &namespace, Name: "my-hook"},
-			{ResourceRule: v1alpha1.ResourceRule{APIVersion: "v1", Resource: "configmaps"}, Namespace: &namespace, Name: "settings"},
+			{ResourceRule: v1alpha1.ResourceRule{APIVersion: "apps/v1", Resource: "deployments"},
+				Namespace: &namespace, Name: "my-hook"},
+			{ResourceRule: v1alpha1.ResourceRule{APIVersion: "v1", Resource: "configmaps"}, Namespace: &namespace,
+				Name: "settings"},
 		}
 	})
 	all := []string{"a1", "b1"}

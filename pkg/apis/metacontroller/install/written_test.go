@@ -21,7 +21,8 @@ import (
 // A value that is dropped on write differs from Git forever, also an empty one.
 func TestWhateverIsWrittenIsStored(t *testing.T) {
 	codec := newCodec(t)
-	for _, kind := range []any{v1alpha1.CompositeController{}, v1alpha1.DecoratorController{}, v1alpha1.ControllerRevision{}} {
+	for _, kind := range []any{v1alpha1.CompositeController{}, v1alpha1.DecoratorController{},
+		v1alpha1.ControllerRevision{}} {
 		of := reflect.TypeOf(kind)
 		t.Run(of.Name(), func(t *testing.T) {
 			// At first, all fields are there, so that each is seen with each of its values.

@@ -46,7 +46,8 @@ func validateConnection(settings v1alpha1.Connection, path *field.Path) field.Er
 		errs = append(errs, validateExistable(ref)...)
 	}
 	if settings.Authorization != nil {
-		errs = append(errs, validateAuthorizationType(settings.Authorization.GetType(), path.Child("authorization", "type"))...)
+		errs = append(errs, validateAuthorizationType(settings.Authorization.GetType(),
+			path.Child("authorization", "type"))...)
 		if settings.BasicAuth != nil {
 			errs = append(errs, field.Forbidden(path.Child("basicAuth"),
 				"cannot be set beside authorization: both are the Authorization header"))

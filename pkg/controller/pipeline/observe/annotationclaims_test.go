@@ -216,7 +216,8 @@ func TestAnAnnotationSelectorThatCannotBeEvaluated(t *testing.T) {
 // What repeats a whole object is not kept beside the object's JSON, and can be selected all the same.
 func TestAnAnnotationThatRepeatsTheObjectIsSelected(t *testing.T) {
 	applied, made := parsed(t, `{metadata: {annotations: {kubectl.kubernetes.io/last-applied-configuration: "{}"}}}`), parsed(t, `{metadata: {}}`)
-	there := []v1alpha1.LabelSelectorRequirement{{Key: "kubectl.kubernetes.io/last-applied-configuration", Operator: exists}}
+	there := []v1alpha1.LabelSelectorRequirement{{Key: "kubectl.kubernetes.io/last-applied-configuration",
+		Operator: exists}}
 	selector, err := NewAnnotationSelector(nil, there)
 	if err != nil {
 		t.Fatal(err)

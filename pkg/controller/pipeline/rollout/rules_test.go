@@ -41,10 +41,16 @@ func TestKindOf(t *testing.T) {
 		strategy *v1alpha1.CompositeControllerChildUpdateStrategy
 		want     *Kind
 	}{
-		"no update strategy":          {},
-		"a method that does not roll": {strategy: &v1alpha1.CompositeControllerChildUpdateStrategy{Method: new(v1alpha1.ChildUpdateMethod("InPlace"))}},
-		"children that are deleted":   {&v1alpha1.CompositeControllerChildUpdateStrategy{Method: new(v1alpha1.ChildUpdateMethod("RollingRecreate"))}, &Kind{Type: pods}},
-		"children that are updated":   {&v1alpha1.CompositeControllerChildUpdateStrategy{Method: new(v1alpha1.ChildUpdateMethod("RollingInPlace")), StatusChecks: &v1alpha1.ChildUpdateStatusChecks{Conditions: checks}, MaxUnavailable: &half, Partition: ptr.To[int32](2)}, &Kind{Type: pods, InPlace: true, Checks: checks, MaxUnavailable: &half, Partition: 2}},
+		"no update strategy": {},
+		"a method that does not roll": {strategy: &v1alpha1.CompositeControllerChildUpdateStrategy{
+			Method: new(v1alpha1.ChildUpdateMethod("InPlace"))}},
+		"children that are deleted": {&v1alpha1.CompositeControllerChildUpdateStrategy{
+			Method: new(v1alpha1.ChildUpdateMethod("RollingRecreate"))}, &Kind{Type: pods}},
+		"children that are updated": {&v1alpha1.CompositeControllerChildUpdateStrategy{
+			Method:       new(v1alpha1.ChildUpdateMethod("RollingInPlace")),
+			StatusChecks: &v1alpha1.ChildUpdateStatusChecks{Conditions: checks}, MaxUnavailable: &half,
+			Partition: ptr.To[int32](2)}, &Kind{Type: pods, InPlace: true, Checks: checks, MaxUnavailable: &half,
+			Partition: 2}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

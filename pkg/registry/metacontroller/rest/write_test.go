@@ -44,7 +44,8 @@ spec:
     apiVersion: example.com/v1
     resource: foos
     labelSelector: {matchLabels: {}, matchExpressions: [{key: a, operator: Exists, values: []}]}
-  childResources: [{apiVersion: v1, resource: pods, updateStrategy: {method: "", apply: "", statusChecks: {conditions: []}}}]
+  childResources: [{apiVersion: v1, resource: pods, updateStrategy: {method: "", apply: "",
+    statusChecks: {conditions: []}}}]
   endpointConfigs: [{host: a, caBundle: {secretRef: {name: a, namespace: a, key: ""}}}]
   resyncOn: []
   paused: false
@@ -78,7 +79,8 @@ spec:
 			t.Fatal(err)
 		}
 		for range 2 {
-			if _, err := kind.client.Apply(t.Context(), "applied", sent("applied"), metav1.ApplyOptions{FieldManager: "m"}); err != nil {
+			if _, err := kind.client.Apply(t.Context(), "applied", sent("applied"),
+				metav1.ApplyOptions{FieldManager: "m"}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -62,15 +62,18 @@ func caInConfigMap(key string) *v1alpha1.CABundle {
 }
 
 func certificateInSecret(certKey, keyKey string) *v1alpha1.ClientTLS {
-	return &v1alpha1.ClientTLS{SecretRef: v1alpha1.SecretRef{Namespace: "tools", Name: "a"}, CertKey: &certKey, PrivateKeyKey: &keyKey}
+	return &v1alpha1.ClientTLS{SecretRef: v1alpha1.SecretRef{Namespace: "tools", Name: "a"}, CertKey: &certKey,
+		PrivateKeyKey: &keyKey}
 }
 
 func tokenInSecret(scheme, key string) *v1alpha1.Authorization {
-	return &v1alpha1.Authorization{Type: &scheme, SecretRef: v1alpha1.SecretKeyRef{Namespace: "tools", Name: "a", Key: key}}
+	return &v1alpha1.Authorization{Type: &scheme, SecretRef: v1alpha1.SecretKeyRef{Namespace: "tools",
+		Name: "a", Key: key}}
 }
 
 func passwordInSecret(userKey, passwordKey string) *v1alpha1.BasicAuth {
-	return &v1alpha1.BasicAuth{SecretRef: v1alpha1.SecretRef{Namespace: "tools", Name: "a"}, UsernameKey: &userKey, PasswordKey: &passwordKey}
+	return &v1alpha1.BasicAuth{SecretRef: v1alpha1.SecretRef{Namespace: "tools", Name: "a"},
+		UsernameKey: &userKey, PasswordKey: &passwordKey}
 }
 
 // opened returns a hook's transport after its settings have been read, and the error of reading them.
