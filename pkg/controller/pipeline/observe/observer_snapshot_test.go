@@ -148,7 +148,7 @@ func TestWhichHookIsCalledAndWhatComesOfItsAnswer(t *testing.T) {
 				`{apiVersion: ctl.example/v1, kind: Web, metadata: {`+strings.Join(metadata, ", ")+`}}`,
 				`{apiVersion: v1, kind: ConfigMap, metadata: {name: old, namespace: default, uid: u-old, `+
 					`labels: {controller-uid: u-shop}, `+
-					`annotations: {metacontroller.k8s.io/last-applied-configuration: "{}"}, `+ofShop+`}}`)
+					`annotations: {metacontroller.k8s.io/last-applied-configuration: "{\"kind\":\"ConfigMap\"}"}, `+ofShop+`}}`)
 			observer.Targets[0].Rules[0].Labels = labels.SelectorFromSet(labels.Set{"run": "here"})
 			observer.Finalizer, observer.Finalizes = ours, !test.noHook
 			if test.outside {
