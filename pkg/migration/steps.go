@@ -295,12 +295,13 @@ func (m *Migration) Finish(ctx context.Context) error {
 	return nil
 }
 
-// untilAll waits until the reason of the condition Ready fits, for all controllers that have this condition.
+// untilAll waits until the reason of the condition Ready fits, for all controllers that a server has read.
 func (m *Migration) untilAll(ctx context.Context, what string, fits func(reason any) bool) error {
 	return m.until(ctx, what, func(ctx context.Context) error {
 		all, err := m.copier.controllers(ctx)
 		for name, of := range all {
-			if reason, message := readyOf(of.Unstructured); reason != "" && !fits(reason) {
+			if reason, message := readyOf(of.Unstructured); reason != "" && reason != v1alpha1.ReasonNotObservedYet &&
+				!fits(reason) {
 				return fmt.Errorf("%s: its condition Ready has the reason %s: %s", name, reason, message)
 			}
 		}

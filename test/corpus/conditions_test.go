@@ -19,8 +19,7 @@ func TestReasonsOfConditionsAreDocumented(t *testing.T) {
 	var given, told []string
 	const reason = `(?m)^\tReason\w+ += "(\w+)"$`
 	for file, reasons := range map[string]string{
-		"controller/pipeline/report/conditions.go": reason, "apis/metacontroller/v1alpha1/types_status.go": reason,
-		"controller/pipeline/warning.go": `(?m)^\t\w+ +WarningReason = "(\w+)"$`,
+		"apis/metacontroller/v1alpha1/conditions.go": reason,
 	} {
 		source, err := os.ReadFile(filepath.Join(hostcluster.RepositoryRoot(), "pkg", file))
 		if err != nil {

@@ -15,7 +15,6 @@ import (
 
 // The script of docs/gitops.md tells Argo CD how a controller is. Argo CD runs it with the same interpreter.
 func TestTheHealthThatArgoCDIsToldOf(t *testing.T) {
-	script := healthScript(t)
 	for name, test := range map[string]struct{ object, want string }{
 		"no status yet":                       {`{metadata: {generation: 1}}`, "Progressing"},
 		"the status of an earlier generation": {`{metadata: {generation: 2}, status: {observedGeneration: 1, conditions: [{type: Ready, status: "True"}]}}`, "Progressing"},
@@ -29,21 +28,27 @@ func TestTheHealthThatArgoCDIsToldOf(t *testing.T) {
 			if err := yaml.Unmarshal([]byte(test.object), &object); err != nil {
 				t.Fatal(err)
 			}
-			state := lua.NewState()
-			defer state.Close()
-			state.SetGlobal("obj", value(state, object))
-			if err := state.DoString(script); err != nil {
-				t.Fatal(err)
-			}
-			told, isTable := state.Get(-1).(*lua.LTable)
-			if !isTable {
-				t.Fatalf("the script returns %s", state.Get(-1))
-			}
-			if got := told.RawGetString("status").String() + " " + told.RawGetString("message").String(); !strings.HasPrefix(got, test.want) {
+			if got := argoHealth(t, object); !strings.HasPrefix(got, test.want) {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
 		})
 	}
+}
+
+// argoHealth returns the status and the message of the health that Argo CD shows of a controller.
+func argoHealth(t *testing.T, object map[string]any) string {
+	t.Helper()
+	state := lua.NewState()
+	defer state.Close()
+	state.SetGlobal("obj", value(state, object))
+	if err := state.DoString(healthScript(t)); err != nil {
+		t.Fatal(err)
+	}
+	health, isTable := state.Get(-1).(*lua.LTable)
+	if !isTable {
+		t.Fatalf("the script returns %s", state.Get(-1))
+	}
+	return health.RawGetString("status").String() + " " + health.RawGetString("message").String()
 }
 
 func healthScript(t *testing.T) string {
@@ -83,6 +88,8 @@ func value(state *lua.LState, of any) lua.LValue {
 	case string:
 		return lua.LString(of)
 	case float64:
+		return lua.LNumber(of)
+	case int64:
 		return lua.LNumber(of)
 	case bool:
 		return lua.LBool(of)

@@ -84,7 +84,7 @@ func TestTheEventsOfTheDocumentationAreThoseOfTheServer(t *testing.T) {
 	var given []string
 	for file, reasons := range map[string]string{
 		"pkg/controller/pipeline/report/events.go": `(?m)^\treason\w+ += "(\w+)"$`,
-		"pkg/controller/pipeline/warning.go":       `(?m)^\t\w+ +WarningReason = "(\w+)"$`,
+		"pkg/controller/pipeline/warning.go":       `(?m)^\t\w+ +WarningReason = v1alpha1\.Reason(\w+)$`,
 		"pkg/servingcert/secret.go":                `(?m)^\teventReason += "(\w+)"$`,
 	} {
 		source, err := os.ReadFile(filepath.Join(hostcluster.RepositoryRoot(), file))

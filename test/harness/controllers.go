@@ -148,23 +148,23 @@ func (e *Env) WaitForCondition(t testing.TB, controller Controller, kind string,
 	})
 }
 
-// WaitForWriteLoop waits until the condition Stable of a controller reports a write loop with all of
+// WaitForWriteLoop waits until the condition Warnings of a controller reports a write loop with all of
 // the words.
 func (e *Env) WaitForWriteLoop(t testing.TB, controller Controller, words ...string) {
 	t.Helper()
 	e.Eventually(t, func(ctx context.Context) error { return e.HasWriteLoop(ctx, controller, words...) })
 }
 
-// HasWriteLoop checks that the condition Stable of a controller reports a write loop with all of the
+// HasWriteLoop checks that the condition Warnings of a controller reports a write loop with all of the
 // words.
 func (e *Env) HasWriteLoop(ctx context.Context, controller Controller, words ...string) error {
 	state, err := e.controllerState(ctx, controller)
 	if err != nil {
 		return err
 	}
-	condition := meta.FindStatusCondition(state.Status.Conditions, v1alpha1.ConditionStable)
-	if condition == nil || condition.Status != metav1.ConditionFalse || condition.Reason != "WriteLoop" {
-		return fmt.Errorf("condition Stable should be False because of a WriteLoop, but the conditions are %v", state.Status.Conditions)
+	condition := meta.FindStatusCondition(state.Status.Conditions, v1alpha1.ConditionWarnings)
+	if condition == nil || condition.Reason != v1alpha1.ReasonWriteLoop {
+		return fmt.Errorf("condition Warnings should be True because of a WriteLoop, but the conditions are %v", state.Status.Conditions)
 	}
 	for _, word := range words {
 		if !strings.Contains(condition.Message, word) {

@@ -48,7 +48,7 @@ func (f *Fixture) WaitForCondition(kind string, status metav1.ConditionStatus) {
 	f.Env.WaitForCondition(f, f.Controller, kind, status)
 }
 
-// WaitForWriteLoop waits until the condition Stable of the fixture's controller reports a write loop
+// WaitForWriteLoop waits until the condition Warnings of the fixture's controller reports a write loop
 // with all of the words.
 func (f *Fixture) WaitForWriteLoop(words ...string) {
 	f.Helper()

@@ -151,7 +151,7 @@ func (s *status) showController(ctx context.Context, controller *lookup.Controll
 		add(name+" hook", addressOf(controller.Webhook(name)))
 	}
 	for _, condition := range controller.GetStatus().Conditions {
-		if condition.Status != metav1.ConditionTrue && condition.Type != v1alpha1.ConditionReady {
+		if v1alpha1.IsProblem(condition) && condition.Type != v1alpha1.ConditionReady {
 			add(condition.Type, s.style().Warning(withReason(condition)))
 		}
 	}
@@ -170,10 +170,12 @@ func (s *status) stateOf(controller *lookup.Controller) string {
 		return s.style().Warning("is being deleted")
 	case paused != nil && paused.Status == metav1.ConditionTrue && controller.IsPaused():
 		return s.style().Warning("Paused since " + age(paused.LastTransitionTime))
-	case ready == nil:
+	case ready == nil || ready.Reason == v1alpha1.ReasonNotObservedYet:
 		return s.style().Warning("not seen yet")
 	case ready.Status == metav1.ConditionTrue:
 		return s.style().Good("Ready")
+	case ready.Status == metav1.ConditionUnknown:
+		return s.style().Warning(withReason(*ready))
 	default:
 		return s.style().Bad("not ready: " + withReason(*ready))
 	}

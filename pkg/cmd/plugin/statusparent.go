@@ -229,9 +229,10 @@ func (s *status) whyNoController(
 	}
 	for _, one := range controllers {
 		reason := "its selectors or namespaces leave it out"
-		if ready := meta.FindStatusCondition(one.GetStatus().Conditions, v1alpha1.ConditionReady); ready == nil {
+		if ready := meta.FindStatusCondition(one.GetStatus().Conditions, v1alpha1.ConditionReady); ready == nil ||
+			ready.Reason == v1alpha1.ReasonNotObservedYet {
 			reason = "it does not run: the server has not seen it yet"
-		} else if ready.Status != metav1.ConditionTrue {
+		} else if !v1alpha1.Runs(ready.Reason) {
 			reason = "it does not run: " + withReason(*ready)
 		}
 		reasons = append(reasons, one.String()+": "+reason)

@@ -93,7 +93,7 @@ func (c *Controller) RuntimeProblem() *report.Problem {
 			continue
 		}
 		if err := webhook.CircuitOpen(); err != nil {
-			return &report.Problem{Reason: report.ReasonHookDown, Err: err}
+			return &report.Problem{Reason: v1alpha1.ReasonHookDown, Err: err}
 		}
 	}
 	return nil
@@ -191,7 +191,7 @@ func (c *caches) CacheProblem() *report.Problem {
 		}
 	}
 	if c.revisions != nil && !c.revisions.HasSynced() {
-		return &report.Problem{Reason: report.ReasonTypesNotListed,
+		return &report.Problem{Reason: v1alpha1.ReasonTypesNotListed,
 			Err: errors.New("the ControllerRevisions have not been listed yet")}
 	}
 	return nil
@@ -217,7 +217,7 @@ func watchProblem(view *cache.View) *report.Problem {
 	if !view.WaitsSince().IsZero() {
 		verb = "listed"
 	}
-	return &report.Problem{Reason: report.ReasonWatchFailed,
+	return &report.Problem{Reason: v1alpha1.ReasonWatchFailed,
 		Err: fmt.Errorf("the cluster does not let %s be %s: %w", view.Type, verb, err)}
 }
 
@@ -227,7 +227,7 @@ func listProblem(view *cache.View) *report.Problem {
 	if since.IsZero() {
 		return nil
 	}
-	return &report.Problem{Reason: report.ReasonTypesNotListed, Err: fmt.Errorf(
+	return &report.Problem{Reason: v1alpha1.ReasonTypesNotListed, Err: fmt.Errorf(
 		"the cluster has not ended its answer to the list of %s, which was asked for at %s", view.Type,
 		since.UTC().Format(time.RFC3339))}
 }

@@ -133,7 +133,7 @@ func TestThatAParentIsStillRefusedIsSeenWithoutAllocations(t *testing.T) {
 	t.Cleanup(func() { c.planner.Related.Forget(answer) })
 	observe(answer)
 	problem := c.RuntimeProblem()
-	if problem == nil || problem.Reason != report.ReasonForbidden {
+	if problem == nil || problem.Reason != v1alpha1.ReasonForbidden {
 		t.Fatalf("the problem is %+v", problem)
 	}
 	if allocations := alloctest.Least(func() { c.RuntimeProblem() }); allocations > 0 { // at the least, since its watches allocate, too

@@ -16,6 +16,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
@@ -162,7 +163,7 @@ func (w *objectWatcher) setProblem(i int, err error) (changed bool) {
 		}
 		return false
 	}
-	w.problems[i] = &report.Problem{Reason: report.ReasonWatchFailed, Err: err}
+	w.problems[i] = &report.Problem{Reason: v1alpha1.ReasonWatchFailed, Err: err}
 	return true
 }
 

@@ -274,7 +274,7 @@ func TestWarningsAboutTheAnswerOfACustomizeHookComeAndGo(t *testing.T) {
 			t.Fatal("the answer is not known to leave nothing to write")
 		}
 		got := ""
-		if warning := c.Health().FieldWarning; warning != nil {
+		if warning := c.Health().Warning; warning != nil {
 			got = warning.Message
 		}
 		if (turn.want == "") != (got == "") || !strings.Contains(got, turn.want) {

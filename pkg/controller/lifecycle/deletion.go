@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 )
 
 // GitOps tools and package managers delete a controller, its parents, their CustomResourceDefinition and the hook
@@ -56,5 +56,5 @@ func deletionWait(left hosted.LeftToDo, deleted, now time.Time) error {
 // mayRunSoon reports whether no controller can be started only because the cluster does not answer, which may change
 // before the patience with the hook ends.
 func mayRunSoon(err error, deleted, now time.Time) bool {
-	return problemOf(err).Reason == report.ReasonClusterUnreachable && now.Before(deleted.Add(hookPatience))
+	return problemOf(err).Reason == v1alpha1.ReasonClusterUnreachable && now.Before(deleted.Add(hookPatience))
 }

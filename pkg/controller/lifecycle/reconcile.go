@@ -140,7 +140,7 @@ func (r *Reconciler) cannotRun(
 		}
 	}
 	following := r.followSource(ctx, state, err)
-	return following || problem.Reason == report.ReasonInvalidSpec || problem.Reason == report.ReasonForbidden
+	return following || problem.Reason == v1alpha1.ReasonInvalidSpec || problem.Reason == v1alpha1.ReasonForbidden
 }
 
 // lacksTypes reports whether a spec cannot be run because the host lacks a type, or its status.
@@ -149,7 +149,7 @@ func lacksTypes(err error) bool {
 		return false
 	}
 	reason := problemOf(err).Reason
-	return reason == report.ReasonUnknownType || reason == report.ReasonNoStatus
+	return reason == v1alpha1.ReasonUnknownType || reason == v1alpha1.ReasonNoStatus
 }
 
 // problemOf classifies why a spec cannot be run.
@@ -157,15 +157,15 @@ func problemOf(err error) *report.Problem {
 	if refusal, ok := errors.AsType[*permissions.Error](err); ok {
 		return report.RefusalProblem(refusal)
 	}
-	reason := report.ReasonInvalidSpec
+	reason := v1alpha1.ReasonInvalidSpec
 	if _, ok := errors.AsType[*discovery.UnknownTypeError](err); ok {
-		reason = report.ReasonUnknownType
+		reason = v1alpha1.ReasonUnknownType
 	} else if _, ok := errors.AsType[*composite.NoStatusSubresourceError](err); ok {
-		reason = report.ReasonNoStatus
+		reason = v1alpha1.ReasonNoStatus
 	} else if _, ok := errors.AsType[*discovery.Error](err); ok {
-		reason = report.ReasonClusterUnreachable
+		reason = v1alpha1.ReasonClusterUnreachable
 	} else if _, ok := errors.AsType[*hook.SourceError](err); ok {
-		reason = report.ReasonCredentials
+		reason = v1alpha1.ReasonCredentials
 	}
 	return &report.Problem{Reason: reason, Err: err}
 }
@@ -293,5 +293,5 @@ func (r *Reconciler) held() error {
 // hold stops what is done for an object, and reports that it is held.
 func (r *Reconciler) hold(ctx context.Context, state *controllerState, object controllerObject, held error) {
 	r.end(ctx, state)
-	state.setProblem(object, &report.Problem{Reason: report.ReasonHeld, Err: held})
+	state.setProblem(object, &report.Problem{Reason: v1alpha1.ReasonHeld, Err: held})
 }

@@ -38,6 +38,12 @@ func (r *running) generation() int64 {
 	return r.object.GetGeneration()
 }
 
+// hasTried reports whether a sync of a parent has ended, or there is none to sync.
+func (r *running) hasTried() bool {
+	health := r.controller.Health()
+	return !health.IsUntried()
+}
+
 // prepared is a controller that will replace the one that runs as soon as it sees all objects of its types. It does not
 // change.
 type prepared struct {

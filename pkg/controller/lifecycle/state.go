@@ -214,6 +214,12 @@ func (s *controllerState) setProblem(object controllerObject, problem *report.Pr
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := s.problem
+	if problem != nil {
+		problem.Since = time.Now()
+		if before != nil && before.Reason == problem.Reason && equalSpecs(s.problemObject, object) {
+			problem.Since = before.Since
+		}
+	}
 	s.problem, s.problemObject = problem, object
 	return problem != nil && (before == nil || before.Err.Error() != problem.Err.Error())
 }
@@ -227,7 +233,7 @@ func (s *controllerState) setDeleting(object controllerObject, wait error) {
 		err = fmt.Errorf("the controller is being deleted and waits for its parents: %w "+
 			"(set the annotation %s: \"true\" to delete it anyway)", s.drainErr, v1alpha1.SkipDrainAnnotation)
 	}
-	s.setProblem(object, &report.Problem{Reason: report.ReasonDeleting, Err: err})
+	s.setProblem(object, &report.Problem{Reason: v1alpha1.ReasonDeleting, Err: err})
 }
 
 // setDrainErr sets why finalizers cannot be removed from parents, nil if they can. It reports whether there is an error

@@ -39,7 +39,7 @@ const (
 	// statusRetryDelay is the time for which a status is not written after a write has failed.
 	statusRetryDelay = 5 * time.Second
 	// fillDelay is the delay of the first status write after a controller has started, unless the controller has
-	// counted its parents earlier. Otherwise each start would write the status twice.
+	// counted its parents and synced one earlier. Otherwise each start would write the status twice.
 	fillDelay = 2 * time.Second
 	// replaceDelay is the same for a controller that will replace a running one, and for one that was ready when the
 	// previous process ended.
@@ -154,13 +154,13 @@ func (s *controllerState) checkStatus(
 	var health *report.Health
 	if s.running != nil {
 		health = ptr.To(s.running.controller.Health())
+		health.LacksAccount = s.lacksAccount(object)
 	}
 	if !urgent && now.Sub(s.quiet.since) < statusRecheck && report.SameHealth(health, s.quiet.health) {
 		s.statusChecked = now
 		return status, false
 	}
 	status = report.Status(*before, object.GetGeneration(), health, problem)
-	report.SetServiceAccountCondition(&status, s.accountRequired && object.GetAccess().ServiceAccount == nil)
 	due = !equality.Semantic.DeepEqual(status, *before)
 	if due && !urgent && !budget.take() {
 		return status, false
@@ -172,6 +172,11 @@ func (s *controllerState) checkStatus(
 	return status, due
 }
 
+// lacksAccount reports whether the object has no service account although the server requires one of new controllers.
+func (s *controllerState) lacksAccount(object controllerObject) bool {
+	return s.accountRequired && object.GetAccess().ServiceAccount == nil
+}
+
 // quietStatus is the health that the status was last found to show, and when. It is empty if the status has been
 // written since.
 type quietStatus struct {
@@ -180,8 +185,8 @@ type quietStatus struct {
 }
 
 // currentProblem returns why the controller does not run as the current spec says; nil if it does. known is false for
-// the first moments of a controller that does not see all its objects yet, or has not counted its parents. The caller
-// holds mu.
+// the first moments of a controller that does not see all its objects yet, has not counted its parents, or has not
+// synced one of them. The caller holds mu.
 func (s *controllerState) currentProblem(
 	before *v1alpha1.ControllerStatus, now time.Time,
 ) (problem *report.Problem, known bool) {
@@ -200,8 +205,8 @@ func (s *controllerState) currentProblem(
 		if meta.IsStatusConditionTrue(before.Conditions, v1alpha1.ConditionReady) {
 			delay = replaceDelay
 		}
-		problem = s.running.controller.RuntimeProblem()
-		return problem, now.Sub(s.running.since) >= delay || s.running.controller.IsCounted()
+		problem, since := s.running.controller.RuntimeProblem(), now.Sub(s.running.since)
+		return problem, since >= delay || s.running.controller.IsCounted() && (since >= fillDelay || s.running.hasTried())
 	}
 }
 
@@ -218,7 +223,7 @@ func (w *statusWriter) writeNotSelected(ctx context.Context, state *controllerSt
 		}
 		changed := object.DeepCopyObject().(controllerObject)
 		*changed.GetStatus() = report.Status(*object.GetStatus(), object.GetGeneration(), nil, &report.Problem{
-			Reason: report.ReasonNotSelected, Err: errors.New("its labels do not match the server's --target-label-selector"),
+			Reason: v1alpha1.ReasonNotSelected, Err: errors.New("its labels do not match the server's --target-label-selector"),
 		})
 		_, err = w.api.updateStatus(ctx, changed)
 		return err

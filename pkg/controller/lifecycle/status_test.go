@@ -33,7 +33,7 @@ func TestTheStatusOfANewSpecIsWrittenAfterAMoment(t *testing.T) {
 	start := time.Now()
 	object := &v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: "webs", UID: "u", Generation: 1}}
 	state := &controllerState{name: "webs"}
-	refused := &report.Problem{Reason: report.ReasonInvalidSpec, Err: errors.New("no hooks defined")}
+	refused := &report.Problem{Reason: v1alpha1.ReasonInvalidSpec, Err: errors.New("no hooks defined")}
 	expect := func(after time.Duration, want bool) {
 		t.Helper()
 		state.see(object, start.Add(after))
@@ -64,7 +64,7 @@ func TestTheStatusOfANewSpecIsWrittenAfterAMoment(t *testing.T) {
 // lacks the rest. Each was looked at a second later than the one before it.
 func behind(start time.Time, count int) (states map[string]*controllerState, objects map[string]controllerObject) {
 	states, objects = map[string]*controllerState{}, map[string]controllerObject{}
-	refused := &report.Problem{Reason: report.ReasonInvalidSpec, Err: errors.New("no hooks defined")}
+	refused := &report.Problem{Reason: v1alpha1.ReasonInvalidSpec, Err: errors.New("no hooks defined")}
 	for i := range count {
 		name := fmt.Sprint(i)
 		object := &v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Generation: 1}}
@@ -92,7 +92,7 @@ func TestAStatusIsComparedOnceASecond(t *testing.T) {
 	}
 }
 
-func TestTheStatusOfAControllerWithoutARequiredServiceAccountSaysSo(t *testing.T) {
+func TestWhichControllersLackAServiceAccount(t *testing.T) {
 	account := v1alpha1.Access{ServiceAccount: &v1alpha1.ServiceAccountReference{Namespace: "shop", Name: "websites"}}
 	for name, test := range map[string]struct {
 		required bool
@@ -108,12 +108,8 @@ func TestTheStatusOfAControllerWithoutARequiredServiceAccountSaysSo(t *testing.T
 			byName, objects := behind(start, 1)
 			object := objects["0"].(*v1alpha1.CompositeController)
 			object.Spec.Access, byName["0"].accountRequired = test.access, test.required
-			// What an earlier start of the server said.
-			report.SetServiceAccountCondition(&object.Status, !test.required)
-			status, _ := byName["0"].checkStatus(object, start.Add(statusInterval), newStatusBudget())
-			said := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionServiceAccountSet)
-			if (said != nil) != test.want || said != nil && (said.Status != metav1.ConditionFalse || said.Reason != report.ReasonActsAsServer) {
-				t.Errorf("the condition is %+v", said)
+			if got := byName["0"].lacksAccount(object); got != test.want {
+				t.Errorf("it lacks an account: %v", got)
 			}
 		})
 	}
@@ -151,7 +147,7 @@ func TestStatusesThatAreBehindAreWrittenATickAfterTheOther(t *testing.T) {
 func TestTheConditionReadyDoesNotWaitForOtherStatuses(t *testing.T) {
 	start := time.Now()
 	byName, objects := behind(start, 1)
-	byName["0"].setProblem(objects["0"], &report.Problem{Reason: report.ReasonClusterUnreachable, Err: errors.New("timed out")})
+	byName["0"].setProblem(objects["0"], &report.Problem{Reason: v1alpha1.ReasonClusterUnreachable, Err: errors.New("timed out")})
 	spent := newStatusBudget()
 	for spent.take() {
 	}
@@ -169,8 +165,8 @@ func TestAControllerThatIsNotSelectedIsToldSoInSpiteOfAConflict(t *testing.T) {
 		t.Fatal(err)
 	}
 	ready := meta.FindStatusCondition(api.stored.Status.Conditions, v1alpha1.ConditionReady)
-	if ready == nil || ready.Reason != report.ReasonNotSelected {
-		t.Errorf("the condition is %v, want the reason %s", ready, report.ReasonNotSelected)
+	if ready == nil || ready.Reason != v1alpha1.ReasonNotSelected {
+		t.Errorf("the condition is %v, want the reason %s", ready, v1alpha1.ReasonNotSelected)
 	}
 }
 

@@ -5,11 +5,11 @@ package pipeline
 
 import (
 	"cmp"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
 )
@@ -41,51 +41,28 @@ func UnknownFieldWarning(kind schema.GroupKind, path, message string) Warning {
 	return Warning{Reason: UnknownField, About: kind.String() + " " + openapi.WithoutIndexes(path), Message: message}
 }
 
-// WarningReason is the reason of the event about a Warning.
+// WarningReason is the reason of the event about a Warning, and of the condition Warnings.
 type WarningReason string
 
+// Reasons of warnings about one parent. If the reason is ChildrenDeleted because the answer has no field for children
+// but one with a similar name, About is the message of the UnknownAnswerField that stays when they are gone.
 const (
-	// UnknownField: the cluster does not know a field of a child or of the parent. It drops the field, or
-	// refuses the child.
-	UnknownField WarningReason = "UnknownField"
-	// UnknownAnswerField: an answer has a field that is not in the protocol, so it is not read.
-	UnknownAnswerField WarningReason = "UnknownAnswerField"
-	// ChildrenDeleted: all children are deleted. If the answer has no field for children but one with a similar name,
-	// About is the message of the UnknownAnswerField that stays when they are gone.
-	ChildrenDeleted WarningReason = "ChildrenDeleted"
-	// ChildOutdated: children differ from what the hook wants, and their update method leaves them alone.
-	ChildOutdated WarningReason = "ChildOutdated"
-	// ChildKept: a parent controls objects that its controller did not create and its hook has never listed.
-	ChildKept WarningReason = "ChildKept"
-	// RolloutWaiting: a rollout has waited for the same child for a long time.
-	RolloutWaiting WarningReason = "RolloutWaiting"
-	// DuplicateChild: an answer lists a child more than once, and the last one counts.
-	DuplicateChild WarningReason = "DuplicateChild"
-	// OwnerIgnored: an answer lists an owner that cannot own the child, or denies that the parent controls the child.
-	OwnerIgnored WarningReason = "OwnerIgnored"
-	// RelatedNotShown: the customize hook asks for objects that another hook does not see because of its version.
-	RelatedNotShown WarningReason = "RelatedNotShown"
-	// ClusterWarning: the cluster has accepted a write with a warning.
-	ClusterWarning WarningReason = "ClusterWarning"
-	// RevisionIgnored: a ControllerRevision, or a part of one, is ignored.
-	RevisionIgnored WarningReason = "RevisionIgnored"
+	UnknownField       WarningReason = v1alpha1.ReasonUnknownField
+	UnknownAnswerField WarningReason = v1alpha1.ReasonUnknownAnswerField
+	ChildrenDeleted    WarningReason = v1alpha1.ReasonChildrenDeleted
+	ChildOutdated      WarningReason = v1alpha1.ReasonChildOutdated
+	ChildKept          WarningReason = v1alpha1.ReasonChildKept
+	RolloutWaiting     WarningReason = v1alpha1.ReasonRolloutWaiting
+	DuplicateChild     WarningReason = v1alpha1.ReasonDuplicateChild
+	OwnerIgnored       WarningReason = v1alpha1.ReasonOwnerIgnored
+	RelatedNotShown    WarningReason = v1alpha1.ReasonRelatedNotShown
+	ClusterWarning     WarningReason = v1alpha1.ReasonClusterWarning
+	RevisionIgnored    WarningReason = v1alpha1.ReasonRevisionIgnored
 )
-
-// reasonsByWeight are the reasons of warnings, the most serious one first.
-var reasonsByWeight = []WarningReason{
-	ChildrenDeleted, RolloutWaiting, ChildKept, ChildOutdated, DuplicateChild, OwnerIgnored, RelatedNotShown,
-	ClusterWarning, RevisionIgnored, UnknownAnswerField, UnknownField,
-}
 
 // CompareWeight orders more serious reasons first.
 func (r WarningReason) CompareWeight(other WarningReason) int {
-	return cmp.Compare(slices.Index(reasonsByWeight, r), slices.Index(reasonsByWeight, other))
-}
-
-// IsAboutFields reports whether warnings with this reason are about fields that the cluster or the hook
-// protocol does not have. The others are about whole children.
-func (r WarningReason) IsAboutFields() bool {
-	return r == UnknownField || r == UnknownAnswerField || r == ChildrenDeleted
+	return v1alpha1.CompareWarnings(string(r), string(other))
 }
 
 // EventRepeatInterval is the minimum time between two events with the same message about an object.

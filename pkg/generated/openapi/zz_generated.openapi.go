@@ -1151,7 +1151,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ControllerStatus(ref common.Referen
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions say how the controller is doing. Ready: it runs as its current spec says. ResourcesFound: the cluster serves every resource the spec names. HooksReachable: the last calls of the hooks were answered. ParentsSynced: every parent is as its hook wants. FieldsKnown: no field that a hook answers is dropped. ChildrenAsMeant: there is no warning about children. Stable: nothing is written again and again. Paused, present only when True: the controller or some of its parents have been paused since then. ServiceAccountSet, present only when False: the server requires new controllers to have a service account. If another condition is not True, its reason and message say why.",
+							Description: "conditions say how the controller is doing. Ready: it runs as its current spec says and syncs parents. ParentsSynced: every parent is as its hook wants. HooksReachable: the last calls of the hooks were answered. Warnings: it runs, but probably not as its author intends. Paused, present only when True: the controller or some of its parents have been paused since then. Stalled, present only when True: Ready stays False until somebody changes something. The reason and the message of a condition say why.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1912,6 +1912,27 @@ func schema_pkg_apis_metacontroller_v1alpha1_HookCallStatus(ref common.Reference
 							Enum:        []interface{}{"Failed", "Succeeded", "Throttled"},
 						},
 					},
+					"conditions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"type",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "conditions are those that tools with kstatus read: Stalled, which is True, if the call failed. Absent otherwise.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1.Condition{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
 							Description: "message says why the call failed.",
@@ -1936,7 +1957,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_HookCallStatus(ref common.Reference
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.HookCallBody{}.OpenAPIModelName(), v1.Duration{}.OpenAPIModelName(), v1.MicroTime{}.OpenAPIModelName()},
+			v1alpha1.HookCallBody{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName(), v1.Duration{}.OpenAPIModelName(), v1.MicroTime{}.OpenAPIModelName()},
 	}
 }
 
@@ -4329,6 +4350,50 @@ func schema_pkg_apis_metacontroller_v1alpha1_WebhookEtagConfig(ref common.Refere
 						},
 					},
 				},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_conditionReason(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "conditionReason is a reason that a condition of a controller can have.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"condition": {
+						SchemaProps: spec.SchemaProps{
+							Default: "",
+							Type:    []string{"string"},
+							Format:  "",
+						},
+					},
+					"reason": {
+						SchemaProps: spec.SchemaProps{
+							Default: "",
+							Type:    []string{"string"},
+							Format:  "",
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is the status that the condition has with this reason.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"stalls": {
+						SchemaProps: spec.SchemaProps{
+							Description: "stalls is true if only a change of the spec, or of another object, can change it.",
+							Default:     false,
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"condition", "reason", "status", "stalls"},
 			},
 		},
 	}

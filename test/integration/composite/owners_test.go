@@ -100,5 +100,5 @@ spec:
 		}
 		return nil
 	})
-	f.WaitForCondition(v1alpha1.ConditionChildrenAsMeant, metav1.ConditionTrue)
+	f.WaitForCondition(v1alpha1.ConditionWarnings, metav1.ConditionFalse)
 }

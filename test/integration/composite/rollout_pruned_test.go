@@ -64,7 +64,7 @@ func (r *rolling) waitUntilTheDroppedConditionIsTold() {
 	env.WaitForEvent(r, r.Namespace, "a", "UnknownField", "the cluster does not know the field status.conditions")
 	env.Eventually(r, func(context.Context) error {
 		if said := r.fieldsKnown(); !strings.Contains(said, "so the condition Updated") {
-			return fmt.Errorf("FieldsKnown says %q", said)
+			return fmt.Errorf("Warnings says %q", said)
 		}
 		return nil
 	})

@@ -28,7 +28,7 @@ func (f *fixture) waitForRow(want ...string) {
 			return fmt.Errorf("kubectl says %q", lines)
 		}
 		cells := strings.Fields(lines[1])
-		if got := []string{cells[3], cells[5], cells[6]}; !slices.Equal(got, want) {
+		if got := []string{cells[2], cells[3], cells[4]}; !slices.Equal(got, want) {
 			return fmt.Errorf("kubectl shows %q, want READY, PARENTS and FAILING to be %q", cells, want)
 		}
 		return nil

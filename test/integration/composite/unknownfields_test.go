@@ -82,7 +82,7 @@ func (f *fixture) expectWarnings(parent, reason string, want ...string) {
 
 func (f *fixture) fieldsKnown() string {
 	f.Helper()
-	return env.Kubectl(f, "get", "cc", f.Controller.Name, "-o", `jsonpath={.status.conditions[?(@.type=="FieldsKnown")].message}`)
+	return env.Kubectl(f, "get", "cc", f.Controller.Name, "-o", `jsonpath={.status.conditions[?(@.type=="Warnings")].message}`)
 }
 
 func TestAMisspeltFieldOfAChildIsTold(t *testing.T) {
@@ -108,10 +108,10 @@ func TestAMisspeltFieldOfAChildIsTold(t *testing.T) {
 				}
 				told := "Deployment " + f.Namespace + "/a: the cluster does not know the field spec.replica and " + consequence + "; did you mean spec.replicas?"
 				env.WaitForEvent(t, f.Namespace, "a", "UnknownField", told)
-				f.WaitForCondition("FieldsKnown", metav1.ConditionFalse)
+				f.WaitForCondition("Warnings", metav1.ConditionTrue)
 				f.waitForCells(map[string]string{"WARNED": "1"})
 				if got, want := f.fieldsKnown(), "Thing "+f.Namespace+"/a: "+told; got != want {
-					t.Errorf("FieldsKnown says %q, want %q", got, want)
+					t.Errorf("Warnings says %q, want %q", got, want)
 				}
 				f.PatchParent("a", object{"spec": object{"more": "1"}})
 				f.PatchParent("a", object{"metadata": object{"annotations": object{"more": "1"}}})
@@ -119,7 +119,7 @@ func TestAMisspeltFieldOfAChildIsTold(t *testing.T) {
 
 				f.PatchParent("a", object{"spec": object{"deployment": object{"replicas": 3, "replica": nil}}})
 				f.waitForCells(map[string]string{"SYNCED": "True", "WARNED": "0"})
-				f.WaitForCondition("FieldsKnown", metav1.ConditionTrue)
+				f.WaitForCondition("Warnings", metav1.ConditionFalse)
 				f.expectWarnings("a", "UnknownField", told)
 				f.expectWarnings("a", "ClusterWarning")
 			})
@@ -136,9 +136,9 @@ func TestAFieldOfTheStatusThatTheSchemaLacksIsTold(t *testing.T) {
 	f.CreateParent("a", nil)
 	const told = "the cluster does not know the field status.foo and drops it;"
 	env.WaitForEvent(t, f.Namespace, "a", "UnknownField", told)
-	f.WaitForCondition("FieldsKnown", metav1.ConditionFalse)
+	f.WaitForCondition("Warnings", metav1.ConditionTrue)
 	if got := f.fieldsKnown(); !strings.Contains(got, told) {
-		t.Errorf("FieldsKnown says %q, want %q in it", got, told)
+		t.Errorf("Warnings says %q, want %q in it", got, told)
 	}
 
 	status["properties"].(object)["foo"] = object{"type": "integer"}
@@ -153,7 +153,7 @@ func TestAFieldOfTheStatusThatTheSchemaLacksIsTold(t *testing.T) {
 		}
 		return nil
 	})
-	f.WaitForCondition("FieldsKnown", metav1.ConditionTrue)
+	f.WaitForCondition("Warnings", metav1.ConditionFalse)
 	events, err := env.Kube.CoreV1().Events(f.Namespace).List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.name=a,reason=UnknownField"})
 	if err != nil || len(events.Items) != 1 {
 		t.Errorf("the events are %v, error %v, want one", events.Items, err)

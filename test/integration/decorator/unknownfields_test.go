@@ -27,5 +27,5 @@ func TestFieldsThatTheClusterDropsAreTold(t *testing.T) {
 	env.WaitForEvent(t, f.Namespace, "a", "UnknownField", child+"dat and drops it; did you mean data?")
 	env.WaitForEvent(t, f.Namespace, "a", "UnknownField", child+"metadata.lables and drops it; did you mean metadata.labels?")
 	env.WaitForEvent(t, f.Namespace, "a", "UnknownField", "Thing "+f.Namespace+"/a: the cluster does not know the field status.reddy and drops it;")
-	f.WaitForCondition("FieldsKnown", metav1.ConditionFalse)
+	f.WaitForCondition("Warnings", metav1.ConditionTrue)
 }

@@ -66,7 +66,7 @@ var (
 	outdated        = regexp.MustCompile(`(?m)^    Outdated:  [1-9]`)
 	applyWarning    = regexp.MustCompile(`(?m)^Warning: `)
 	warningReason   = regexp.MustCompile(`(?m)^ *Warning  (\S+)  `)
-	conditionReason = regexp.MustCompile(`(?m)^    Reason:  (\S+)\n    Status:  (?:False|Unknown)\n    Type:  (\S+)$`)
+	conditionReason = regexp.MustCompile(`(?m)^    Reason:  (\S+)\n    Status:  \S+\n    Type:  (\S+)$`)
 )
 
 // clues names what kubectl shows of a mistake in one variant at least. It leaves out what follows from
@@ -94,7 +94,7 @@ func clues(g *golden) string {
 		}
 		for _, found := range conditionReason.FindAllStringSubmatch(text, -1) {
 			switch found[1] {
-			case "NotRunning", "NotCalledYet", "ParentsFailing":
+			case "NotRunning", "NotCalledYet", "ParentsFailing", "AllParentsFailing":
 			default:
 				add("`" + found[1] + "`")
 			}

@@ -8,9 +8,9 @@ import "testing"
 const (
 	stored = "$ kubectl apply -f controller.yaml\ncompositecontroller.metacontroller.k8s.io/websites created\n\n"
 	row    = "$ kubectl get compositecontroller websites -o wide\n" +
-		"NAME  PARENT  CHILDREN  READY  SYNCED  PARENTS  FAILING  WARNED  OUTDATED  AGE  HOOK  REASON  RESYNC\n" +
-		"websites  websites.example.com  configmaps  "
-	well = row + "True  True  1  0  0  0  <age>  http://<hook>/sync  Running  <none>\n"
+		"NAME  PARENT  READY  PARENTS  FAILING  WARNED  AGE  CHILDREN  SYNCED  OUTDATED  HOOK  REASON  RESYNC\n" +
+		"websites  websites  "
+	well = row + "True  1  0  0  <age>  configmaps  True  0  http://<hook>/sync  Running  <none>\n"
 )
 
 func TestWhatSeemsHealthy(t *testing.T) {
@@ -24,10 +24,10 @@ func TestWhatSeemsHealthy(t *testing.T) {
 		"a Warning event below a description": {shown: stored + well + "Events:\n  Warning  CreateError  metacontroller  no\n"},
 		"a warning of kubectl apply":          {shown: "$ kubectl apply -f controller.yaml\nWarning: spec: no\ncreated\n\n" + well},
 		"the controller is refused":           {shown: "$ kubectl apply -f controller.yaml\nError from server (BadRequest): no\n"},
-		"it is not ready":                     {shown: stored + row + "False  Unknown  <unknown>  <unknown>  <unknown>  <unknown>  <age>  http://<hook>/sync  UnknownType  <none>\n"},
-		"a parent fails":                      {shown: stored + row + "True  False  1  1  0  0  <age>  http://<hook>/sync  ParentsFailing  <none>\n"},
-		"a parent is warned of":               {shown: stored + row + "True  True  1  0  1  0  <age>  http://<hook>/sync  UnknownField  <none>\n"},
-		"a child is outdated":                 {shown: stored + row + "True  True  1  0  0  1  <age>  http://<hook>/sync  Running  <none>\n"},
+		"it is not ready":                     {shown: stored + row + "False  <unknown>  <unknown>  <unknown>  <age>  configmaps  Unknown  <unknown>  http://<hook>/sync  UnknownType  <none>\n"},
+		"a parent fails":                      {shown: stored + row + "True  1  1  0  <age>  configmaps  False  0  http://<hook>/sync  ParentsFailing  <none>\n"},
+		"a parent is warned of":               {shown: stored + row + "True  1  0  1  <age>  configmaps  True  0  http://<hook>/sync  UnknownField  <none>\n"},
+		"a child is outdated":                 {shown: stored + row + "True  1  0  0  <age>  configmaps  True  1  http://<hook>/sync  Running  <none>\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := healthy(test.shown); got != test.want {

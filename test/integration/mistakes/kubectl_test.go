@@ -154,11 +154,12 @@ func rows(lines []string, begin *regexp.Regexp) []string {
 	return slices.Compact(all)
 }
 
-// conditions removes from a status the conditions that are True, and what differs each time.
+// conditions removes from a status the conditions that say that all is well, Stalled, which repeats Ready, and what
+// differs each time.
 func conditions(lines []string) string {
 	var kept, condition []string
 	flush := func() {
-		if !slices.ContainsFunc(condition, func(line string) bool { return isTrue.MatchString(line) }) {
+		if !isWell.MatchString(strings.Join(condition, "\n")) {
 			kept = append(kept, condition...)
 		}
 		condition = nil
@@ -190,7 +191,8 @@ func conditions(lines []string) string {
 	return strings.Join(kept, "\n") + "\n"
 }
 
-var isTrue = regexp.MustCompile(`^ +Status: +True$`)
+var isWell = regexp.MustCompile(
+	`(?m)^ +Status: +True\n +Type: +(Ready|ParentsSynced|HooksReachable|Paused)$|^ +Reason: +NoWarnings$|^ +Type: +Stalled$`)
 
 // differing are the parts of a text that are others in each run, or on each machine.
 var differing = []struct {

@@ -31,7 +31,7 @@ func TestAControllerRunsWhileItsAccountMayReadItsTypes(t *testing.T) {
 	r.CreateParent("a", harness.Object{"value": "1"})
 	r.RunComposite(r.CompositeSpec(r.asAccount))
 	r.untilReady(metav1.ConditionFalse, "Forbidden", "service account "+r.Namespace+"/"+r.account, `verbs: ["list", "watch"]`)
-	r.WaitForCondition(v1alpha1.ConditionResourcesFound, metav1.ConditionTrue)
+	r.WaitForCondition(v1alpha1.ConditionStalled, metav1.ConditionTrue)
 	env.WaitForEvent(t, "", r.Controller.Name, "CreateError", "lacks rights to read")
 	if calls := r.Hook.Calls(); len(calls) > 0 {
 		t.Errorf("the hook was called %d times without the right", len(calls))

@@ -84,6 +84,12 @@ type HookCallStatus struct {
 	// result is Succeeded, Failed or Throttled.
 	Result HookCallResult `json:"result"`
 
+	// conditions are those that tools with kstatus read: Stalled, which is True, if the call failed. Absent otherwise.
+	// +listType=map
+	// +listMapKey=type
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
 	// message says why the call failed.
 	// +optional
 	Message string `json:"message,omitempty"`

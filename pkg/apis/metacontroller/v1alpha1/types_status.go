@@ -5,41 +5,6 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Types of the conditions in the status of a CompositeController or DecoratorController.
-const (
-	// ConditionReady is True while the controller runs as its current spec says.
-	ConditionReady = "Ready"
-	// ConditionResourcesFound is True if the cluster serves every resource the spec names.
-	ConditionResourcesFound = "ResourcesFound"
-	// ConditionHooksReachable is True if the last calls of the hooks were answered.
-	ConditionHooksReachable = "HooksReachable"
-	// ConditionParentsSynced is True if every parent was in its desired state after its last sync.
-	ConditionParentsSynced = "ParentsSynced"
-	// ConditionFieldsKnown is True unless answers of hooks have fields that the server or the cluster does not know. Such
-	// fields have no effect.
-	ConditionFieldsKnown = "FieldsKnown"
-	// ConditionChildrenAsMeant is True unless children are synced, but probably not as their author means: they are out of
-	// date, wait in a rollout for long, are listed twice, or the cluster warns of them.
-	ConditionChildrenAsMeant = "ChildrenAsMeant"
-	// ConditionStable is True unless children or parents' status are written again and again, because another client
-	// undoes the writes or because the hook returns a different answer each time. Such writes are slowed down.
-	ConditionStable = "Stable"
-	// ConditionPaused is there, and True, while the controller or some of its parents are paused.
-	ConditionPaused = "Paused"
-	// ConditionServiceAccountSet is there, and False, if the server requires a service account of new controllers, and
-	// this controller was stored without one.
-	ConditionServiceAccountSet = "ServiceAccountSet"
-)
-
-// Reasons of the condition Ready that say that nothing runs for a controller, and that its parents and children are
-// left alone.
-const (
-	// ReasonHeld means that the APIService holds all controllers, or does not lead to this server.
-	ReasonHeld = "Held"
-	// ReasonNotSelected means that the server does not select the controller.
-	ReasonNotSelected = "NotSelected"
-)
-
 // ControllerStatus is the last observed state of the running controller of a CompositeController or
 // DecoratorController. It is refreshed once a second at most.
 type ControllerStatus struct {
@@ -53,13 +18,11 @@ type ControllerStatus struct {
 	// +optional
 	RunningGeneration int64 `json:"runningGeneration,omitempty"`
 
-	// conditions say how the controller is doing. Ready: it runs as its current spec says. ResourcesFound: the cluster
-	// serves every resource the spec names. HooksReachable: the last calls of the hooks were answered. ParentsSynced:
-	// every parent is as its hook wants. FieldsKnown: no field that a hook answers is dropped. ChildrenAsMeant: there is
-	// no warning about children. Stable: nothing is written again and again. Paused, present only when True: the
-	// controller or some of its parents have been paused since then. ServiceAccountSet, present only when False: the
-	// server requires new controllers to have a service account. If another condition is not True, its reason and message
-	// say why.
+	// conditions say how the controller is doing. Ready: it runs as its current spec says and syncs parents.
+	// ParentsSynced: every parent is as its hook wants. HooksReachable: the last calls of the hooks were answered.
+	// Warnings: it runs, but probably not as its author intends. Paused, present only when True: the controller or some
+	// of its parents have been paused since then. Stalled, present only when True: Ready stays False until somebody
+	// changes something. The reason and the message of a condition say why.
 	// +listType=map
 	// +listMapKey=type
 	// +optional

@@ -1039,6 +1039,13 @@ func (in *HookCallStatus) DeepCopyInto(out *HookCallStatus) {
 	*out = *in
 	in.StartTime.DeepCopyInto(&out.StartTime)
 	out.Duration = in.Duration
+	if in.Conditions != nil {
+		in, out := &in.Conditions, &out.Conditions
+		*out = make([]v1.Condition, len(*in))
+		for i := range *in {
+			(*in)[i].DeepCopyInto(&(*out)[i])
+		}
+	}
 	if in.Request != nil {
 		in, out := &in.Request, &out.Request
 		*out = new(HookCallBody)

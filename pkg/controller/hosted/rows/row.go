@@ -120,9 +120,7 @@ func (r *Rows) Row(key object.Key) *v1alpha1.Sync {
 // describe sets the state, the message, and what is waited for.
 func (r *Rows) describe(of *v1alpha1.SyncStatus, parent *object.Object, health status.ParentHealth, last *summary) {
 	for _, warning := range health.Warnings {
-		if warning != nil {
-			of.Warnings = append(of.Warnings, v1alpha1.SyncWarning{Reason: string(warning.Reason), Message: warning.Message})
-		}
+		of.Warnings = append(of.Warnings, v1alpha1.SyncWarning{Reason: string(warning.Reason), Message: warning.Message})
 	}
 	if last.note != nil {
 		of.WaitsFor = last.note.Text
@@ -162,6 +160,10 @@ func conditionsOf(status *v1alpha1.SyncStatus, last *summary) []metav1.Condition
 		paused := synced
 		paused.Type, paused.Status = v1alpha1.ConditionPaused, metav1.ConditionTrue
 		return []metav1.Condition{synced, paused}
+	case status.State == v1alpha1.SyncStateFailing:
+		stalled := synced
+		stalled.Type, stalled.Status = v1alpha1.ConditionStalled, metav1.ConditionTrue
+		return []metav1.Condition{synced, stalled}
 	case last.ended == 0:
 		synced.Status = metav1.ConditionUnknown
 	}

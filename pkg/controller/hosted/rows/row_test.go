@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -26,7 +27,7 @@ func TestTheStateOfAParent(t *testing.T) {
 	note := func(state v1alpha1.SyncState, text string) summary {
 		return summary{ended: ended, generation: 2, synced: metav1.ConditionFalse, note: &Note{state, text}}
 	}
-	warning := status.ParentHealth{Warnings: [2]*pipeline.Warning{1: {Reason: pipeline.ChildOutdated, Message: "two\nlines"}}}
+	warning := status.ParentHealth{Warnings: []pipeline.Warning{{Reason: pipeline.ChildOutdated, Message: "two\nlines"}}}
 	for name, test := range map[string]struct {
 		paused   bool
 		health   status.ParentHealth
@@ -85,7 +86,9 @@ func TestTheStateOfAParent(t *testing.T) {
 			if conditions[0].Status != test.synced {
 				t.Errorf("the conditions are %+v", conditions)
 			}
-			if isPaused := test.health.Paused; isPaused != (len(conditions) == 2) {
+			isPaused := meta.IsStatusConditionTrue(conditions, v1alpha1.ConditionPaused)
+			isStalled := meta.IsStatusConditionTrue(conditions, v1alpha1.ConditionStalled)
+			if isPaused != test.health.Paused || isStalled != (shown.State == v1alpha1.SyncStateFailing) {
 				t.Errorf("the conditions are %+v", conditions)
 			}
 		})

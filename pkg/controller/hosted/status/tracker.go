@@ -26,14 +26,12 @@ type Tracker struct {
 	mu sync.Mutex
 	// parents has an entry for each parent that was synced.
 	parents map[object.Key]ParentHealth
-	// succeeded, failing, warned, warnedOf, outdated and paused are the sums over the entries.
+	// succeeded, failing, warned, outdated and paused are the sums over the entries.
 	succeeded, failing, warned, outdated, paused int
-	warnedOf                                     [warningSorts]int
-	// shownFailure and shownWarnings are the parents whose failure and warnings the status shows, shownPaused is
+	// shownFailure and shownWarning are the parents whose failure and warnings the status shows, shownPaused is
 	// a paused one that it names.
-	shownFailure, shownPaused object.Key
-	shownWarnings             [warningSorts]object.Key
-	lastError                 *report.ParentError
+	shownFailure, shownWarning, shownPaused object.Key
+	lastError                               *report.ParentError
 }
 
 func NewTracker() *Tracker { return &Tracker{parents: map[object.Key]ParentHealth{}} }
@@ -47,9 +45,9 @@ type ParentHealth struct {
 	// Failure. The end of a finalization is the end of the parent, so it needs none.
 	recovers bool
 	Failure  *report.ParentError
-	// Warnings have the messages of the warnings of the last sync that had a plan; each is nil if it had
-	// none of its sort.
-	Warnings [warningSorts]*pipeline.Warning
+	// Warnings are those of the last sync that had a plan: one for each reason, with the messages of all that have it,
+	// the most severe one first.
+	Warnings []pipeline.Warning
 	// warnedByHost is true if the host's response to a write had a warning. The warning may be missing in Warnings,
 	// because a later plan did not have it.
 	warnedByHost bool
@@ -57,25 +55,6 @@ type ParentHealth struct {
 	outdated int
 	// Paused is true if the parent is paused. Nothing else is set then.
 	Paused bool
-}
-
-// isWarned reports whether there are warnings of any sort.
-func (h *ParentHealth) isWarned() bool { return h.Warnings != [warningSorts]*pipeline.Warning{} }
-
-// warningSort tells the warnings that have a condition each.
-type warningSort int
-
-const (
-	ofFields warningSort = iota
-	ofChildren
-	warningSorts
-)
-
-func sortOf(warning *pipeline.Warning) warningSort {
-	if warning.Reason.IsAboutFields() {
-		return ofFields
-	}
-	return ofChildren
 }
 
 // AddParents adds to the number of parents, which their event handlers count.
@@ -91,8 +70,7 @@ func (t *Tracker) AddTo(health *report.Health, exists func(object.Key) bool) {
 	}
 	health.Synced, health.Failing = t.succeeded, t.failing
 	health.LastError, health.Failure = t.lastError, t.failure()
-	health.Warned, health.FieldWarning, health.ChildWarning = t.warned, t.warning(ofFields), t.warning(ofChildren)
-	health.Outdated = t.outdated
+	health.Warned, health.Warning, health.Outdated = t.warned, t.warning(), t.outdated
 	if t.paused > 0 {
 		health.Paused, health.PausedParent = t.paused, t.pausedParent()
 	}
@@ -138,25 +116,18 @@ func (t *Tracker) SetFindings(parent object.Key, warnings []pipeline.Warning, ou
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	after := t.parents[parent]
-	after.outdated, after.Warnings = outdated, [warningSorts]*pipeline.Warning{}
+	after.outdated, after.Warnings = outdated, nil
 	warnings = slices.SortedStableFunc(slices.Values(warnings),
 		func(a, b pipeline.Warning) int { return a.Reason.CompareWeight(b.Reason) })
-	var messages [warningSorts][]string
-	for i := range warnings {
-		warning := &warnings[i]
+	for _, warning := range warnings {
 		if warning.Chosen {
 			continue
 		}
-		of := sortOf(warning)
-		if after.Warnings[of] == nil {
-			after.Warnings[of] = &pipeline.Warning{Reason: warning.Reason}
+		if last := len(after.Warnings) - 1; last >= 0 && after.Warnings[last].Reason == warning.Reason {
+			after.Warnings[last].Message += "; " + warning.Message
+			continue
 		}
-		messages[of] = append(messages[of], warning.Message)
-	}
-	for of, joined := range after.Warnings {
-		if joined != nil {
-			joined.Message = strings.Join(messages[of], "; ")
-		}
+		after.Warnings = append(after.Warnings, pipeline.Warning{Reason: warning.Reason, Message: warning.Message})
 	}
 	t.set(parent, after)
 }
@@ -212,7 +183,7 @@ func (t *Tracker) Warned() (parents []object.Key) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for parent, health := range t.parents {
-		if health.isWarned() || health.warnedByHost {
+		if len(health.Warnings) > 0 || health.warnedByHost {
 			parents = append(parents, parent)
 		}
 	}
@@ -224,31 +195,27 @@ func (t *Tracker) set(parent object.Key, after ParentHealth) {
 	before := t.parents[parent]
 	t.succeeded += count(after.Succeeded) - count(before.Succeeded)
 	t.failing += count(after.Failure != nil) - count(before.Failure != nil)
-	t.warned += count(after.isWarned()) - count(before.isWarned())
-	for of := range t.warnedOf {
-		t.warnedOf[of] += count(after.Warnings[of] != nil) - count(before.Warnings[of] != nil)
-		t.chooseShown(warningSort(of), parent, before.Warnings[of], after.Warnings[of])
-	}
+	t.warned += count(len(after.Warnings) > 0) - count(len(before.Warnings) > 0)
+	t.chooseShown(parent, before.Warnings, after.Warnings)
 	t.outdated += after.outdated - before.outdated
 	t.paused += count(after.Paused) - count(before.Paused)
 	t.parents[parent] = after
 }
 
-// chooseShown makes the status show the warning of a parent if it is graver than the shown one. If the
-// shown warning has become less grave, the status shows the gravest one.
-func (t *Tracker) chooseShown(of warningSort, parent object.Key, before, after *pipeline.Warning) {
-	shown := &t.shownWarnings[of]
+// chooseShown makes the status show the warnings of a parent if they are graver than the shown ones. If the
+// shown ones have become less grave, the status shows the gravest ones.
+func (t *Tracker) chooseShown(parent object.Key, before, after []pipeline.Warning) {
 	switch {
-	case *shown == parent && isGraver(before, after):
-		*shown = object.Key{}
-	case isGraver(after, t.parents[*shown].Warnings[of]):
-		*shown = parent
+	case t.shownWarning == parent && areGraver(before, after):
+		t.shownWarning = object.Key{}
+	case areGraver(after, t.parents[t.shownWarning].Warnings):
+		t.shownWarning = parent
 	}
 }
 
-// isGraver reports whether a warning is graver than another one; nil is less grave than any.
-func isGraver(warning, other *pipeline.Warning) bool {
-	return warning != nil && (other == nil || warning.Reason.CompareWeight(other.Reason) < 0)
+// areGraver reports whether the warnings of one parent are graver than those of another; none are less grave than any.
+func areGraver(warnings, others []pipeline.Warning) bool {
+	return len(warnings) > 0 && (len(others) == 0 || warnings[0].Reason.CompareWeight(others[0].Reason) < 0)
 }
 
 // failure returns why a failing parent failed; nil if none fails. It is the same parent as before as
@@ -268,21 +235,26 @@ func (t *Tracker) failure() *report.ParentError {
 	return t.parents[t.shownFailure].Failure
 }
 
-// warning returns the gravest warning of a sort; nil if there is none. It is the same parent as before as
-// long as no other one has a graver one.
-func (t *Tracker) warning(of warningSort) *report.ParentWarning {
-	if t.warnedOf[of] == 0 {
+// warning returns the warnings of the parent with the gravest one; nil if there are none. It is the same parent as
+// before as long as no other one has a graver one.
+func (t *Tracker) warning() *report.ParentWarning {
+	if t.warned == 0 {
 		return nil
 	}
-	shown := &t.shownWarnings[of]
-	if t.parents[*shown].Warnings[of] == nil {
+	if len(t.parents[t.shownWarning].Warnings) == 0 {
 		for parent, health := range t.parents {
-			if isGraver(health.Warnings[of], t.parents[*shown].Warnings[of]) {
-				*shown = parent
+			if areGraver(health.Warnings, t.parents[t.shownWarning].Warnings) {
+				t.shownWarning = parent
 			}
 		}
 	}
-	return &report.ParentWarning{Parent: *shown, Warning: *t.parents[*shown].Warnings[of], More: t.warnedOf[of] - 1}
+	shown := t.parents[t.shownWarning].Warnings
+	messages := make([]string, len(shown))
+	for i := range shown {
+		messages[i] = shown[i].Message
+	}
+	return &report.ParentWarning{Parent: t.shownWarning, More: t.warned - 1,
+		Warning: pipeline.Warning{Reason: shown[0].Reason, Message: strings.Join(messages, "; ")}}
 }
 
 // pausedParent returns one of the parents that are paused. It is the same one as before as long as that is.

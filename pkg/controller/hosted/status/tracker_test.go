@@ -73,21 +73,21 @@ func TestTheStatusShowsTheSameFailureAndWarningWhileTheyLast(t *testing.T) {
 		h.Update(web(fmt.Sprint(i)), errors.New("no"))
 		h.SetFindings(web(fmt.Sprint(i)), []pipeline.Warning{{Message: fmt.Sprint("warning ", i)}}, 2)
 	}
-	failing, warned := h.failure().Parent, h.warning(ofChildren).Parent
+	failing, warned := h.failure().Parent, h.warning().Parent
 	for range 50 {
-		if h.failure().Parent != failing || h.warning(ofChildren).Parent != warned {
+		if h.failure().Parent != failing || h.warning().Parent != warned {
 			t.Fatal("another parent is shown each time")
 		}
 	}
 	h.Update(failing, nil)
 	h.SetFindings(warned, nil, 0)
-	if h.failure().Parent == failing || h.warning(ofChildren).Parent == warned || h.failing != 49 || h.warned != 49 || h.outdated != 98 {
+	if h.failure().Parent == failing || h.warning().Parent == warned || h.failing != 49 || h.warned != 49 || h.outdated != 98 {
 		t.Errorf("%d fail and %d are warned, %d children are outdated", h.failing, h.warned, h.outdated)
 	}
 	for i := range 50 {
 		h.Forget(web(fmt.Sprint(i)))
 	}
-	if h.failure() != nil || h.warning(ofChildren) != nil || h.outdated != 0 {
+	if h.failure() != nil || h.warning() != nil || h.outdated != 0 {
 		t.Errorf("without parents, %d fail, %d are warned and %d children are outdated", h.failing, h.warned, h.outdated)
 	}
 }
@@ -97,7 +97,7 @@ func TestTheStatusShowsTheGravestWarning(t *testing.T) {
 	h := NewTracker()
 	expect := func(when, want string) {
 		t.Helper()
-		if got := h.warning(ofChildren); got == nil || string(got.Reason)+" "+got.Message != want {
+		if got := h.warning(); got == nil || string(got.Reason)+" "+got.Message != want {
 			t.Errorf("%s, it shows %+v, want %s", when, got, want)
 		}
 	}
@@ -157,7 +157,7 @@ func TestAParentWithFindingsCountsWhenItsSyncHasEnded(t *testing.T) {
 func TestWhatWasChosenIsNoWarning(t *testing.T) {
 	h := NewTracker()
 	h.SetFindings(web("a"), []pipeline.Warning{{Reason: pipeline.ChildOutdated, Message: "a differs", Chosen: true}}, 1)
-	if h.warned != 0 || h.warning(ofChildren) != nil || h.outdated != 1 {
+	if h.warned != 0 || h.warning() != nil || h.outdated != 1 {
 		t.Errorf("%d are warned, %d outdated", h.warned, h.outdated)
 	}
 }

@@ -70,11 +70,9 @@ func TestWarningsOfWritesAreFindings(t *testing.T) {
 		told.warnings.ofWrites.Insert(warning.Key()) // as if the event had been written
 	}
 	r.WriteWarnings(told, withUpdated(t, ""), []pipeline.Warning{{Reason: pipeline.UnknownAnswerField, Message: "no y"}}, []pipeline.Warning{old, unknown}, 3)
-	if got := r.warning(ofFields); got.Message != "no y; no x" || got.Reason != pipeline.UnknownAnswerField || r.outdated != 3 {
-		t.Errorf("the warning is %+v, %d are outdated", got, r.outdated)
-	}
-	if got := r.warning(ofChildren); got == nil || got.Message != "old" || r.warned != 1 {
-		t.Errorf("the warning about children is %+v, %d are warned", got, r.warned)
+	if got := r.warning(); got.Message != "old; no y; no x" || got.Reason != pipeline.ClusterWarning || r.outdated != 3 ||
+		r.warned != 1 {
+		t.Errorf("the warning is %+v, %d are warned, %d outdated", got, r.warned, r.outdated)
 	}
 }
 
@@ -99,7 +97,7 @@ func TestThatChildrenWereDeletedIsSaidUntilTheAnswerIsCorrected(t *testing.T) {
 	} {
 		r.Findings(told, parent, told.RecallDeletion(round.findings), 0)
 		got := ""
-		if warning := r.warning(ofFields); warning != nil {
+		if warning := r.warning(); warning != nil {
 			got = string(warning.Reason) + " " + warning.Message
 		}
 		if got != round.want {

@@ -5,6 +5,8 @@ package report
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -14,39 +16,9 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
-// Reasons of the conditions of a controller.
-const (
-	ReasonRunning            = "Running"
-	ReasonInvalidSpec        = "InvalidSpec"
-	ReasonUnknownType        = "UnknownType"
-	ReasonCredentials        = "CredentialsMissing"
-	ReasonNoStatus           = "NoStatusSubresource"
-	ReasonClusterUnreachable = "ClusterUnreachable"
-	ReasonForbidden          = "Forbidden"
-	ReasonDeleting           = "Deleting"
-	ReasonFound              = "Found"
-	ReasonAnswered           = "Answered"
-	ReasonNotCalled          = "NotCalledYet"
-	ReasonCallFailed         = "CallFailed"
-	ReasonNotRunning         = "NotRunning"
-	ReasonQuiet              = "Quiet"
-	ReasonWriteLoop          = "WriteLoop"
-	ReasonCredentialsStale   = "CredentialsStale"
-	ReasonHookDown           = "HookDown"
-	ReasonNotSelected        = v1alpha1.ReasonNotSelected
-	ReasonHeld               = v1alpha1.ReasonHeld
-	ReasonWatchFailed        = "WatchFailed"
-	ReasonTypesNotListed     = "TypesNotListed"
-	ReasonAllSynced          = "AllSynced"
-	ReasonNoParents          = "NoParents"
-	ReasonNotAllSynced       = "NotAllSyncedYet"
-	ReasonParentsFailing     = "ParentsFailing"
-	ReasonFieldsKept         = "AllKept"
-	ReasonNoneWarned         = "NoneWarned"
-	ReasonActsAsServer       = "ActsAsServer"
-	ReasonPaused             = "Paused"
-	ReasonParentsPaused      = "ParentsPaused"
-)
+// stalledDelay is how long Ready is False before the controller counts as stalled. What was created together with the
+// controller, such as a CustomResourceDefinition or a Role, may take effect meanwhile.
+const stalledDelay = 2 * time.Second
 
 // Status returns the status of a controller object of that generation. before is its present
 // status. health is nil if the controller does not run; problem is nil if it runs as its spec says.
@@ -55,24 +27,26 @@ func Status(
 ) v1alpha1.ControllerStatus {
 	after := *before.DeepCopy()
 	after.ObservedGeneration, after.RunningGeneration = generation, problem.runningGeneration()
-	set := func(kind string, status metav1.ConditionStatus, reason, message string) {
-		meta.SetStatusCondition(&after.Conditions, metav1.Condition{
-			Type: kind, Status: status, Reason: reason, Message: message, ObservedGeneration: generation,
-		})
+	after.Conditions = v1alpha1.WithoutFormer(after.Conditions)
+	set := func(kind, reason, message string) {
+		meta.SetStatusCondition(&after.Conditions, v1alpha1.NewCondition(kind, reason, message, generation))
 	}
-	setReady(set, problem)
-	setResourcesFound(set, problem)
+	ready := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionReady)
+	if problem != nil || !health.keepsReady(ready, generation) {
+		setReady(set, health, problem)
+	}
+	setParentsSynced(set, health)
 	said := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionHooksReachable)
 	if !health.keepsHooksReachable(said, generation) {
 		setHooksReachable(set, health)
 	}
-	setParentsSynced(set, health)
 	setWarnings(set, health)
 	if health != nil && (health.AllPaused || health.Paused > 0) {
 		setPaused(set, health)
 	} else {
 		meta.RemoveStatusCondition(&after.Conditions, v1alpha1.ConditionPaused)
 	}
+	setStalled(&after, problem)
 	if health == nil {
 		after.Parents, after.Children = nil, nil
 		return after
@@ -99,29 +73,42 @@ func Status(
 	return after
 }
 
-type setCondition func(kind string, status metav1.ConditionStatus, reason, message string)
+// setCondition sets a condition. Its status follows from its reason.
+type setCondition func(kind, reason, message string)
 
-func setReady(set setCondition, problem *Problem) {
+func setReady(set setCondition, health *Health, problem *Problem) {
 	switch {
-	case problem == nil:
-		set(v1alpha1.ConditionReady, metav1.ConditionTrue, ReasonRunning, "the controller runs as its spec says")
-	case problem.RunningGeneration != 0:
-		set(v1alpha1.ConditionReady, metav1.ConditionFalse, problem.Reason, problem.message()+" (the controller still "+
-			"runs as its last working spec said)")
+	case problem != nil && problem.RunningGeneration != 0:
+		set(v1alpha1.ConditionReady, problem.Reason, problem.message()+" (the controller still runs as its last working "+
+			"spec said)")
+	case problem != nil:
+		set(v1alpha1.ConditionReady, problem.Reason, problem.message())
+	case health.failsWholly():
+		set(v1alpha1.ConditionReady, v1alpha1.ReasonAllParentsFailing, health.message("no parent is as its hook wants: "+
+			failureOf(health)))
+	case health.IsUntried():
+		set(v1alpha1.ConditionReady, v1alpha1.ReasonNotSyncedYet, "the controller runs, and has not synced a parent yet")
 	default:
-		set(v1alpha1.ConditionReady, metav1.ConditionFalse, problem.Reason, problem.message())
+		set(v1alpha1.ConditionReady, v1alpha1.ReasonRunning, "the controller runs as its spec says")
 	}
 }
 
-func setResourcesFound(set setCondition, problem *Problem) {
-	switch {
-	case problem == nil || problem.Reason == ReasonForbidden || problem.Reason == ReasonCredentials || problem.Reason == ReasonHookDown: // the types come before these
-		set(v1alpha1.ConditionResourcesFound, metav1.ConditionTrue, ReasonFound, "the cluster serves all types of the spec")
-	case problem.Reason == ReasonUnknownType || problem.Reason == ReasonNoStatus || problem.Reason == ReasonWatchFailed:
-		set(v1alpha1.ConditionResourcesFound, metav1.ConditionFalse, problem.Reason, inCondition(problem.Err))
-	default:
-		set(v1alpha1.ConditionResourcesFound, metav1.ConditionUnknown, problem.Reason, inCondition(problem.Err))
+// keepsReady reports whether the condition Ready stays as it is. It does if the controller ran with this generation
+// before this process started, and no parent has been synced since then.
+func (h *Health) keepsReady(said *metav1.Condition, generation int64) bool {
+	return said != nil && said.ObservedGeneration == generation && h.IsUntried() &&
+		(said.Reason == v1alpha1.ReasonRunning || said.Reason == v1alpha1.ReasonAllParentsFailing)
+}
+
+// setStalled makes the condition Stalled repeat Ready while only a change of the spec or of another object helps.
+func setStalled(status *v1alpha1.ControllerStatus, problem *Problem) {
+	if !problem.isStalled() {
+		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionStalled)
+		return
 	}
+	stalled := *meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
+	stalled.Type, stalled.Status = v1alpha1.ConditionStalled, metav1.ConditionTrue
+	meta.SetStatusCondition(&status.Conditions, stalled)
 }
 
 // keepsHooksReachable reports whether the condition HooksReachable stays as it is. It does if it is
@@ -137,45 +124,45 @@ func (h *Health) keepsHooksReachable(said *metav1.Condition, generation int64) b
 func setHooksReachable(set setCondition, health *Health) {
 	switch {
 	case health == nil || !health.HookCalled:
-		set(v1alpha1.ConditionHooksReachable, metav1.ConditionUnknown, ReasonNotCalled, "no hook has been called yet")
+		set(v1alpha1.ConditionHooksReachable, v1alpha1.ReasonNotCalled, "no hook has been called yet")
 	case health.HookErr != nil && health.StaleCredentials != nil:
-		set(v1alpha1.ConditionHooksReachable, metav1.ConditionFalse, ReasonCallFailed,
+		set(v1alpha1.ConditionHooksReachable, v1alpha1.ReasonCallFailed,
 			inCondition(health.HookErr)+"; the credentials in use are the last good ones: "+inCondition(health.StaleCredentials))
 	case health.HookErr != nil:
-		set(v1alpha1.ConditionHooksReachable, metav1.ConditionFalse, ReasonCallFailed, inCondition(health.HookErr))
+		set(v1alpha1.ConditionHooksReachable, v1alpha1.ReasonCallFailed, inCondition(health.HookErr))
 	case health.StaleCredentials != nil:
-		set(v1alpha1.ConditionHooksReachable, metav1.ConditionTrue, ReasonCredentialsStale,
+		set(v1alpha1.ConditionHooksReachable, v1alpha1.ReasonCredentialsStale,
 			"the last call of a hook was answered, but the credentials in use are the last good ones: "+
 				inCondition(health.StaleCredentials))
 	default:
-		set(v1alpha1.ConditionHooksReachable, metav1.ConditionTrue, ReasonAnswered, "the last call of a hook was answered")
+		set(v1alpha1.ConditionHooksReachable, v1alpha1.ReasonAnswered, "the last call of a hook was answered")
 	}
 }
 
 func setParentsSynced(set setCondition, health *Health) {
 	switch {
 	case health == nil:
-		set(v1alpha1.ConditionParentsSynced, metav1.ConditionUnknown, ReasonNotRunning, "no controller runs")
+		set(v1alpha1.ConditionParentsSynced, v1alpha1.ReasonNotRunning, "no controller runs")
 	case health.Failing > 0:
-		set(v1alpha1.ConditionParentsSynced, metav1.ConditionFalse, ReasonParentsFailing, health.message(failureOf(health)))
+		set(v1alpha1.ConditionParentsSynced, v1alpha1.ReasonParentsFailing, health.message(failureOf(health)))
 	case health.Total == 0 && !health.Uncounted:
-		set(v1alpha1.ConditionParentsSynced, metav1.ConditionTrue, ReasonNoParents, "there is no parent: no object of the "+
+		set(v1alpha1.ConditionParentsSynced, v1alpha1.ReasonNoParents, "there is no parent: no object of the "+
 			"type exists, or none that the controller selects")
 	case health.Paused > 0 && health.Synced+health.Paused >= health.Total:
-		set(v1alpha1.ConditionParentsSynced, metav1.ConditionUnknown, ReasonPaused,
+		set(v1alpha1.ConditionParentsSynced, v1alpha1.ReasonPaused,
 			fmt.Sprintf("%d of %d parents are paused", health.Paused, health.Total))
 	case health.Uncounted || health.Synced < health.Total:
-		set(v1alpha1.ConditionParentsSynced, metav1.ConditionUnknown, ReasonNotAllSynced,
+		set(v1alpha1.ConditionParentsSynced, v1alpha1.ReasonNotAllSynced,
 			"some parents have not been synced yet")
 	default:
-		set(v1alpha1.ConditionParentsSynced, metav1.ConditionTrue, ReasonAllSynced, "every parent is as its hook wants")
+		set(v1alpha1.ConditionParentsSynced, v1alpha1.ReasonAllSynced, "every parent is as its hook wants")
 	}
 }
 
 // setPaused says which parents are paused, and how that ends.
 func setPaused(set setCondition, health *Health) {
 	if health.AllPaused {
-		set(v1alpha1.ConditionPaused, metav1.ConditionTrue, ReasonPaused, "spec.paused is true: no hook is called, and "+
+		set(v1alpha1.ConditionPaused, v1alpha1.ReasonPaused, "spec.paused is true: no hook is called, and "+
 			"nothing is written")
 		return
 	}
@@ -183,7 +170,7 @@ func setPaused(set setCondition, health *Health) {
 	if health.Paused > 1 {
 		more = fmt.Sprintf(" (and %d more)", health.Paused-1)
 	}
-	set(v1alpha1.ConditionPaused, metav1.ConditionTrue, ReasonParentsPaused, fmt.Sprintf(
+	set(v1alpha1.ConditionPaused, v1alpha1.ReasonParentsPaused, fmt.Sprintf(
 		"%s%s: the annotation %s is \"true\", so no hook is called about it, and nothing is written", health.PausedParent,
 		more, v1alpha1.PausedAnnotation))
 }
@@ -204,64 +191,53 @@ func failureOf(health *Health) string {
 	}
 }
 
-// setWarnings sets the conditions that are False while there is a warning.
+// setWarnings sets the condition Warnings. Its reason is the most severe one, and its message has all of them.
 func setWarnings(set setCondition, health *Health) {
 	if health == nil {
-		for _, condition := range []string{
-			v1alpha1.ConditionFieldsKnown, v1alpha1.ConditionChildrenAsMeant, v1alpha1.ConditionStable,
-		} {
-			set(condition, metav1.ConditionUnknown, ReasonNotRunning, "no controller runs")
-		}
+		set(v1alpha1.ConditionWarnings, v1alpha1.ReasonNotRunning, "no controller runs")
 		return
 	}
-	setUnlessWarned := func(condition string, warning *ParentWarning, reason, message string) {
-		if warning != nil {
-			set(condition, metav1.ConditionFalse, string(warning.Reason), warning.String())
-			return
-		}
-		set(condition, metav1.ConditionTrue, reason, message)
-	}
-	setUnlessWarned(v1alpha1.ConditionFieldsKnown, health.FieldWarning, ReasonFieldsKept, "no field that a hook answers is dropped")
-	setUnlessWarned(v1alpha1.ConditionChildrenAsMeant, health.ChildWarning, ReasonNoneWarned, "there is no warning about children")
+	var reasons, messages []string
+	add := func(reason, message string) { reasons, messages = append(reasons, reason), append(messages, message) }
 	if len(health.WriteLoops) > 0 {
-		set(v1alpha1.ConditionStable, metav1.ConditionFalse, ReasonWriteLoop, writeLoopSummary(health.WriteLoops))
-	} else {
-		set(v1alpha1.ConditionStable, metav1.ConditionTrue, ReasonQuiet, "nothing is written again and again")
+		add(v1alpha1.ReasonWriteLoop, writeLoopSummary(health.WriteLoops))
 	}
+	if warning := health.Warning; warning != nil {
+		add(string(warning.Reason), warning.String())
+	}
+	if health.LacksAccount {
+		add(v1alpha1.ReasonActsAsServer, "the controller acts as the server and needs the server's rights to write; new "+
+			"controllers are refused without spec.serviceAccount (--require-service-account), and so is the next change of "+
+			"this spec: set spec.serviceAccount")
+	}
+	if len(reasons) == 0 {
+		set(v1alpha1.ConditionWarnings, v1alpha1.ReasonNoWarnings, "there is no warning")
+		return
+	}
+	set(v1alpha1.ConditionWarnings, slices.MinFunc(reasons, v1alpha1.CompareWarnings), strings.Join(messages, "; "))
 }
 
-// ReadyIsUpToDate reports whether a status is of that generation and its condition Ready is the one
-// that Status would set. It is called often, so it writes no rules: the problem has their text.
+// ReadyIsUpToDate reports whether a status is of that generation, and its conditions Ready and Stalled are the ones
+// that Status would set for that problem. It is called often, so it writes no rules: the problem has their text. It
+// does not compare what depends on the health.
 func ReadyIsUpToDate(status *v1alpha1.ControllerStatus, generation int64, problem *Problem) bool {
 	said := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
-	if said == nil || status.ObservedGeneration != generation || status.RunningGeneration != problem.runningGeneration() {
+	if said == nil || status.ObservedGeneration != generation || status.RunningGeneration != problem.runningGeneration() ||
+		meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionStalled) != problem.isStalled() {
 		return false
 	}
+	if problem == nil {
+		return v1alpha1.Runs(said.Reason)
+	}
 	same := false
-	setReady(func(_ string, status metav1.ConditionStatus, reason, message string) {
-		same = said.Status == status && said.Reason == reason
+	setReady(func(_, reason, message string) {
+		same = said.Reason == reason
 		switch reason {
-		case ReasonHookDown, ReasonWatchFailed, ReasonClusterUnreachable:
+		case v1alpha1.ReasonHookDown, v1alpha1.ReasonWatchFailed, v1alpha1.ReasonClusterUnreachable:
 			// The text of connection errors differs each time, because it has port numbers.
 		default:
 			same = same && said.Message == message
 		}
-	}, problem)
+	}, nil, problem)
 	return same
-}
-
-// SetServiceAccountCondition sets the condition that the controller has no service account although the
-// server requires one of new controllers, or removes the condition.
-func SetServiceAccountCondition(status *v1alpha1.ControllerStatus, lacks bool) {
-	if !lacks {
-		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionServiceAccountSet)
-		return
-	}
-	meta.SetStatusCondition(&status.Conditions, metav1.Condition{
-		Type: v1alpha1.ConditionServiceAccountSet, Status: metav1.ConditionFalse, Reason: ReasonActsAsServer,
-		ObservedGeneration: status.ObservedGeneration,
-		Message: "the controller acts as the server and needs the server's rights to write; new controllers are refused " +
-			"without " +
-			"spec.serviceAccount (--require-service-account), and so is the next change of this spec: set spec.serviceAccount",
-	})
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // condition is what a condition says, "False UnknownType: no such type".
-type conditions struct{ ready, found, reachable string }
+type conditions struct{ ready, stalled, reachable string }
 
 func conditionsOf(t *testing.T, status v1alpha1.ControllerStatus) conditions {
 	t.Helper()
@@ -29,16 +29,15 @@ func conditionsOf(t *testing.T, status v1alpha1.ControllerStatus) conditions {
 			t.Errorf("condition %s is of generation %d and time %s", condition.Type, condition.ObservedGeneration, condition.LastTransitionTime)
 		}
 	}
-	if len(words) != 7 || len(status.Conditions) != 7 {
+	if len(words) != len(status.Conditions) || len(words) < 4 || len(words) > 6 {
 		t.Errorf("conditions are %v", status.Conditions)
 	}
-	return conditions{words[v1alpha1.ConditionReady], words[v1alpha1.ConditionResourcesFound], words[v1alpha1.ConditionHooksReachable]}
+	return conditions{words[v1alpha1.ConditionReady], words[v1alpha1.ConditionStalled], words[v1alpha1.ConditionHooksReachable]}
 }
 
 func TestConditions(t *testing.T) {
 	const (
 		runs     = "True Running: the controller runs as its spec says"
-		found    = "True Found: the cluster serves all types of the spec"
 		answered = "True Answered: the last call of a hook was answered"
 		uncalled = "Unknown NotCalledYet: no hook has been called yet"
 	)
@@ -49,69 +48,92 @@ func TestConditions(t *testing.T) {
 	}{
 		"it runs and its hook answers": {
 			health: &Health{HookCalled: true},
-			want:   conditions{runs, found, answered},
+			want:   conditions{runs, "", answered},
+		},
+		"what was created with it may still help": {
+			problem: &Problem{Reason: v1alpha1.ReasonUnknownType, Err: errors.New("no such type"), Since: time.Now()},
+			want:    conditions{"False UnknownType: no such type", "", uncalled},
+		},
+		"it runs, and its first sync has not ended": {
+			health: &Health{Total: 1},
+			want:   conditions{"Unknown NotSyncedYet: the controller runs, and has not synced a parent yet", "", uncalled},
+		},
+		"its parents are not counted": {
+			health: &Health{Uncounted: true},
+			want:   conditions{"Unknown NotSyncedYet: the controller runs, and has not synced a parent yet", "", uncalled},
+		},
+		"it is paused": {health: &Health{Total: 1, AllPaused: true}, want: conditions{runs, "", uncalled}},
+		"all its parents are paused": {
+			health: &Health{Total: 2, Paused: 2}, want: conditions{runs, "", uncalled},
+		},
+		"one of its parents fails": {health: &Health{Total: 2, Synced: 1, Failing: 1}, want: conditions{runs, "", uncalled}},
+		"all its parents that are not paused fail": {
+			health: &Health{Total: 2, Failing: 1, Paused: 1, Failure: &ParentError{Parent: shop, Message: "no"}},
+			want: conditions{
+				"False AllParentsFailing: no parent is as its hook wants: Web default/shop: no (1 of 2 parents)", "", uncalled,
+			},
 		},
 		"it runs and has no parents yet": {
 			health: &Health{},
-			want:   conditions{runs, found, uncalled},
+			want:   conditions{runs, "", uncalled},
 		},
 		"its hook does not answer": {
 			health: &Health{HookCalled: true, HookErr: errors.New("connection refused")},
-			want:   conditions{runs, found, "False CallFailed: connection refused"},
+			want:   conditions{runs, "", "False CallFailed: connection refused"},
 		},
 		"its hook does not answer, called with stale credentials": {
 			health: &Health{HookCalled: true, HookErr: errors.New("connection refused"), StaleCredentials: errors.New("Secret is gone")},
 			want: conditions{
-				runs, found, "False CallFailed: connection refused; the credentials in use are the last good ones: Secret is gone",
+				runs, "", "False CallFailed: connection refused; the credentials in use are the last good ones: Secret is gone",
 			},
 		},
 		"its hook is down": {
 			health:  &Health{HookCalled: true, HookErr: errors.New("about Web default/shop: connection refused")},
-			problem: &Problem{Reason: ReasonHookDown, Err: errors.New("connection refused")},
-			want:    conditions{"False HookDown: connection refused", found, "False CallFailed: about Web default/shop: connection refused"},
+			problem: &Problem{Reason: v1alpha1.ReasonHookDown, Err: errors.New("connection refused")},
+			want:    conditions{"False HookDown: connection refused", "", "False CallFailed: about Web default/shop: connection refused"},
 		},
 		"the cluster does not let a type be watched any more": {
 			health:  &Health{HookCalled: true},
-			problem: &Problem{Reason: ReasonWatchFailed, Err: errors.New("forbidden")},
-			want:    conditions{"False WatchFailed: forbidden", "False WatchFailed: forbidden", answered},
+			problem: &Problem{Reason: v1alpha1.ReasonWatchFailed, Err: errors.New("forbidden")},
+			want:    conditions{"False WatchFailed: forbidden", "", answered},
 		},
 		"its hook is called with stale credentials": {
 			health: &Health{HookCalled: true, StaleCredentials: errors.New("Secret is gone")},
 			want: conditions{
-				runs, found, "True CredentialsStale: the last call of a hook was answered, but the credentials in use are the last good ones: Secret is gone",
+				runs, "", "True CredentialsStale: the last call of a hook was answered, but the credentials in use are the last good ones: Secret is gone",
 			},
 		},
 		"credentials are missing": {
-			problem: &Problem{Reason: ReasonCredentials, Err: errors.New("Secret is gone")},
-			want:    conditions{"False CredentialsMissing: Secret is gone", found, uncalled},
+			problem: &Problem{Reason: v1alpha1.ReasonCredentials, Err: errors.New("Secret is gone")},
+			want:    conditions{"False CredentialsMissing: Secret is gone", "True CredentialsMissing: Secret is gone", uncalled},
 		},
 		"its spec cannot be run": {
-			problem: &Problem{Reason: ReasonInvalidSpec, Err: errors.New("no hooks defined")},
-			want:    conditions{"False InvalidSpec: no hooks defined", "Unknown InvalidSpec: no hooks defined", uncalled},
+			problem: &Problem{Reason: v1alpha1.ReasonInvalidSpec, Err: errors.New("no hooks defined")},
+			want:    conditions{"False InvalidSpec: no hooks defined", "True InvalidSpec: no hooks defined", uncalled},
 		},
 		"its new spec cannot be run and the old one is": {
-			health: &Health{HookCalled: true}, problem: &Problem{Reason: ReasonInvalidSpec, Err: errors.New("no hooks defined"), RunningGeneration: 1},
+			health: &Health{HookCalled: true}, problem: &Problem{Reason: v1alpha1.ReasonInvalidSpec, Err: errors.New("no hooks defined"), RunningGeneration: 1},
 			want: conditions{
-				"False InvalidSpec: no hooks defined (the controller still runs as its last working spec said)", "Unknown InvalidSpec: no hooks defined", answered,
+				"False InvalidSpec: no hooks defined (the controller still runs as its last working spec said)", "True InvalidSpec: no hooks defined (the controller still runs as its last working spec said)", answered,
 			},
 		},
 		"a type is not there": {
-			problem: &Problem{Reason: ReasonUnknownType, Err: errors.New("no such type")},
-			want:    conditions{"False UnknownType: no such type", "False UnknownType: no such type", uncalled},
+			problem: &Problem{Reason: v1alpha1.ReasonUnknownType, Err: errors.New("no such type")},
+			want:    conditions{"False UnknownType: no such type", "True UnknownType: no such type", uncalled},
 		},
 		"the parents have no status": {
-			problem: &Problem{Reason: ReasonNoStatus, Err: errors.New("no status")},
-			want:    conditions{"False NoStatusSubresource: no status", "False NoStatusSubresource: no status", uncalled},
+			problem: &Problem{Reason: v1alpha1.ReasonNoStatus, Err: errors.New("no status")},
+			want:    conditions{"False NoStatusSubresource: no status", "True NoStatusSubresource: no status", uncalled},
 		},
 		"the cluster does not answer": {
-			problem: &Problem{Reason: ReasonClusterUnreachable, Err: errors.New("timed out")},
-			want:    conditions{"False ClusterUnreachable: timed out", "Unknown ClusterUnreachable: timed out", uncalled},
+			problem: &Problem{Reason: v1alpha1.ReasonClusterUnreachable, Err: errors.New("timed out")},
+			want:    conditions{"False ClusterUnreachable: timed out", "", uncalled},
 		},
 		"a long error is shortened": {
-			problem: &Problem{Reason: ReasonUnknownType, Err: errors.New(strings.Repeat("ü", 5000))},
+			problem: &Problem{Reason: v1alpha1.ReasonUnknownType, Err: errors.New(strings.Repeat("ü", 5000))},
 			want: conditions{
 				"False UnknownType: " + strings.Repeat("ü", 2046) + "…",
-				"False UnknownType: " + strings.Repeat("ü", 2046) + "…",
+				"True UnknownType: " + strings.Repeat("ü", 2046) + "…",
 				uncalled,
 			},
 		},
@@ -125,7 +147,7 @@ func TestConditions(t *testing.T) {
 			if diff := cmp.Diff(test.want, conditionsOf(t, status), cmp.AllowUnexported(conditions{})); diff != "" {
 				t.Errorf("conditions (-want +got):\n%s", diff)
 			}
-			if (status.Parents != nil) != (test.health != nil) {
+			if (status.Parents != nil) != (test.health != nil && !test.health.Uncounted) {
 				t.Errorf("parents are %v", status.Parents)
 			}
 		})
@@ -175,13 +197,17 @@ func TestWhatTheStatusHadBefore(t *testing.T) {
 		Conditions: []metav1.Condition{
 			{Type: "Theirs", Status: metav1.ConditionTrue, Reason: "R", LastTransitionTime: long},
 			{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Old", LastTransitionTime: long},
-			{Type: v1alpha1.ConditionResourcesFound, Status: metav1.ConditionTrue, Reason: "Old", LastTransitionTime: long},
+			{Type: "ResourcesFound", Status: metav1.ConditionTrue, Reason: "Found", LastTransitionTime: long},
+			{Type: "FieldsKnown", Status: metav1.ConditionTrue, Reason: "AllKept", LastTransitionTime: long},
+			{Type: "ChildrenAsMeant", Status: metav1.ConditionTrue, Reason: "NoneWarned", LastTransitionTime: long},
+			{Type: "Stable", Status: metav1.ConditionTrue, Reason: "Quiet", LastTransitionTime: long},
+			{Type: "ServiceAccountSet", Status: metav1.ConditionFalse, Reason: "ActsAsServer", LastTransitionTime: long},
 		},
 		Parents:   &v1alpha1.ParentCounts{Total: 9},
 		LastError: &v1alpha1.LastSyncError{Message: "long ago", Time: long},
 	}
 	kept := before.DeepCopy()
-	after := Status(before, 2, nil, &Problem{Reason: ReasonClusterUnreachable, Err: errors.New("timed out")})
+	after := Status(before, 2, nil, &Problem{Reason: v1alpha1.ReasonClusterUnreachable, Err: errors.New("timed out")})
 	if diff := cmp.Diff(*kept, before); diff != "" {
 		t.Errorf("the status before was changed (-want +got):\n%s", diff)
 	}
@@ -189,8 +215,10 @@ func TestWhatTheStatusHadBefore(t *testing.T) {
 	for _, condition := range after.Conditions {
 		times[condition.Type] = condition.LastTransitionTime.Equal(&long)
 	}
-	want := map[string]bool{"Theirs": true, v1alpha1.ConditionReady: false, v1alpha1.ConditionResourcesFound: false, v1alpha1.ConditionHooksReachable: false, v1alpha1.ConditionStable: false,
-		v1alpha1.ConditionParentsSynced: false, v1alpha1.ConditionFieldsKnown: false, v1alpha1.ConditionChildrenAsMeant: false}
+	want := map[string]bool{
+		"Theirs": true, v1alpha1.ConditionReady: false, v1alpha1.ConditionHooksReachable: false,
+		v1alpha1.ConditionParentsSynced: false, v1alpha1.ConditionWarnings: false,
+	}
 	if diff := cmp.Diff(want, times); diff != "" {
 		t.Errorf("conditions that kept their time (-want +got):\n%s", diff)
 	}
@@ -200,7 +228,7 @@ func TestWhatTheStatusHadBefore(t *testing.T) {
 	if after.LastError == nil || after.LastError.Message != "long ago" {
 		t.Errorf("the last error is %v, want it to stay", after.LastError)
 	}
-	again := Status(after, 2, nil, &Problem{Reason: ReasonClusterUnreachable, Err: errors.New("timed out")})
+	again := Status(after, 2, nil, &Problem{Reason: v1alpha1.ReasonClusterUnreachable, Err: errors.New("timed out")})
 	if diff := cmp.Diff(after, again); diff != "" {
 		t.Errorf("without news the status changes (-before +after):\n%s", diff)
 	}
@@ -230,7 +258,7 @@ func TestOfHooksThatWereNotCalledYetTheStatusSaysWhatItDid(t *testing.T) {
 
 func TestReadyIsUpToDate(t *testing.T) {
 	problem := func(reason, message string) *Problem { return &Problem{Reason: reason, Err: errors.New(message)} }
-	broken := func(message string) *Problem { return problem(ReasonInvalidSpec, message) }
+	broken := func(message string) *Problem { return problem(v1alpha1.ReasonInvalidSpec, message) }
 	tests := map[string]struct {
 		generation    int64
 		health        *Health
@@ -240,14 +268,17 @@ func TestReadyIsUpToDate(t *testing.T) {
 		"the same":                      {1, &Health{}, nil, nil, true},
 		"counts and hooks do not count": {1, &Health{Total: 5, HookCalled: true}, nil, nil, true},
 		"another generation":            {2, &Health{}, nil, nil, false},
+		"all parents fail":              {1, &Health{Total: 1, Failing: 1}, nil, nil, true},
+		"no parent is synced yet":       {1, &Health{Total: 1}, nil, nil, true},
+		"it has become stalled":         {1, nil, &Problem{Reason: v1alpha1.ReasonUnknownType, Err: errors.New("x"), Since: time.Now()}, &Problem{Reason: v1alpha1.ReasonUnknownType, Err: errors.New("x")}, false},
 		"no longer ready":               {1, &Health{}, nil, broken("x"), false},
 		"ready again":                   {1, nil, broken("x"), nil, false},
 		"not ready for another reason":  {1, nil, broken("x"), broken("y"), false},
 		"not ready for the same reason": {1, nil, broken("x"), broken("x"), true},
-		"down, from another port":       {1, nil, problem(ReasonHookDown, "read tcp 10.0.0.1:4001: reset"), problem(ReasonHookDown, "read tcp 10.0.0.1:4002: reset"), true},
-		"down in another way":           {1, nil, problem(ReasonHookDown, "reset"), problem(ReasonWatchFailed, "reset"), false},
-		"a still older spec runs":       {1, nil, &Problem{Reason: ReasonHookDown, Err: errors.New("x"), RunningGeneration: 2}, &Problem{Reason: ReasonHookDown, Err: errors.New("x"), RunningGeneration: 1}, false},
-		"an older spec runs instead":    {1, nil, broken("x"), &Problem{Reason: ReasonInvalidSpec, Err: errors.New("x"), RunningGeneration: 1}, false},
+		"down, from another port":       {1, nil, problem(v1alpha1.ReasonHookDown, "read tcp 10.0.0.1:4001: reset"), problem(v1alpha1.ReasonHookDown, "read tcp 10.0.0.1:4002: reset"), true},
+		"down in another way":           {1, nil, problem(v1alpha1.ReasonHookDown, "reset"), problem(v1alpha1.ReasonWatchFailed, "reset"), false},
+		"a still older spec runs":       {1, nil, &Problem{Reason: v1alpha1.ReasonHookDown, Err: errors.New("x"), RunningGeneration: 2}, &Problem{Reason: v1alpha1.ReasonHookDown, Err: errors.New("x"), RunningGeneration: 1}, false},
+		"an older spec runs instead":    {1, nil, broken("x"), &Problem{Reason: v1alpha1.ReasonInvalidSpec, Err: errors.New("x"), RunningGeneration: 1}, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -325,41 +356,62 @@ func TestTheConditionParentsSynced(t *testing.T) {
 	}
 }
 
-func TestTheConditionsAboutWarnings(t *testing.T) {
-	warning := func(reason pipeline.WarningReason, more int, message string) *ParentWarning {
-		return &ParentWarning{Parent: shop, Warning: pipeline.Warning{Reason: reason, Message: message}, More: more}
+func TestTheConditionWarnings(t *testing.T) {
+	warning := &ParentWarning{
+		Parent: shop, Warning: pipeline.Warning{Reason: pipeline.UnknownField, Message: "the cluster drops spec.replica"},
 	}
-	const dropped, twice = "the cluster drops spec.replica", "the hook lists a twice"
+	several := *warning
+	several.More = 2
+	named := *warning
+	named.Message = "Web default/shop: " + named.Message
+	loop := pipeline.WriteLoop{Parent: shop, Object: shop, OfParent: true, OfStatus: true, AnswerChanges: true}
+	const field = "Web default/shop: the cluster drops spec.replica"
 	tests := map[string]struct {
-		health           *Health
-		fields, children string
+		health *Health
+		want   []string
 	}{
-		"no controller runs": {nil, "Unknown NotRunning: no controller runs", "Unknown NotRunning: no controller runs"},
-		"all is well":        {&Health{}, "True AllKept: no field that a hook answers is dropped", "True NoneWarned: there is no warning about children"},
-		"a field of one parent": {
-			&Health{FieldWarning: warning(pipeline.UnknownField, 0, dropped)},
-			"False UnknownField: Web default/shop: the cluster drops spec.replica", "True NoneWarned: there is no warning about children",
-		},
-		"a warning that names its parent": {
-			&Health{FieldWarning: warning(pipeline.UnknownField, 0, "Web default/shop: "+dropped)},
-			"False UnknownField: Web default/shop: the cluster drops spec.replica", "True NoneWarned: there is no warning about children",
-		},
-		"children of several": {
-			&Health{ChildWarning: warning(pipeline.DuplicateChild, 2, twice)},
-			"True AllKept: no field that a hook answers is dropped", "False DuplicateChild: Web default/shop: the hook lists a twice (and 2 more parents)",
-		},
-		"both": {
-			&Health{FieldWarning: warning(pipeline.UnknownField, 1, dropped), ChildWarning: warning(pipeline.DuplicateChild, 0, twice)},
-			"False UnknownField: Web default/shop: the cluster drops spec.replica (and 1 more parents)", "False DuplicateChild: Web default/shop: the hook lists a twice",
+		"no controller runs":              {nil, []string{"Unknown NotRunning: no controller runs"}},
+		"all is well":                     {&Health{}, []string{"False NoWarnings: there is no warning"}},
+		"one parent":                      {&Health{Warning: warning}, []string{"True UnknownField: " + field}},
+		"a warning that names its parent": {&Health{Warning: &named}, []string{"True UnknownField: " + field}},
+		"several parents":                 {&Health{Warning: &several}, []string{"True UnknownField: " + field + " (and 2 more parents)"}},
+		"no service account":              {&Health{LacksAccount: true}, []string{"True ActsAsServer: ", "set spec.serviceAccount"}},
+		"all at once, the gravest first": {
+			&Health{Warning: warning, LacksAccount: true, WriteLoops: []pipeline.WriteLoop{loop}},
+			[]string{"True WriteLoop: the status of Web default/shop is written again and again", "; " + field, "; the controller acts"},
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := said(test.health, v1alpha1.ConditionFieldsKnown); got != test.fields {
-				t.Errorf("of fields it says %q, want %q", got, test.fields)
+			got := said(test.health, v1alpha1.ConditionWarnings)
+			for _, want := range test.want {
+				if !strings.Contains(got, want) {
+					t.Errorf("it says %q, want %q in it", got, want)
+				}
 			}
-			if got := said(test.health, v1alpha1.ConditionChildrenAsMeant); got != test.children {
-				t.Errorf("of children it says %q, want %q", got, test.children)
+		})
+	}
+}
+
+// A server that is started again does not say that a controller is not ready until it has synced a parent.
+func TestReadyStaysAfterARestart(t *testing.T) {
+	fails := &Health{Total: 2, Failing: 2}
+	for name, test := range map[string]struct {
+		before     *Health
+		problem    *Problem
+		generation int64
+		want       string
+	}{
+		"it ran":                     {&Health{Total: 2, Synced: 2}, nil, 1, v1alpha1.ReasonRunning},
+		"all parents failed":         {fails, nil, 1, v1alpha1.ReasonAllParentsFailing},
+		"it ran with another spec":   {&Health{Total: 2, Synced: 2}, nil, 2, v1alpha1.ReasonNotSyncedYet},
+		"its types were not there":   {nil, &Problem{Reason: v1alpha1.ReasonUnknownType, Err: errors.New("x")}, 1, v1alpha1.ReasonNotSyncedYet},
+		"it had not synced a parent": {&Health{Total: 2}, nil, 1, v1alpha1.ReasonNotSyncedYet},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status := Status(Status(v1alpha1.ControllerStatus{}, 1, test.before, test.problem), test.generation, &Health{Total: 2}, nil)
+			if got := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady).Reason; got != test.want {
+				t.Errorf("the reason is %s, want %s", got, test.want)
 			}
 		})
 	}

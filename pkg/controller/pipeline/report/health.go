@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/permissions"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
@@ -31,11 +32,10 @@ type Health struct {
 	// Failure is the error of one of the failing parents; nil if none fails. It stays with a parent as long as that
 	// fails.
 	Failure *ParentError
-	// Warned is the number of parents that were synced with a warning. FieldWarning is about unknown
-	// fields of one of them, and ChildWarning about children of one of them; nil if there are none.
-	Warned       int
-	FieldWarning *ParentWarning
-	ChildWarning *ParentWarning
+	// Warned is the number of parents that were synced with a warning. Warning is about the one with the most severe
+	// warning; nil if there is none.
+	Warned  int
+	Warning *ParentWarning
 	// Outdated is the number of children that the update method OnDelete leaves as they are.
 	Outdated int
 	// Paused is the number of parents that are left alone, PausedParent is one of them, and AllPaused is true if
@@ -46,8 +46,20 @@ type Health struct {
 	// WriteLoops are the writes that are slowed down because they would be repeated again and
 	// again.
 	WriteLoops []pipeline.WriteLoop
+	// LacksAccount is true if the controller acts as the server although the server requires service accounts.
+	LacksAccount bool
 	// WholeErrors is true if the errors of hooks and of syncs are shown whole.
 	WholeErrors bool
+}
+
+// IsUntried reports whether the controller has parents to sync, and no sync of one has ended yet.
+func (h *Health) IsUntried() bool {
+	return h != nil && !h.AllPaused && h.Synced == 0 && h.Failing == 0 && (h.Uncounted || h.Total > h.Paused)
+}
+
+// failsWholly reports whether all parents that are not paused fail.
+func (h *Health) failsWholly() bool {
+	return h != nil && h.Failing > 0 && !h.Uncounted && h.Failing+h.Paused >= h.Total
 }
 
 // ParentError is a failed sync of a parent. It is kept for long, so it has only the text of the
@@ -65,7 +77,7 @@ type ParentError struct {
 type ParentWarning struct {
 	Parent object.Key
 	pipeline.Warning
-	// More is the number of other parents with a warning of this sort.
+	// More is the number of other parents with a warning.
 	More int
 }
 
@@ -96,7 +108,7 @@ func SameHealth(a, b *Health) bool {
 		a.Paused == b.Paused && a.PausedParent == b.PausedParent && a.AllPaused == b.AllPaused &&
 		// A failure is replaced, and never changed.
 		a.LastError == b.LastError && a.Failure == b.Failure &&
-		sameWarning(a.FieldWarning, b.FieldWarning) && sameWarning(a.ChildWarning, b.ChildWarning) &&
+		a.LacksAccount == b.LacksAccount && sameWarning(a.Warning, b.Warning) &&
 		sameError(a.HookErr, b.HookErr) && sameError(a.StaleCredentials, b.StaleCredentials) &&
 		// The message about write loops depends on the time.
 		len(a.WriteLoops) == 0 && len(b.WriteLoops) == 0
@@ -118,9 +130,11 @@ func sameError(a, b error) bool {
 
 // Problem describes what keeps a controller from running with its current spec.
 type Problem struct {
-	// Reason is one of the Reason constants.
+	// Reason is a reason of the condition Ready.
 	Reason string
 	Err    error
+	// Since is when the problem was found; zero if that was long ago, or does not matter.
+	Since time.Time
 	// RunningGeneration is the generation of the spec with which the controller still runs; zero if it does not run.
 	RunningGeneration int64
 	// rules is the message about missing rights, which takes much to write; empty if it is about
@@ -132,9 +146,9 @@ type Problem struct {
 // cluster does not respond to the review.
 func RefusalProblem(refusal *permissions.Error) *Problem {
 	if refusal.IsForbidden() {
-		return &Problem{Reason: ReasonForbidden, Err: refusal, rules: text.Shorten(refusal.Error(), MaxWholeMessage)}
+		return &Problem{Reason: v1alpha1.ReasonForbidden, Err: refusal, rules: text.Shorten(refusal.Error(), MaxWholeMessage)}
 	}
-	return &Problem{Reason: ReasonClusterUnreachable, Err: refusal}
+	return &Problem{Reason: v1alpha1.ReasonClusterUnreachable, Err: refusal}
 }
 
 // message returns the text of a problem as a condition shows it. The rules that a service account
@@ -152,6 +166,11 @@ func (p *Problem) runningGeneration() int64 {
 		return 0
 	}
 	return p.RunningGeneration
+}
+
+// isStalled reports whether only a change of the spec or of another object solves the problem.
+func (p *Problem) isStalled() bool {
+	return p != nil && v1alpha1.Stalls(p.Reason) && time.Since(p.Since) >= stalledDelay
 }
 
 // The maximum lengths, in bytes, of a text about an error, such as the message of a condition.

@@ -33,8 +33,8 @@ func TestAnyOtherHealthIsAnother(t *testing.T) {
 		"LastError":        func(h *Health) { h.LastError = &ParentError{Message: "no"} },
 		"Failure":          func(h *Health) { h.Failure = nil },
 		"Warned":           func(h *Health) { h.Warned++ },
-		"FieldWarning":     func(h *Health) { h.FieldWarning = &ParentWarning{Parent: shop, More: 1, Warning: warning.Warning} },
-		"ChildWarning":     func(h *Health) { h.ChildWarning = &ParentWarning{Parent: shop} },
+		"Warning":          func(h *Health) { h.Warning = &ParentWarning{Parent: shop, More: 1, Warning: warning.Warning} },
+		"LacksAccount":     func(h *Health) { h.LacksAccount = true },
 		"Outdated":         func(h *Health) { h.Outdated++ },
 		"Paused":           func(h *Health) { h.Paused++ },
 		"PausedParent":     func(h *Health) { h.PausedParent = shop },
@@ -46,10 +46,10 @@ func TestAnyOtherHealthIsAnother(t *testing.T) {
 			if _, is := reflect.TypeFor[Health]().FieldByName(name); !is {
 				t.Errorf("there is no field %s", name)
 			}
-			a := &Health{HookErr: errors.New("no"), StaleCredentials: errors.New("no"), LastError: failure, Failure: failure, FieldWarning: warning}
+			a := &Health{HookErr: errors.New("no"), StaleCredentials: errors.New("no"), LastError: failure, Failure: failure, Warning: warning}
 			b := *a
 			again := *warning
-			b.FieldWarning, b.HookErr = &again, errors.New("no")
+			b.Warning, b.HookErr = &again, errors.New("no")
 			if !SameHealth(a, &b) {
 				t.Error("the same is not the same")
 			}
@@ -105,16 +105,13 @@ func TestMissingRightsAreShownWhole(t *testing.T) {
 	}
 	status := Status(v1alpha1.ControllerStatus{}, 1, nil, RefusalProblem(refusal))
 	ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
-	if ready.Reason != ReasonForbidden || !strings.HasSuffix(ready.Message, strings.TrimSuffix(rights.Rules(refusal.Missing), "\n")) {
+	if ready.Reason != v1alpha1.ReasonForbidden || !strings.HasSuffix(ready.Message, strings.TrimSuffix(rights.Rules(refusal.Missing), "\n")) {
 		t.Errorf("Ready is %s: %s", ready.Reason, ready.Message)
-	}
-	if found := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionResourcesFound); found.Reason != ReasonFound {
-		t.Errorf("ResourcesFound is %s: %s", found.Reason, found.Message)
 	}
 }
 
 func TestAClusterThatCannotBeAskedIsUnreachable(t *testing.T) {
-	if problem := RefusalProblem(&permissions.Error{Unanswered: errors.New("connection refused")}); problem.Reason != ReasonClusterUnreachable {
+	if problem := RefusalProblem(&permissions.Error{Unanswered: errors.New("connection refused")}); problem.Reason != v1alpha1.ReasonClusterUnreachable {
 		t.Errorf("the reason is %s", problem.Reason)
 	}
 }

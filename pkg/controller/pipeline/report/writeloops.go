@@ -26,7 +26,7 @@ func writeLoopEvent(loops []pipeline.WriteLoop, now time.Time) string {
 	return message
 }
 
-// writeLoopSummary returns the message of the condition Stable of a controller. It stays the same
+// writeLoopSummary returns the message of the condition Warnings of a controller. It stays the same
 // while the write loops do.
 func writeLoopSummary(loops []pipeline.WriteLoop) string {
 	return summary(loops, func(loop pipeline.WriteLoop) string {

@@ -153,18 +153,18 @@ func TestWhatAnEventSaysAboutLoops(t *testing.T) {
 	}
 }
 
-func TestTheConditionStable(t *testing.T) {
+func TestWriteLoopsAreWarnings(t *testing.T) {
 	tests := map[string]struct {
 		health *Health
 		want   string
 	}{
 		"no controller runs":      {nil, "Unknown NotRunning: no controller runs"},
-		"nothing is slowed down":  {&Health{}, "True Quiet: nothing is written again and again"},
-		"a child is slowed down":  {&Health{WriteLoops: []pipeline.WriteLoop{fought}}, "False WriteLoop: ConfigMap default/b is written again and again, each time because it differs at data.a: another writer changes it; kubectl get with --show-managed-fields -o yaml shows who: let only one writer set it (its parent is default/shop)"},
-		"a status is slowed down": {&Health{WriteLoops: []pipeline.WriteLoop{foughtStatus}}, "False WriteLoop: the status of Web default/shop is written again and again, each time because it differs at status.a: another writer changes it; kubectl get with --show-managed-fields -o yaml shows who: let only one writer set it"},
+		"nothing is slowed down":  {&Health{}, "False NoWarnings: there is no warning"},
+		"a child is slowed down":  {&Health{WriteLoops: []pipeline.WriteLoop{fought}}, "True WriteLoop: ConfigMap default/b is written again and again, each time because it differs at data.a: another writer changes it; kubectl get with --show-managed-fields -o yaml shows who: let only one writer set it (its parent is default/shop)"},
+		"a status is slowed down": {&Health{WriteLoops: []pipeline.WriteLoop{foughtStatus}}, "True WriteLoop: the status of Web default/shop is written again and again, each time because it differs at status.a: another writer changes it; kubectl get with --show-managed-fields -o yaml shows who: let only one writer set it"},
 		"more than can be named, in the order of their names": {
 			&Health{WriteLoops: []pipeline.WriteLoop{clusterScoped, created, restless, deleted, fought}},
-			"False WriteLoop: " +
+			"True WriteLoop: " +
 				"Namespace a is written again and again, each time because it differs at spec: another writer changes it; kubectl get with --show-managed-fields -o yaml shows who: let only one writer set it (its parent is fleet); " +
 				"ConfigMap default/b is written again and again, each time because it differs at data.a: another writer changes it; kubectl get with --show-managed-fields -o yaml shows who: let only one writer set it (its parent is default/shop); " +
 				"ConfigMap default/c is written again and again, each time because it is gone: another writer deletes it; find out who, and let only one writer decide about it (its parent is default/shop); " +
@@ -172,13 +172,13 @@ func TestTheConditionStable(t *testing.T) {
 		},
 		"a child that the hook has created for ever": {
 			&Health{WriteLoops: []pipeline.WriteLoop{created}},
-			"False WriteLoop: Namespace b is written again and again, each time because the hook answers something else: it must give the same answer to the same request, so leave out times and random values (its parent is default/shop)",
+			"True WriteLoop: Namespace b is written again and again, each time because the hook answers something else: it must give the same answer to the same request, so leave out times and random values (its parent is default/shop)",
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			status := Status(v1alpha1.ControllerStatus{}, 1, test.health, nil)
-			condition := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionStable)
+			condition := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionWarnings)
 			if condition == nil {
 				condition = &metav1.Condition{}
 			}

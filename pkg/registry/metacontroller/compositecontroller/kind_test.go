@@ -25,11 +25,15 @@ const (
 	warned = "spec.hooks.preUpdateChild: is never called"
 )
 
+// unread is the status of a controller that is created.
+const unread = `, status: {conditions: [{type: Ready, status: Unknown, reason: NotObservedYet,
+  message: the leader of the servers has not read this controller yet}]}`
+
 func TestCreate(t *testing.T) {
 	tests := map[string]registrytest.Write{
-		"the generation starts at 1 and the status is emptied": {
+		"the generation starts at 1 and the status says that it is not read yet": {
 			Sent: header + "metadata: {name: a, generation: 7}, spec: " + spec + ", status: {observedGeneration: 3, conditions: [{type: Ready}]}}",
-			Want: header + "metadata: {name: a, generation: 1}, spec: " + spec + "}",
+			Want: header + "metadata: {name: a, generation: 1}, spec: " + spec + unread + "}",
 		},
 		"an invalid object is refused, with all that is wrong": {
 			Sent:       header + "metadata: {name: a}, spec: " + broken + "}",
@@ -37,7 +41,7 @@ func TestCreate(t *testing.T) {
 		},
 		"what is odd leads to a warning": {
 			Sent:         header + "metadata: {name: a}, spec: " + odd + "}",
-			Want:         header + "metadata: {name: a, generation: 1}, spec: " + odd + "}",
+			Want:         header + "metadata: {name: a, generation: 1}, spec: " + odd + unread + "}",
 			WantWarnings: []string{warned},
 		},
 	}
@@ -144,18 +148,17 @@ func TestObjectsAreWrittenAsThoseOfACRD(t *testing.T) {
 	}
 }
 
-const headings = "NAME PARENT CHILDREN READY SYNCED PARENTS FAILING WARNED OUTDATED AGE | HOOK REASON RESYNC\n"
+const headings = "NAME PARENT READY PARENTS FAILING WARNED AGE | CHILDREN SYNCED OUTDATED HOOK REASON RESYNC\n"
 
 func TestTable(t *testing.T) {
 	tests := map[string]struct{ object, want string }{
 		"an object without anything": {
 			object: header + "metadata: {name: a}}",
-			want:   "a  <none> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | <none> <none> <none>",
+			want:   "a  <unknown> <none> <none> <none> <unknown> | <none> <unknown> <none> <none> <none> <none>",
 		},
 		"a controller that has not been looked at yet": {
 			object: header + `metadata: {name: a}, spec: {parentResource: {apiVersion: v1, resource: nodes}, hooks: {sync: {webhook: {url: "http://hooks/sync"}}}}}`,
-			want: "a nodes <none> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> " +
-				"| http://hooks/sync <none> <none>",
+			want:   "a nodes <unknown> <none> <none> <none> <unknown> | <none> <unknown> <none> http://hooks/sync <none> <none>",
 		},
 		"a running controller whose hook is down": {
 			object: header + `
@@ -166,41 +169,32 @@ spec: {
   hooks: {sync: {webhook: {service: {name: hooks, namespace: ns}, path: "/sync?token=secret"}}},
   resyncPeriodSeconds: 30},
 status: {
-  conditions: [{type: HooksReachable, status: "False", reason: Down}, {type: Ready, status: "True", reason: Started},
+  conditions: [{type: HooksReachable, status: "False", reason: CallFailed}, {type: Ready, status: "True", reason: AllParentsFailing},
     {type: ParentsSynced, status: "False", reason: ParentsFailing}],
   parents: {total: 12, synced: 11, failing: 1, warned: 2}, children: {outdated: 4}}}`,
-			want: "catset catsets.ctl.example.com pods,deployments.apps True False 12 1 2 4 <unknown> " +
-				"| http://hooks.ns:80/sync Down 30s",
+			want: "catset catsets True 12 1 2 <unknown> " +
+				"| pods,deployments.apps False 4 http://hooks.ns:80/sync CallFailed 30s",
 		},
-		"of several warnings, the reason is the gravest": {
+		"of several conditions, the reason is the gravest": {
 			object: header + `
 metadata: {name: a},
 status: {
-  conditions: [{type: Ready, status: "True", reason: Running}, {type: FieldsKnown, status: "False", reason: UnknownField},
-    {type: ChildrenAsMeant, status: "False", reason: RolloutWaiting}]}}`,
-			want: "a  <none> True <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | <none> RolloutWaiting <none>",
-		},
-		"that all children are deleted is graver than other warnings": {
-			object: header + `
-metadata: {name: a},
-status: {
-  conditions: [{type: Ready, status: "True", reason: Running}, {type: FieldsKnown, status: "False", reason: ChildrenDeleted},
-    {type: ChildrenAsMeant, status: "False", reason: RolloutWaiting}]}}`,
-			want: "a  <none> True <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | <none> ChildrenDeleted <none>",
+  conditions: [{type: Ready, status: "True", reason: Running}, {type: Warnings, status: "True", reason: UnknownField}]}}`,
+			want: "a  True <none> <none> <none> <unknown> | <none> <unknown> <none> <none> UnknownField <none>",
 		},
 		"a paused one says so": {
 			object: header + `
 metadata: {name: a},
 status: {
   conditions: [{type: Ready, status: "True", reason: Running}, {type: ParentsSynced, status: Unknown, reason: Paused}, {type: Paused, status: "True", reason: ParentsPaused}]}}`,
-			want: "a  <none> True Unknown <unknown> <unknown> <unknown> <unknown> <unknown> | <none> ParentsPaused <none>",
+			want: "a  True <none> <none> <none> <unknown> | <none> Unknown <none> <none> ParentsPaused <none>",
 		},
 		"a failure is graver than that it is paused": {
 			object: header + `
 metadata: {name: a},
 status: {
   conditions: [{type: Ready, status: "False", reason: Forbidden}, {type: Paused, status: "True", reason: Paused}]}}`,
-			want: "a  <none> False <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | <none> Forbidden <none>",
+			want: "a  False <none> <none> <none> <unknown> | <none> <unknown> <none> <none> Forbidden <none>",
 		},
 		"many children are counted": {
 			object: header + `
@@ -210,26 +204,24 @@ spec: {
   childResources: [{apiVersion: v1, resource: a}, {apiVersion: v1, resource: b}, {apiVersion: v1, resource: c}, {apiVersion: v1, resource: d}, {apiVersion: v1, resource: e}],
   hooks: {sync: {webhook: {service: {name: hooks, namespace: ns, port: 443, protocol: https}}}},
   resyncPeriodSeconds: 0}}`,
-			want: "a nodes a,b,c,+2 <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> " +
-				"| https://hooks.ns:443 <none> 1s",
+			want: "a nodes <unknown> <none> <none> <none> <unknown> " +
+				"| a,b,c,+2 <unknown> <none> https://hooks.ns:443 <none> 1s",
 		},
 		"what may be secret in a URL is not shown": {
 			object: header + `metadata: {name: a}, spec: {hooks: {sync: {webhook: {url: "https://user:password@hooks/sync?token=secret#secret"}}}}}`,
-			want: "a  <none> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> " +
-				"| https://hooks/sync <none> <none>",
+			want:   "a  <unknown> <none> <none> <none> <unknown> | <none> <unknown> <none> https://hooks/sync <none> <none>",
 		},
 		"an empty url is none, and an empty protocol is http": {
 			object: header + `metadata: {name: a}, spec: {hooks: {sync: {webhook: {url: "", service: {name: hooks, namespace: ns, protocol: ""}, path: "/sync#secret"}}}}}`,
-			want: "a  <none> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> " +
-				"| http://hooks.ns:80/sync <none> <none>",
+			want:   "a  <unknown> <none> <none> <none> <unknown> | <none> <unknown> <none> http://hooks.ns:80/sync <none> <none>",
 		},
 		"an empty url without a service": {
 			object: header + `metadata: {name: a}, spec: {hooks: {sync: {webhook: {url: ""}}}}}`,
-			want:   "a  <none> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | <none> <none> <none>",
+			want:   "a  <unknown> <none> <none> <none> <unknown> | <none> <unknown> <none> <none> <none> <none>",
 		},
 		"a URL that is none is not shown": {
 			object: header + `metadata: {name: a}, spec: {hooks: {sync: {webhook: {url: "http://user:secret@[/"}}}}}`,
-			want:   "a  <none> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> | <unknown> <none> <none>",
+			want:   "a  <unknown> <none> <none> <none> <unknown> | <none> <unknown> <none> <unknown> <none> <none>",
 		},
 	}
 	for name, test := range tests {

@@ -22,11 +22,15 @@ const (
 	stored = header + "metadata: {name: a, generation: 4, resourceVersion: '9'}, spec: " + spec + ", status: {observedGeneration: 3}}"
 )
 
+// unread is the status of a controller that is created.
+const unread = `, status: {conditions: [{type: Ready, status: Unknown, reason: NotObservedYet,
+  message: the leader of the servers has not read this controller yet}]}`
+
 func TestMainResource(t *testing.T) {
 	tests := map[string]registrytest.Write{
-		"a create starts the generation at 1 and empties the status": {
+		"a create starts the generation at 1 and says that it is not read yet": {
 			Sent: header + "metadata: {name: a, generation: 7}, spec: " + spec + ", status: {observedGeneration: 3}}",
-			Want: header + "metadata: {name: a, generation: 1}, spec: " + spec + "}",
+			Want: header + "metadata: {name: a, generation: 1}, spec: " + spec + unread + "}",
 		},
 		"a create that is invalid is refused, with all that is wrong": {
 			Sent:       header + "metadata: {name: a}, spec: " + broken + "}",
@@ -34,7 +38,7 @@ func TestMainResource(t *testing.T) {
 		},
 		"a create that is odd leads to a warning": {
 			Sent:         header + `metadata: {name: a}, spec: {resources: [], hooks: {sync: {version: v1, webhook: {url: "http://a"}}}}}`,
-			Want:         header + `metadata: {name: a, generation: 1}, spec: {resources: [], hooks: {sync: {version: v1, webhook: {url: "http://a"}}}}}`,
+			Want:         header + `metadata: {name: a, generation: 1}, spec: {resources: [], hooks: {sync: {version: v1, webhook: {url: "http://a"}}}}` + unread + "}",
 			WantWarnings: []string{"spec.resources: is empty, so nothing is decorated"},
 		},
 		"a new spec raises the generation and keeps the status": {
@@ -96,14 +100,14 @@ func TestResetFields(t *testing.T) {
 	}
 }
 
-const headings = "NAME PARENT CHILDREN READY SYNCED PARENTS FAILING WARNED OUTDATED AGE | HOOK REASON RESYNC\n"
+const headings = "NAME PARENT READY PARENTS FAILING WARNED AGE | CHILDREN SYNCED OUTDATED HOOK REASON RESYNC\n"
 
 func TestTable(t *testing.T) {
 	tests := map[string]struct{ object, want string }{
 		"an object without anything": {
 			object: header + "metadata: {name: a}}",
-			want: "a <none> <none> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> <unknown> " +
-				"| <none> <none> <none>",
+			want: "a <none> <unknown> <none> <none> <none> <unknown> " +
+				"| <none> <unknown> <none> <none> <none> <none>",
 		},
 		"a running controller": {
 			object: header + `
@@ -116,8 +120,8 @@ spec: {
 status: {
   conditions: [{type: Ready, status: "False", reason: ResourceNotFound}],
   parents: {total: 3, synced: 3, failing: 0}}}`,
-			want: "service-per-pod statefulsets.apps,pods services False <unknown> 3 0 0 <unknown> <unknown> " +
-				"| http://hooks/sync ResourceNotFound 60s",
+			want: "service-per-pod statefulsets,pods False 3 0 0 <unknown> " +
+				"| services <unknown> <none> http://hooks/sync ResourceNotFound 60s",
 		},
 	}
 	for name, test := range tests {

@@ -4,6 +4,7 @@
 package resource
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"strings"
@@ -38,19 +39,19 @@ type Controller struct {
 func NewControllerTable[O any](controller func(O) Controller) rest.TableConvertor {
 	columns := []metav1.TableColumnDefinition{
 		{Name: "Parent", Type: "string", Description: "The resources whose objects the controller is for."},
-		{Name: "Children", Type: "string", Description: "The resources of the objects that the controller makes."},
 		{Name: "Ready", Type: "string", Description: "Whether the controller runs as its current spec says."},
-		{Name: "Synced", Type: "string", Description: "Whether every object that the controller is for is as its hook " +
-			"wants."},
 		{Name: "Parents", Type: "string", Description: "How many objects the controller is for."},
 		{Name: "Failing", Type: "string", Description: "How many of these failed to sync the last time."},
 		{Name: "Warned", Type: "string", Description: "How many of these have events that warn of a probable mistake in " +
 			"the answers of their hook or in the controller."},
+	}
+	wide := []metav1.TableColumnDefinition{
+		{Name: "Children", Type: "string", Description: "The resources of the objects that the controller makes."},
+		{Name: "Synced", Type: "string", Description: "Whether every object that the controller is for is as its hook " +
+			"wants."},
 		{Name: "Outdated", Type: "string", Description: "How many children the hook wants otherwise than when they were " +
 			"made, and are left alone by the update method OnDelete. Under server-side apply, children that somebody else " +
 			"has changed count, too."},
-	}
-	wide := []metav1.TableColumnDefinition{
 		{Name: "Hook", Type: "string", Description: "The address of the sync hook."},
 		{Name: "Reason", Type: "string", Description: "Why the controller is ready or is not, or what else is wrong with " +
 			"it."},
@@ -58,55 +59,44 @@ func NewControllerTable[O any](controller func(O) Controller) rest.TableConverto
 	}
 	return NewTable(columns, wide, func(object O) ([]any, []any) {
 		c := controller(object)
-		ready, reason := unknown, None
-		if condition := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionReady); condition != nil {
-			ready, reason = string(condition.Status), worstReason(c.Status.Conditions, condition.Reason)
+		statusOf := func(kind string) string {
+			if condition := meta.FindStatusCondition(c.Status.Conditions, kind); condition != nil {
+				return string(condition.Status)
+			}
+			return unknown
 		}
-		synced := unknown
-		if condition := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionParentsSynced); condition != nil {
-			synced = string(condition.Status)
-		}
-		parents, failing, warned, outdated := unknown, unknown, unknown, unknown
+		reason := cmp.Or(v1alpha1.WorstReason(c.Status.Conditions), None)
+		parents, failing, warned, outdated := None, None, None, None
 		if counts := c.Status.Parents; counts != nil {
 			parents, failing, warned = fmt.Sprint(counts.Total), fmt.Sprint(counts.Failing), fmt.Sprint(counts.Warned)
 		}
 		if counts := c.Status.Children; counts != nil {
 			outdated = fmt.Sprint(counts.Outdated)
 		}
-		return []any{resources(c.Parents), resources(c.Children), ready, synced, parents, failing, warned, outdated},
-			[]any{address(c.Sync), reason, period(c.ResyncPeriodSeconds)}
+		return []any{parentTypes(c.Parents), statusOf(v1alpha1.ConditionReady), parents, failing, warned},
+			[]any{
+				resources(c.Children), statusOf(v1alpha1.ConditionParentsSynced), outdated, address(c.Sync), reason,
+				period(c.ResyncPeriodSeconds),
+			}
 	})
 }
 
-// reasonChildrenDeleted is graver than what the condition ChildrenAsMeant may say, though it is about a
-// field.
-const reasonChildrenDeleted = "ChildrenDeleted"
+// maxParentTypes is the length, in bytes, of a list of parent types, so that a row fits into 100 characters.
+const maxParentTypes = 20
 
-// worstReason returns the reason of the most severe condition that is False. If no condition is False, it returns the
-// reason of the condition Paused, or otherwise if the controller is not paused.
-func worstReason(conditions []metav1.Condition, otherwise string) string {
-	for _, kind := range []string{
-		v1alpha1.ConditionReady, v1alpha1.ConditionResourcesFound, v1alpha1.ConditionHooksReachable, v1alpha1.ConditionStable,
-		v1alpha1.ConditionParentsSynced, v1alpha1.ConditionChildrenAsMeant, v1alpha1.ConditionFieldsKnown,
-		v1alpha1.ConditionServiceAccountSet,
-	} {
-		condition := meta.FindStatusCondition(conditions, kind)
-		if condition == nil || condition.Status != metav1.ConditionFalse {
-			continue
-		}
-		if kind == v1alpha1.ConditionChildrenAsMeant {
-			if fields := meta.FindStatusCondition(conditions, v1alpha1.ConditionFieldsKnown); fields != nil &&
-				fields.Reason == reasonChildrenDeleted {
-				return fields.Reason
-			}
-		}
-		return condition.Reason
+// parentTypes returns the names of resources without their groups, as many as are short enough, and counts the others.
+func parentTypes(rules []v1alpha1.ResourceRule) string {
+	if len(rules) == 0 {
+		return None
 	}
-	if paused := meta.FindStatusCondition(conditions, v1alpha1.ConditionPaused); paused != nil &&
-		paused.Status == metav1.ConditionTrue {
-		return paused.Reason
+	names := rules[0].Resource
+	for i, rule := range rules[1:] {
+		if len(names)+len(",")+len(rule.Resource) > maxParentTypes {
+			return names + fmt.Sprintf(",+%d", len(rules)-1-i)
+		}
+		names += "," + rule.Resource
 	}
-	return otherwise
+	return names
 }
 
 // resources returns the names of resources as kubectl get takes them.

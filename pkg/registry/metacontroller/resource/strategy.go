@@ -98,11 +98,11 @@ func (s Strategy[T, O]) AllowUnconditionalUpdate(context.Context) bool {
 	return false
 }
 
-// PrepareForCreate empties the status and starts the generation at 1.
+// PrepareForCreate starts the generation at 1, and replaces the status by that of an object that no server has read.
 func (s Strategy[T, O]) PrepareForCreate(_ context.Context, obj runtime.Object) {
 	created := obj.(O)
 	if s.kind.Status != nil {
-		*s.kind.Status(created) = v1alpha1.ControllerStatus{}
+		*s.kind.Status(created) = v1alpha1.NewStatus()
 	}
 	s.normalize(created)
 	created.SetGeneration(1)

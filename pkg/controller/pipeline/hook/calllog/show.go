@@ -126,6 +126,12 @@ func (c *Controller) describe(of *call) *v1alpha1.HookCall {
 			Result: of.result, Message: of.message, Request: &v1alpha1.HookCallBody{Bytes: int64(of.request.bytes)},
 		},
 	}
+	if of.result == v1alpha1.HookCallFailed {
+		row.Status.Conditions = []metav1.Condition{{
+			Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: string(of.result), Message: of.message,
+			LastTransitionTime: metav1.NewTime(of.began.Add(of.took)),
+		}}
+	}
 	if of.answered {
 		row.Status.Response = &v1alpha1.HookCallBody{Bytes: int64(of.answer.bytes)}
 	}

@@ -21,13 +21,11 @@ type ControllerStatusApplyConfiguration struct {
 	// runningGeneration is the metadata.generation of the spec that the controller still runs with, because it cannot use
 	// the current one; the condition Ready says why. Absent otherwise.
 	RunningGeneration *int64 `json:"runningGeneration,omitempty"`
-	// conditions say how the controller is doing. Ready: it runs as its current spec says. ResourcesFound: the cluster
-	// serves every resource the spec names. HooksReachable: the last calls of the hooks were answered. ParentsSynced:
-	// every parent is as its hook wants. FieldsKnown: no field that a hook answers is dropped. ChildrenAsMeant: there is
-	// no warning about children. Stable: nothing is written again and again. Paused, present only when True: the
-	// controller or some of its parents have been paused since then. ServiceAccountSet, present only when False: the
-	// server requires new controllers to have a service account. If another condition is not True, its reason and message
-	// say why.
+	// conditions say how the controller is doing. Ready: it runs as its current spec says and syncs parents.
+	// ParentsSynced: every parent is as its hook wants. HooksReachable: the last calls of the hooks were answered.
+	// Warnings: it runs, but probably not as its author intends. Paused, present only when True: the controller or some
+	// of its parents have been paused since then. Stalled, present only when True: Ready stays False until somebody
+	// changes something. The reason and the message of a condition say why.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// parents counts the objects that the controller is for: the parents of a CompositeController, the targets of a
 	// DecoratorController. Absent until they have been counted.
