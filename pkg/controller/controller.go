@@ -14,10 +14,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/leader"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/lifecycle"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/lifecycle/drain"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/review"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/informers/externalversions"
 )
@@ -90,7 +90,7 @@ func run(ctx context.Context, config Config, term *leader.Term) error {
 type loop struct {
 	config       Config
 	clients      *clients
-	dependencies hosted.Dependencies
+	dependencies parentcontroller.Dependencies
 	// informers are the informers of the controller objects.
 	informers   externalversions.SharedInformerFactory
 	drainer     *drain.Drainer

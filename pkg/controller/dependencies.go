@@ -20,9 +20,9 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/rows"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/leader"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller/rows"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/permissions"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/act"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
@@ -75,12 +75,12 @@ func guardWrites(client *rest.Config, term *leader.Term) {
 	client.Wrap(term.Transport)
 }
 
-// newDependencies makes what the hosted controllers share. It outlives ctx, and ends with release,
+// newDependencies makes what the parent controllers share. It outlives ctx, and ends with release,
 // which the caller calls after the last controller has stopped. groupChanged is called with the
 // name of each API group of the host whose types may have changed.
 func newDependencies(
 	ctx context.Context, config Config, clients *clients, term *leader.Term, groupChanged func(group string),
-) (_ hosted.Dependencies, release func(), err error) {
+) (_ parentcontroller.Dependencies, release func(), err error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	made := []func(){cancel}
 	undo := func() {
@@ -95,31 +95,31 @@ func newDependencies(
 	}()
 	events, err := report.NewEvents(ctx, clients.hostConfig, scheme.Scheme, config.Events)
 	if err != nil {
-		return hosted.Dependencies{}, nil, err
+		return parentcontroller.Dependencies{}, nil, err
 	}
 	made = append(made, events.Shutdown)
 	calls := hook.NewMetrics()
 	if err := config.Metrics.Register(calls); err != nil {
-		return hosted.Dependencies{}, nil, fmt.Errorf("metrics of hooks: %w", err)
+		return parentcontroller.Dependencies{}, nil, fmt.Errorf("metrics of hooks: %w", err)
 	}
 	made = append(made, func() { config.Metrics.Unregister(calls) })
 	reviews, err := newReviews(clients.hostConfig)
 	if err != nil {
-		return hosted.Dependencies{}, nil, err
+		return parentcontroller.Dependencies{}, nil, err
 	}
 	stored, err := store.New(clients.own, newInformers(clients.own, labels.Everything()))
 	if err != nil {
-		return hosted.Dependencies{}, nil, err
+		return parentcontroller.Dependencies{}, nil, err
 	}
 	kept := calllog.New(time.Now())
 	stopForgetting, err := forgetNamespaces(config.Namespaces, kept)
 	if err != nil {
-		return hosted.Dependencies{}, nil, err
+		return parentcontroller.Dependencies{}, nil, err
 	}
 	made = append(made, stopForgetting)
 	objects := cache.NewInformers(ctx, clients.host, informerLinger)
 	made = append(made, objects.Shutdown)
-	return hosted.Dependencies{
+	return parentcontroller.Dependencies{
 		Informers:   objects,
 		Discovery:   discovery.New(clients.host, groupChanged),
 		Permissions: permissions.New(reviews),

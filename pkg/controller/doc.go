@@ -12,7 +12,8 @@
 //
 //	review      answers SyncReviews: what syncs would do
 //	lifecycle   controller objects become running controllers; drain removes finalizers
-//	hosted      one running controller, its queue, and what the two kinds differ in
+//	parentcontroller
+//	            one running controller, its queue, and what the two kinds differ in
 //	pipeline    one sync: observe, hook, plan, act, report
 //	host        the cluster that is extended: client and writer, caches, discovery
 //	revisions   what a ControllerRevision is, and their store

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
@@ -131,16 +131,16 @@ func (h *Handle) RequestSyncs(
 }
 
 // selectionOf returns the parents that a request is about.
-func selectionOf(spec *v1alpha1.ResyncRequestSpec) (hosted.Selection, error) {
+func selectionOf(spec *v1alpha1.ResyncRequestSpec) (parentcontroller.Selection, error) {
 	if one := spec.Parent; one != nil {
-		return hosted.Selection{
+		return parentcontroller.Selection{
 			APIVersion: one.APIVersion, Kind: one.Kind, Namespace: one.Namespace, IsExact: true, Name: one.Name,
 		}, nil
 	}
 	if spec.Parents == nil {
-		return hosted.Selection{}, errors.New("neither parent nor parents is set")
+		return parentcontroller.Selection{}, errors.New("neither parent nor parents is set")
 	}
-	selection := hosted.Selection{Namespace: spec.Parents.Namespace}
+	selection := parentcontroller.Selection{Namespace: spec.Parents.Namespace}
 	if spec.Parents.LabelSelector == nil {
 		return selection, nil
 	}

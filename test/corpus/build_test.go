@@ -15,10 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/composite"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/decorator"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller/composite"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller/decorator"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/pki"
@@ -26,9 +26,9 @@ import (
 
 // builder builds the parts of a controller that need no host.
 type builder struct {
-	kind            hosted.Kind
+	kind            parentcontroller.Kind
 	name            string
-	hooks           *hosted.Hooks
+	hooks           *parentcontroller.Hooks
 	endpointConfigs []v1alpha1.EndpointConfig
 	labelSelectors  []*v1alpha1.LabelSelector
 	annotations     []*v1alpha1.AnnotationSelector
@@ -41,7 +41,7 @@ func newBuilder(t testing.TB, object runtime.Object) builder {
 		b := builder{kind: composite.Kind(), name: of.Name, endpointConfigs: of.Spec.EndpointConfigs}
 		b.labelSelectors = []*v1alpha1.LabelSelector{of.Spec.ParentResource.LabelSelector}
 		if hooks := of.Spec.Hooks; hooks != nil {
-			b.hooks = &hosted.Hooks{Sync: hooks.Sync, Finalize: hooks.Finalize, Customize: hooks.Customize}
+			b.hooks = &parentcontroller.Hooks{Sync: hooks.Sync, Finalize: hooks.Finalize, Customize: hooks.Customize}
 		}
 		return b
 	case *v1alpha1.DecoratorController:
@@ -51,7 +51,7 @@ func newBuilder(t testing.TB, object runtime.Object) builder {
 			b.annotations = append(b.annotations, target.AnnotationSelector)
 		}
 		if hooks := of.Spec.Hooks; hooks != nil {
-			b.hooks = &hosted.Hooks{Sync: hooks.Sync, Finalize: hooks.Finalize, Customize: hooks.Customize}
+			b.hooks = &parentcontroller.Hooks{Sync: hooks.Sync, Finalize: hooks.Finalize, Customize: hooks.Customize}
 		}
 		return b
 	}
@@ -65,7 +65,7 @@ func (b builder) build(ctx context.Context, pair pki.KeyPair) error {
 	if b.hooks == nil {
 		return errors.New("no hooks")
 	}
-	var spec hosted.Spec
+	var spec parentcontroller.Spec
 	if err := spec.ResolveHooks(*b.hooks); err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (b builder) build(ctx context.Context, pair pki.KeyPair) error {
 		return fmt.Errorf("the finalizer %s cannot be stored", finalizer)
 	}
 	for _, selector := range b.labelSelectors {
-		if _, err := hosted.LabelSelector(selector); err != nil {
+		if _, err := parentcontroller.LabelSelector(selector); err != nil {
 			return err
 		}
 	}

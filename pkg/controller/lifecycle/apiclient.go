@@ -13,16 +13,16 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/composite"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/decorator"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller/composite"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller/decorator"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/informers/externalversions"
 )
 
 // controllerObject is a CompositeController or DecoratorController.
 type controllerObject interface {
-	hosted.ControllerObject
+	parentcontroller.ControllerObject
 	ParentTypes() []v1alpha1.ResourceRule
 	ChildTypes() []v1alpha1.ResourceRule
 	GetSpec() any
@@ -40,7 +40,7 @@ type apiClient interface {
 	patch(ctx context.Context, name string, mergePatch []byte) (controllerObject, error)
 	updateStatus(ctx context.Context, object controllerObject) (controllerObject, error)
 	// resolve turns the spec of an object into one that can be run.
-	resolve(ctx context.Context, discovery *discovery.Discovery, object controllerObject) (*hosted.Spec, error)
+	resolve(ctx context.Context, discovery *discovery.Discovery, object controllerObject) (*parentcontroller.Spec, error)
 }
 
 // typedClient is the apiClient of the kind that T is a pointer to.
@@ -58,7 +58,7 @@ type typedClient[T controllerObject] struct {
 		Get(name string) (T, error)
 	}
 	sharedInformer cache.SharedIndexInformer
-	resolveTyped   func(ctx context.Context, discovery *discovery.Discovery, object T) (*hosted.Spec, error)
+	resolveTyped   func(ctx context.Context, discovery *discovery.Discovery, object T) (*parentcontroller.Spec, error)
 }
 
 func compositeControllers(client versioned.Interface, informers externalversions.SharedInformerFactory) apiClient {
@@ -104,6 +104,6 @@ func (c typedClient[T]) updateStatus(ctx context.Context, object controllerObjec
 
 func (c typedClient[T]) resolve(
 	ctx context.Context, discovery *discovery.Discovery, object controllerObject,
-) (*hosted.Spec, error) {
+) (*parentcontroller.Spec, error) {
 	return c.resolveTyped(ctx, discovery, object.(T))
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller"
 )
 
 // GitOps tools and package managers delete a controller, its parents, their CustomResourceDefinition and the hook
@@ -32,7 +32,7 @@ var errWaitsForHook = errors.New("the controller is being deleted: it calls its 
 	"that are being deleted, and then goes")
 
 // deletionWait returns what a controller that was deleted at some time waits for before it stops; nil if for nothing.
-func deletionWait(left hosted.LeftToDo, deleted, now time.Time) error {
+func deletionWait(left parentcontroller.LeftToDo, deleted, now time.Time) error {
 	patience := deleted
 	if left.Answered.After(patience) {
 		patience = left.Answered

@@ -14,8 +14,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 )
 
@@ -27,28 +27,28 @@ func TestWhatADeletedControllerWaitsFor(t *testing.T) {
 	}, Message: "connection refused"}
 	calls := []string{"it calls its finalize hook"}
 	later := []string{"2026-01-02T03:05:34Z"}
-	slow, both := hosted.LeftToDo{Finalizing: 1}, hosted.LeftToDo{Staying: 1, Finalizing: 1}
-	failing := hosted.LeftToDo{Finalizing: 1, Failure: refused}
+	slow, both := parentcontroller.LeftToDo{Finalizing: 1}, parentcontroller.LeftToDo{Staying: 1, Finalizing: 1}
+	failing := parentcontroller.LeftToDo{Finalizing: 1, Failure: refused}
 	graceful := []string{"deleted before 2026-01-02T03:04:10Z"}
 	untilThen := []string{"2026-01-02T03:04:35Z", "Web default/a: connection refused"}
 	tests := map[string]struct {
-		left hosted.LeftToDo
+		left parentcontroller.LeftToDo
 		// answered is when a hook has last answered, and after is now; both count from the deletion.
 		answered, after time.Duration
 		// want are parts of what it waits for; it does not wait if there are none.
 		want []string
 	}{
 		"no parent has the finalizer":                {},
-		"a call is under way":                        {left: hosted.LeftToDo{IsBusy: true}, want: calls},
-		"a parent is being deleted":                  {left: hosted.LeftToDo{Finalizing: 1}, after: 29 * s, want: calls},
+		"a call is under way":                        {left: parentcontroller.LeftToDo{IsBusy: true}, want: calls},
+		"a parent is being deleted":                  {left: parentcontroller.LeftToDo{Finalizing: 1}, after: 29 * s, want: calls},
 		"the hook does not answer":                   {left: failing, after: 29 * s, want: untilThen},
 		"the hook has not answered for long":         {left: failing, after: 30 * s},
-		"the process that asks has just started":     {left: hosted.LeftToDo{IsBusy: true}, after: time.Hour},
+		"the process that asks has just started":     {left: parentcontroller.LeftToDo{IsBusy: true}, after: time.Hour},
 		"the hook answers and takes long":            {left: slow, answered: 59 * s, after: 60 * s, want: calls},
 		"the hook answered once":                     {left: failing, answered: 59 * s, after: 88 * s, want: later},
-		"the hook answered once, long ago":           {left: hosted.LeftToDo{Finalizing: 1}, answered: 59 * s, after: 89 * s},
-		"a parent may be deleted soon":               {left: hosted.LeftToDo{Staying: 1}, after: 4 * s, want: graceful},
-		"a parent stays":                             {left: hosted.LeftToDo{Staying: 1}, after: 5 * s},
+		"the hook answered once, long ago":           {left: parentcontroller.LeftToDo{Finalizing: 1}, answered: 59 * s, after: 89 * s},
+		"a parent may be deleted soon":               {left: parentcontroller.LeftToDo{Staying: 1}, after: 4 * s, want: graceful},
+		"a parent stays":                             {left: parentcontroller.LeftToDo{Staying: 1}, after: 5 * s},
 		"one stays and another one is being deleted": {left: both, after: 5 * s, want: calls},
 	}
 	for name, test := range tests {

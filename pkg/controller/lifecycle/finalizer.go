@@ -12,16 +12,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/lifecycle/drain"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 )
 
-// Two finalizers belong to a controller with a finalize hook. Its own finalizer is on its parents; hosted.Controller
-// puts it there, and removes it when the hook answers that it is done. The drain finalizer is on the controller
-// object, whose status.heldResources names the types of these parents. Without the controller, nothing would remove
-// its own finalizer, and the parents could never be deleted. So the order is:
+// Two finalizers belong to a controller with a finalize hook. Its own finalizer is on its parents;
+// [parentcontroller.Controller] puts it there, and removes it when the hook answers that it is done. The drain
+// finalizer is on the controller object, whose status.heldResources names the types of these parents. Without the
+// controller, nothing would remove its own finalizer, and the parents could never be deleted. So the order is:
 //
 //  1. Put: the drain finalizer and the types are written before the controller starts.
 //  2. Remove: the controller's own finalizer is removed from parents of types that the spec no longer names, or from
@@ -37,7 +37,7 @@ import (
 // finalizers writes the finalizers of the controller objects of one kind, and removes the controllers' own finalizers
 // from parents.
 type finalizers struct {
-	kind    hosted.Kind
+	kind    parentcontroller.Kind
 	api     apiClient
 	drainer *drain.Drainer
 	scanner *drain.Scanner
@@ -52,7 +52,7 @@ func (f *finalizers) forget(name string) { f.drainer.Forget(f.kind.Finalizer(nam
 // ensure puts the drain finalizer on the controller object, and the types of its
 // parents into the status, if there is a finalize hook. It returns the object as it is then.
 func (f *finalizers) ensure(
-	ctx context.Context, state *controllerState, object controllerObject, spec *hosted.Spec,
+	ctx context.Context, state *controllerState, object controllerObject, spec *parentcontroller.Spec,
 ) (controllerObject, error) {
 	if spec.Finalize == nil {
 		return object, nil
@@ -83,7 +83,7 @@ func (f *finalizers) ensure(
 // removeFormer removes the finalizer from the parents that an earlier spec put it on and the current one does not. If
 // the current spec puts it on none, removeFormer also removes the drain finalizer.
 func (f *finalizers) removeFormer(
-	ctx context.Context, state *controllerState, object controllerObject, spec *hosted.Spec,
+	ctx context.Context, state *controllerState, object controllerObject, spec *parentcontroller.Spec,
 ) error {
 	if err := f.removeLeft(state, object, spec); err != nil {
 		return err
@@ -116,7 +116,7 @@ func (f *finalizers) removeFormer(
 }
 
 // whyReleased returns why parents no longer need the finalizer with this spec.
-func whyReleased(spec *hosted.Spec) pipeline.UnfinalizedReason {
+func whyReleased(spec *parentcontroller.Spec) pipeline.UnfinalizedReason {
 	if spec.Finalize == nil {
 		return pipeline.NoFinalizeHook
 	}
@@ -127,7 +127,10 @@ func whyReleased(spec *hosted.Spec) pipeline.UnfinalizedReason {
 // outside of the controller's namespaces that its account may not update. Otherwise anyone who may write a parent
 // could block the deletion for ever, by putting the finalizer on it.
 func (f *finalizers) drainOnDelete(state *controllerState, object controllerObject) error {
-	as := drain.Remover{Account: hosted.AccountOf(object.GetAccess()), Namespaces: hosted.NamespacesOf(object.GetAccess())}
+	as := drain.Remover{
+		Account:    parentcontroller.AccountOf(object.GetAccess()),
+		Namespaces: parentcontroller.NamespacesOf(object.GetAccess()),
+	}
 	return f.drainAs(as, state, object, pipeline.ControllerDeleted, drainedOnDelete(object))
 }
 
@@ -168,7 +171,7 @@ func (e *waitsForDrain) Unwrap() error { return e.failure }
 func (f *finalizers) drain(
 	state *controllerState, object controllerObject, why pipeline.UnfinalizedReason, held []v1alpha1.ResourceRule,
 ) error {
-	return f.drainAs(drain.Remover{Account: hosted.AccountOf(object.GetAccess())}, state, object, why, held)
+	return f.drainAs(drain.Remover{Account: parentcontroller.AccountOf(object.GetAccess())}, state, object, why, held)
 }
 
 func (f *finalizers) drainAs(
@@ -211,7 +214,7 @@ func (l *leftovers) see(object controllerObject) {
 // spec, because nothing says whether an earlier process has finished its search. The controller itself removes the
 // finalizer from the parents that its views show. The scanner searches for the parents that its selectors do not
 // select, once for all controllers.
-func (f *finalizers) removeLeft(state *controllerState, object controllerObject, spec *hosted.Spec) error {
+func (f *finalizers) removeLeft(state *controllerState, object controllerObject, spec *parentcontroller.Spec) error {
 	known := &state.leftovers
 	if known.removed || spec.SeesAll() {
 		return nil

@@ -25,8 +25,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/lifecycle/drain"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/permissions"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/act"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
@@ -96,7 +96,7 @@ func makeFixture(t *testing.T, own *fake.Clientset) *fixture {
 	objects := cache.NewInformers(ctx, client, 0)
 	reviews, heldBy := &reviews{}, &atomic.Pointer[error]{}
 	heldBy.Store(new(error))
-	dependencies := hosted.Dependencies{
+	dependencies := parentcontroller.Dependencies{
 		Permissions: permissions.New(reviews),
 		Informers:   objects, Discovery: hosttest.Discovery(t), Actor: &act.Actor{Writer: host.NewWriter(client, 1), Parallel: 1},
 		Events: events, Hook: hook.Options{MaxResponseBytes: 1 << 20, MaxIdleConnections: 1, Metrics: hook.NewMetrics(), Sources: objects},

@@ -17,9 +17,9 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/metrics"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 )
 
@@ -76,7 +76,7 @@ func newQueue(name string, api apiClient, metrics *metrics.Queue) workqueue.Type
 		if err != nil {
 			return host.Account{}
 		}
-		return hosted.AccountOf(object.GetAccess())
+		return parentcontroller.AccountOf(object.GetAccess())
 	})
 	return workqueue.NewTypedRateLimitingQueueWithConfig(
 		workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstBackoff, maxBackoff),
@@ -137,7 +137,7 @@ const (
 )
 
 // recheckSchemas requeues a controller that may not have the schemas of its types yet.
-func (r *Reconciler) recheckSchemas(ctx context.Context, spec *hosted.Spec) {
+func (r *Reconciler) recheckSchemas(ctx context.Context, spec *parentcontroller.Spec) {
 	if spec.SchemasErr != nil {
 		klog.FromContext(ctx).Error(spec.SchemasErr,
 			"Failed to read the schemas of all types; children without one are merged without it", "controller", spec.Name)

@@ -14,8 +14,8 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/composite"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller/composite"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/permissions"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
@@ -100,7 +100,7 @@ func (r *Reconciler) end(ctx context.Context, state *controllerState) {
 
 // keepRunning passes the controller that runs the changes that do not need a new controller.
 func (r *Reconciler) keepRunning(
-	ctx context.Context, state *controllerState, object controllerObject, spec *hosted.Spec,
+	ctx context.Context, state *controllerState, object controllerObject, spec *parentcontroller.Spec,
 ) {
 	state.setProblem(object, nil)
 	r.dropPrepared(state)
@@ -121,7 +121,7 @@ func (r *Reconciler) cannotRun(
 	}
 	if running := state.getRunning(); running != nil {
 		_, err := r.api.resolve(ctx, r.Discovery, running.object)
-		if state.lacksChild = hosted.LacksChild(err); lacksTypes(err) && !state.lacksChild {
+		if state.lacksChild = parentcontroller.LacksChild(err); lacksTypes(err) && !state.lacksChild {
 			r.stop(ctx, state)
 		}
 	}
@@ -226,7 +226,7 @@ func (r *Reconciler) finalizeParents(
 ) (wait, err error) {
 	r.stopIfRefused(ctx, state)
 	spec, err := r.api.resolve(ctx, r.Discovery, object)
-	if hosted.LacksChild(err) {
+	if parentcontroller.LacksChild(err) {
 		spec, err = r.resolveWithoutChildren(ctx, object, err)
 	}
 	if lacksTypes(err) || err == nil && (spec.Finalize == nil || spec.Paused) {
@@ -262,7 +262,7 @@ func (r *Reconciler) finalizeParents(
 // startLeaving starts a controller that only finalizes. known is false if the cluster has not answered yet whether its
 // service account may read what it needs: the name is enqueued when it has.
 func (r *Reconciler) startLeaving(
-	ctx context.Context, state *controllerState, object controllerObject, spec *hosted.Spec,
+	ctx context.Context, state *controllerState, object controllerObject, spec *parentcontroller.Spec,
 ) (known bool, err error) {
 	if known, err = r.checkReads(ctx, state, spec); err != nil || !known {
 		return known, err

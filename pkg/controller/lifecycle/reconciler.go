@@ -18,11 +18,11 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/composite"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/decorator"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/lifecycle/drain"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/metrics"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller/composite"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller/decorator"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/informers/externalversions"
 )
@@ -30,8 +30,8 @@ import (
 // Reconciler keeps a controller running for each CompositeController, or for each
 // DecoratorController.
 type Reconciler struct {
-	hosted.Dependencies
-	kind  hosted.Kind
+	parentcontroller.Dependencies
+	kind  parentcontroller.Kind
 	api   apiClient
 	queue workqueue.TypedRateLimitingInterface[string]
 	// asking waits for the questions about rights that reconciles have started.
@@ -64,7 +64,7 @@ const (
 // ForComposites makes the reconciler of CompositeControllers.
 func ForComposites(
 	client versioned.Interface, informers externalversions.SharedInformerFactory,
-	dependencies hosted.Dependencies, drainer *drain.Drainer,
+	dependencies parentcontroller.Dependencies, drainer *drain.Drainer,
 ) *Reconciler {
 	api := compositeControllers(client, informers)
 	return newReconciler(compositeReconciler, composite.Kind(), api, dependencies, drainer)
@@ -73,14 +73,15 @@ func ForComposites(
 // ForDecorators makes the reconciler of DecoratorControllers.
 func ForDecorators(
 	client versioned.Interface, informers externalversions.SharedInformerFactory,
-	dependencies hosted.Dependencies, drainer *drain.Drainer,
+	dependencies parentcontroller.Dependencies, drainer *drain.Drainer,
 ) *Reconciler {
 	api := decoratorControllers(client, informers)
 	return newReconciler(decoratorReconciler, decorator.Kind(), api, dependencies, drainer)
 }
 
 func newReconciler(
-	name string, kind hosted.Kind, api apiClient, dependencies hosted.Dependencies, drainer *drain.Drainer,
+	name string, kind parentcontroller.Kind, api apiClient, dependencies parentcontroller.Dependencies,
+	drainer *drain.Drainer,
 ) *Reconciler {
 	queueMetrics := metrics.NewQueue(name)
 	queue := newQueue(name, api, queueMetrics)
@@ -187,7 +188,7 @@ func (r *Reconciler) reconcileSafely(ctx context.Context, name string) (done boo
 // RequestSyncs enqueues the selected parents of a controller, or only counts them. It returns how many there are, and
 // how many more are paused.
 func (r *Reconciler) RequestSyncs(
-	name string, selection hosted.Selection, onlyCount bool,
+	name string, selection parentcontroller.Selection, onlyCount bool,
 ) (found v1alpha1.ResyncRequestStatus) {
 	if running := r.states.running(name); running != nil {
 		parents, paused := running.controller.RequestSyncs(selection, onlyCount)
@@ -200,12 +201,12 @@ func (r *Reconciler) RequestSyncs(
 func (r *Reconciler) Kind() string { return r.kind.Name }
 
 // Live returns the controller object of a name as it is stored.
-func (r *Reconciler) Live(ctx context.Context, name string) (hosted.ControllerObject, error) {
+func (r *Reconciler) Live(ctx context.Context, name string) (parentcontroller.ControllerObject, error) {
 	return r.api.getLive(ctx, name)
 }
 
 // Running returns the controller that runs for an object with its current spec; nil if none does.
-func (r *Reconciler) Running(of hosted.ControllerObject) *hosted.Controller {
+func (r *Reconciler) Running(of parentcontroller.ControllerObject) *parentcontroller.Controller {
 	running := r.states.running(of.GetName())
 	if running == nil || !equalSpecs(running.object, of.(controllerObject)) {
 		return nil
@@ -216,8 +217,8 @@ func (r *Reconciler) Running(of hosted.ControllerObject) *hosted.Controller {
 // Temporary returns a controller for an object, which need not be stored. It does not run, but it sees all objects of
 // its types. The caller must call release when done.
 func (r *Reconciler) Temporary(
-	ctx context.Context, of hosted.ControllerObject,
-) (_ *hosted.Controller, release func(), err error) {
+	ctx context.Context, of parentcontroller.ControllerObject,
+) (_ *parentcontroller.Controller, release func(), err error) {
 	spec, err := r.api.resolve(ctx, r.Discovery, of.(controllerObject))
 	if err != nil {
 		return nil, nil, r.Discovery.WithSuggestion(ctx, err)
@@ -225,7 +226,7 @@ func (r *Reconciler) Temporary(
 	dependencies := r.Dependencies
 	dependencies.Hook.Metrics, dependencies.Tracer = nil, nil
 	dependencies.Syncs, dependencies.Calls = nil, nil
-	temporary, err := hosted.New(dependencies, spec)
+	temporary, err := parentcontroller.New(dependencies, spec)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -244,7 +245,7 @@ func (r *Reconciler) Temporary(
 }
 
 // fill waits until a controller may read what it needs, and sees it.
-func fill(ctx context.Context, temporary *hosted.Controller) error {
+func fill(ctx context.Context, temporary *parentcontroller.Controller) error {
 	if err := temporary.Reads.Check(ctx); err != nil {
 		return err
 	}

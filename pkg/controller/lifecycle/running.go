@@ -14,15 +14,15 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/permissions"
 )
 
 // running is a controller that runs, and what it was made from. It does not change.
 type running struct {
-	controller *hosted.Controller
+	controller *parentcontroller.Controller
 	object     controllerObject
-	spec       *hosted.Spec
+	spec       *parentcontroller.Spec
 	since      time.Time
 	// required are the permissions to read that the controller needs; nil if it does not act as a service account.
 	required *permissions.Requirement
@@ -47,9 +47,9 @@ func (r *running) hasTried() bool {
 // prepared is a controller that will replace the one that runs as soon as it sees all objects of its types. It does not
 // change.
 type prepared struct {
-	controller *hosted.Controller
+	controller *parentcontroller.Controller
 	object     controllerObject
-	spec       *hosted.Spec
+	spec       *parentcontroller.Spec
 	since      time.Time
 	// stopWaiting ends the wait for its caches.
 	stopWaiting func()
@@ -60,7 +60,7 @@ type prepared struct {
 // wait: it returns started as false, and the name is enqueued when the new one is ready. The informers that both
 // controllers use keep running: the new one acquires them before the old one stops, or finds them lingering.
 func (r *Reconciler) replace(
-	ctx context.Context, state *controllerState, object controllerObject, spec *hosted.Spec,
+	ctx context.Context, state *controllerState, object controllerObject, spec *parentcontroller.Spec,
 ) (started bool, err error) {
 	next := state.getPrepared()
 	if next == nil || !next.spec.SameTypes(spec) {
@@ -89,7 +89,7 @@ func (r *Reconciler) replace(
 // prepare makes a controller, in place of the one that was prepared before. It enqueues the name when the controller
 // sees all objects of its types.
 func (r *Reconciler) prepare(
-	ctx context.Context, state *controllerState, object controllerObject, spec *hosted.Spec,
+	ctx context.Context, state *controllerState, object controllerObject, spec *parentcontroller.Spec,
 ) (*prepared, error) {
 	r.dropPrepared(state)
 	controller, err := r.build(withController(ctx, state.name), object, spec)
@@ -124,9 +124,9 @@ func (r *Reconciler) dropPrepared(state *controllerState) {
 
 // build makes a controller that is ready to run.
 func (r *Reconciler) build(
-	ctx context.Context, object controllerObject, spec *hosted.Spec,
-) (*hosted.Controller, error) {
-	next, err := hosted.New(r.Dependencies, spec)
+	ctx context.Context, object controllerObject, spec *parentcontroller.Spec,
+) (*parentcontroller.Controller, error) {
+	next, err := parentcontroller.New(r.Dependencies, spec)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +142,8 @@ func (r *Reconciler) build(
 // start starts a controller. Until then, nothing has put its finalizer on parents. From then on, only the controller
 // removes it from them.
 func (r *Reconciler) start(
-	ctx context.Context, state *controllerState, object controllerObject, spec *hosted.Spec, next *hosted.Controller,
+	ctx context.Context, state *controllerState, object controllerObject, spec *parentcontroller.Spec,
+	next *parentcontroller.Controller,
 ) {
 	r.finalizers.forget(object.GetName())
 	logger := klog.FromContext(ctx).WithValues("controller", state.name)
@@ -202,7 +203,7 @@ func withController(ctx context.Context, name string) context.Context {
 
 // require returns the requirement to read what a spec needs. It enqueues the name when the answers of the cluster
 // change.
-func (r *Reconciler) require(spec *hosted.Spec) *permissions.Requirement {
+func (r *Reconciler) require(spec *parentcontroller.Spec) *permissions.Requirement {
 	if spec.Access.ServiceAccount == nil {
 		return nil
 	}
@@ -216,7 +217,7 @@ func (r *Reconciler) require(spec *hosted.Spec) *permissions.Requirement {
 // known to lack a right, checkReads also stops the controller that runs with an earlier spec. known is false if the
 // cluster has not answered yet: the name is enqueued when it has, so that no worker waits.
 func (r *Reconciler) checkReads(
-	ctx context.Context, state *controllerState, spec *hosted.Spec,
+	ctx context.Context, state *controllerState, spec *parentcontroller.Spec,
 ) (known bool, err error) {
 	before := state.required
 	state.required = r.require(spec)
@@ -265,7 +266,7 @@ func (r *Reconciler) stopIfRefused(ctx context.Context, state *controllerState) 
 
 // runWithoutChild starts a controller for an object if err says that a child type is missing, and nothing runs for it.
 func (r *Reconciler) runWithoutChild(ctx context.Context, state *controllerState, object controllerObject, err error) {
-	if !hosted.LacksChild(err) || !hasDrainFinalizer(object) || state.getRunning() != nil {
+	if !parentcontroller.LacksChild(err) || !hasDrainFinalizer(object) || state.getRunning() != nil {
 		return
 	}
 	spec, err := r.resolveWithoutChildren(ctx, object, err)
@@ -275,7 +276,7 @@ func (r *Reconciler) runWithoutChild(ctx context.Context, state *controllerState
 			return // the name is enqueued when it is known
 		}
 	}
-	var next *hosted.Controller
+	var next *parentcontroller.Controller
 	if err == nil {
 		next, err = r.build(withController(ctx, state.name), object, spec)
 	}
@@ -290,10 +291,10 @@ func (r *Reconciler) runWithoutChild(ctx context.Context, state *controllerState
 // resolveWithoutChildren returns the spec of an object without the child types that the host lacks.
 func (r *Reconciler) resolveWithoutChildren(
 	ctx context.Context, object controllerObject, lacks error,
-) (spec *hosted.Spec, err error) {
+) (spec *parentcontroller.Spec, err error) {
 	rest := object.DeepCopyObject().(controllerObject)
 	for err = lacks; ; {
-		missing, ok := errors.AsType[*hosted.MissingChildError](err)
+		missing, ok := errors.AsType[*parentcontroller.MissingChildError](err)
 		if !ok {
 			return nil, err
 		}
@@ -303,7 +304,7 @@ func (r *Reconciler) resolveWithoutChildren(
 		}
 	}
 	spec.Lacks = fmt.Errorf("only objects that are being deleted are synced: %w", lacks)
-	spec.Object, err = hosted.ControllerJSON(r.kind, object.DeepCopyObject().(controllerObject))
+	spec.Object, err = parentcontroller.ControllerJSON(r.kind, object.DeepCopyObject().(controllerObject))
 	return spec, err
 }
 

@@ -21,7 +21,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/permissions"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/fake"
@@ -213,7 +213,7 @@ func TestAControllerGoesOnForAMinuteWhileTheClusterCannotBeAsked(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer events.Shutdown()
-		r := &Reconciler{Dependencies: hosted.Dependencies{Events: events, Permissions: permissions.New(cluster)}}
+		r := &Reconciler{Dependencies: parentcontroller.Dependencies{Events: events, Permissions: permissions.New(cluster)}}
 		ctx, stop := context.WithCancel(t.Context())
 		var asking sync.WaitGroup
 		asking.Go(func() { r.Permissions.Run(ctx) })

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/permissions"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 )
@@ -203,7 +203,7 @@ func (s *controllerState) setPrepared(next *prepared) {
 }
 
 // runs reports whether the controller that runs has the spec of the object, with the same types.
-func (s *controllerState) runs(object controllerObject, spec *hosted.Spec) bool {
+func (s *controllerState) runs(object controllerObject, spec *parentcontroller.Spec) bool {
 	running := s.getRunning()
 	return running != nil && equalSpecs(running.object, object) && running.spec.SameTypes(spec)
 }

@@ -10,11 +10,11 @@
 //	type        made by                     read by
 //	Snapshot    observe                     hook, plan, rollout, act, writeloop
 //	Response    hook, rollout               plan
-//	NoOp        hosted, of an earlier sync  hook
+//	NoOp        an earlier sync             hook
 //	RelatedRule hook (customize)            observe/related
-//	Plan, Step  plan, hosted                writeloop, act
-//	Outcome     act                         observe, writeloop, hosted, plan.UpToDateCache
-//	WriteLoop   writeloop                   hosted, report
+//	Plan, Step  plan, parentcontroller      writeloop, act
+//	Outcome     act                         observe, writeloop, parentcontroller, plan.UpToDateCache
+//	WriteLoop   writeloop                   parentcontroller, report
 //
 // An Op is what a step does. All that is known of an Op is in one table, in plan.go.
 package pipeline

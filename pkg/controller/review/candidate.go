@@ -20,8 +20,8 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
@@ -31,7 +31,7 @@ var resources = map[string]string{"CompositeController": "compositecontrollers",
 	"DecoratorController": "decoratorcontrollers"}
 
 // newController returns an empty controller object of a kind.
-func newController(kind string) hosted.ControllerObject {
+func newController(kind string) parentcontroller.ControllerObject {
 	if kind == "CompositeController" {
 		return &v1alpha1.CompositeController{}
 	}
@@ -50,14 +50,14 @@ type ownAPI struct {
 // spec. The API does that in a dry run, as the author: so the author's rights, the validation and all admission
 // count. The warnings come from the API; they are returned with an error, too.
 func (a *ownAPI) candidate(
-	ctx context.Context, stored hosted.ControllerObject,
-) (result hosted.ControllerObject, isAuthor bool, texts []string, err error) {
+	ctx context.Context, stored parentcontroller.ControllerObject,
+) (result parentcontroller.ControllerObject, isAuthor bool, texts []string, err error) {
 	warned := &warnings{}
 	client, err := a.clientOfAuthor(warned)
 	if err != nil {
 		return nil, false, nil, err
 	}
-	var before hosted.ControllerObject
+	var before parentcontroller.ControllerObject
 	if stored == nil {
 		result, err = a.tryCreate(ctx, client)
 	} else {
@@ -73,7 +73,7 @@ func (a *ownAPI) candidate(
 // mayUpdate returns an error unless the author of the review may update the stored controller object: by the roles and
 // by the policies of the cluster, which know what is whose. A request of one's own sends the hook, with the
 // credentials of the controller, what the controller does not send.
-func (a *ownAPI) mayUpdate(ctx context.Context, stored hosted.ControllerObject) error {
+func (a *ownAPI) mayUpdate(ctx context.Context, stored parentcontroller.ControllerObject) error {
 	client, err := a.clientOfAuthor(&warnings{})
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func (a *ownAPI) mayUpdate(ctx context.Context, stored hosted.ControllerObject) 
 	return &apierrors.StatusError{ErrStatus: *about}
 }
 
-func (a *ownAPI) tryCreate(ctx context.Context, client rest.Interface) (hosted.ControllerObject, error) {
+func (a *ownAPI) tryCreate(ctx context.Context, client rest.Interface) (parentcontroller.ControllerObject, error) {
 	manifest, err := a.newManifest()
 	if err != nil {
 		return nil, err
@@ -99,8 +99,8 @@ func (a *ownAPI) tryCreate(ctx context.Context, client rest.Interface) (hosted.C
 // tryUpdate tries to update the stored controller object. If its status was written after it was read, the update is a
 // conflict: then the object is read again, and the update is tried again. Before is the object that it was tried with.
 func (a *ownAPI) tryUpdate(
-	ctx context.Context, client rest.Interface, stored hosted.ControllerObject,
-) (result, before hosted.ControllerObject, err error) {
+	ctx context.Context, client rest.Interface, stored parentcontroller.ControllerObject,
+) (result, before parentcontroller.ControllerObject, err error) {
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		manifest, err := a.updatedManifest(stored)
 		if err != nil {
@@ -122,7 +122,9 @@ func (a *ownAPI) tryUpdate(
 
 // send sends a controller object in a dry run, and returns what would be stored. The author of the review tries again
 // later if the API says so.
-func (a *ownAPI) send(ctx context.Context, request *rest.Request, manifest []byte) (hosted.ControllerObject, error) {
+func (a *ownAPI) send(
+	ctx context.Context, request *rest.Request, manifest []byte,
+) (parentcontroller.ControllerObject, error) {
 	result := newController(a.spec.Controller.Kind)
 	err := request.MaxRetries(0).Resource(resources[a.spec.Controller.Kind]).
 		Param("dryRun", metav1.DryRunAll).Param("fieldValidation", metav1.FieldValidationStrict).
@@ -154,7 +156,7 @@ func (a *ownAPI) newManifest() ([]byte, error) {
 }
 
 // updatedManifest returns the stored controller object with the candidate, if there is one, in place of its spec.
-func (a *ownAPI) updatedManifest(stored hosted.ControllerObject) ([]byte, error) {
+func (a *ownAPI) updatedManifest(stored parentcontroller.ControllerObject) ([]byte, error) {
 	stored.GetObjectKind().SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind(a.spec.Controller.Kind))
 	raw, err := json.Marshal(stored)
 	if err != nil || a.spec.Candidate == nil {

@@ -21,8 +21,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/composite"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller/composite"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/act"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
@@ -31,7 +31,7 @@ import (
 )
 
 // controllerOfBank returns a controller with one parent, bank/merger-acme, labelled tier=gold.
-func controllerOfBank(t *testing.T) *hosted.Controller {
+func controllerOfBank(t *testing.T) *parentcontroller.Controller {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -52,13 +52,13 @@ func controllerOfBank(t *testing.T) *hosted.Controller {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	t.Cleanup(cancel)
 	url := "http://127.0.0.1:1/never"
-	c, err := hosted.New(hosted.Dependencies{
+	c, err := parentcontroller.New(parentcontroller.Dependencies{
 		Metrics: prometheus.NewRegistry(), Hook: hook.Options{MaxResponseBytes: 1 << 20},
 		Informers: cache.NewInformers(ctx, client, 0), Workers: 1,
 		Actor: &act.Actor{Writer: host.NewWriter(client, 1), Parallel: 1},
-	}, &hosted.Spec{
+	}, &parentcontroller.Spec{
 		Kind: composite.Kind(), Name: "webs", Object: []byte(`{}`),
-		Targets: []hosted.Target{{Type: hosttest.Webs(), Rules: []observe.Rule{{Labels: labels.Everything()}}}},
+		Targets: []parentcontroller.Target{{Type: hosttest.Webs(), Rules: []observe.Rule{{Labels: labels.Everything()}}}},
 		Claims:  observe.NewLabelClaims(true), Sync: &v1alpha1.Hook{Webhook: &v1alpha1.Webhook{URL: &url}},
 	})
 	if err != nil {

@@ -13,20 +13,20 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/hosted/preview"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/lifecycle"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller/preview"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
 // subject is the controller that is reviewed.
 type subject struct {
 	reconciler *lifecycle.Reconciler
-	of         hosted.ControllerObject
+	of         parentcontroller.ControllerObject
 	// running is the controller that runs with the reviewed spec; nil if none does.
-	running *hosted.Controller
+	running *parentcontroller.Controller
 	// temporary is one that was made for the review; nil if none was needed yet. Release is called at the end.
-	temporary *hosted.Controller
+	temporary *parentcontroller.Controller
 	release   func()
 }
 
@@ -83,7 +83,7 @@ func (s *subject) controller(ctx context.Context) (_ *preview.Previewer, runs bo
 }
 
 // filled waits until a controller that runs sees all objects of its types.
-func (s *subject) filled(ctx context.Context, running *hosted.Controller) error {
+func (s *subject) filled(ctx context.Context, running *parentcontroller.Controller) error {
 	if err := running.WaitForCaches(ctx); err != nil {
 		return cannotRun(ctx, s.of, s.reconciler.Kind(), err)
 	}
@@ -91,7 +91,7 @@ func (s *subject) filled(ctx context.Context, running *hosted.Controller) error 
 }
 
 // cannotRun returns the API error for a controller that cannot preview anything.
-func cannotRun(ctx context.Context, of hosted.ControllerObject, kind string, err error) error {
+func cannotRun(ctx context.Context, of parentcontroller.ControllerObject, kind string, err error) error {
 	if _, ok := errors.AsType[*discovery.Error](err); ok {
 		return unavailable(err.Error())
 	}

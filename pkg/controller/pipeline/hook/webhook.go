@@ -56,7 +56,7 @@ func (o *Options) etagCaches() *etagCaches {
 	return &o.Budget.etags
 }
 
-// Webhook is one hook of one hosted controller. It has its own connections, so that a slow hook does not use up the
+// Webhook is one hook of one parent controller. It has its own connections, so that a slow hook does not use up the
 // connections of another one.
 type Webhook struct {
 	name    string

@@ -20,7 +20,7 @@ import (
 //     MayConcern rules out most events that do not concern a parent, without a look at the parents.
 //   - An event of a related object: see package related.
 //
-// The hosted controller registers the event handlers.
+// The parent controller registers the event handlers.
 
 // Ignores reports whether an event of an object of a parent type does not start a sync: the controller does not
 // handle the object and did not handle it before, or only the status has changed and the controller's rules

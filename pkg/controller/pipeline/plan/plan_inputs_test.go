@@ -100,7 +100,7 @@ type irrelevant struct{ composite, decorator string }
 func forBoth(reason string) irrelevant { return irrelevant{reason, reason} }
 
 const (
-	fixed       = "it changes with the controller's spec or the host's types alone, and then a new hosted controller starts"
+	fixed       = "it changes with the controller's spec or the host's types alone, and then a new parent controller starts"
 	inHash      = "it changes Hash too"
 	inVersion   = "it changes the resource version too"
 	notRead     = "plans do not read it of a parent"

@@ -14,7 +14,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// Guard detects and slows down the write loops of one hosted controller. It keeps the history of an object while the
+// Guard detects and slows down the write loops of one parent controller. It keeps the history of an object while the
 // object might be in a write loop: about a minute after its last write. It is safe for concurrent use.
 type Guard struct {
 	mu        sync.Mutex

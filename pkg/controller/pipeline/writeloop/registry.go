@@ -14,7 +14,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// Registry has the guards of all hosted controllers that run in this process, and finds out which of them undo each
+// Registry has the guards of all parent controllers that run in this process, and finds out which of them undo each
 // other's writes. A nil Registry is empty.
 type Registry struct {
 	mu     sync.Mutex

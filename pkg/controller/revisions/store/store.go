@@ -155,7 +155,7 @@ func (s *Store) HasSynced() bool { return s.cache.HasSynced() }
 // has synced.
 func (s *Store) WaitForSync(ctx context.Context) bool {
 	if s.HasSynced() {
-		return true // without the log message of WaitFor, which each hosted controller would write
+		return true // without the log message of WaitFor, which each parent controller would write
 	}
 	return cache.WaitFor(ctx, "ControllerRevisions", s.cache.HasSyncedChecker())
 }

@@ -1,0 +1,17 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package parentcontroller runs one CompositeController or DecoratorController.
+//
+// A Spec comes in: the spec of the controller object with its types, schemas and selectors
+// resolved. The packages composite and decorator make it; what differs between the two kinds is in
+// Spec.Kind. A Controller runs it: events of the informers, timers and the results of earlier
+// syncs enqueue parents, and each sync of a parent goes once through the pipeline: observe, hook,
+// plan, act, report. See sync for one pass, syncqueue.Cause for what enqueues a parent, and parentState
+// for what one sync leaves to the next.
+//
+// What goes out are calls of webhooks, writes to the host, events and metrics, all through the
+// packages of the pipeline and the Dependencies. Health and RuntimeProblem return how the
+// controller is doing. The status of the controller object is written by the package lifecycle,
+// which also decides when a Controller is made, replaced and stopped.
+package parentcontroller

@@ -1,0 +1,301 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package parentcontroller
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/enumerate"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller/planner"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller/status"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller/syncqueue"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/act"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/writeloop"
+)
+
+// finalizerTimeout limits how long the host may take to store a finalizer.
+const finalizerTimeout = 10 * time.Second
+
+// finalizerPostponedError is returned for a sync that has to add or remove the finalizer of the
+// parent but must wait, because another client undoes that again and again.
+type finalizerPostponedError struct{ after time.Duration }
+
+func (e *finalizerPostponedError) Error() string {
+	return fmt.Sprintf("the finalizer of the parent is written too often, the next write waits %s", e.after)
+}
+
+// finalizers puts the finalizer of a controller on parents, and removes it.
+type finalizers struct {
+	observer *observe.Observer
+	actor    *act.Actor
+	guard    *writeloop.Guard
+	reporter *status.Reporter
+}
+
+// observe begins the snapshot of a parent. Before, it puts the controller's finalizer on the parent or removes it,
+// if that is due. The snapshot is nil if there is no parent, or no longer one in the controller's namespaces.
+func (f *finalizers) observe(ctx context.Context, state *parentState, parent object.Key) (*pipeline.Snapshot, error) {
+	snapshot := f.observer.Parent(parent)
+	if snapshot == nil {
+		return nil, nil
+	}
+	step, err := plan.FinalizerStep(snapshot)
+	if step == nil || err != nil {
+		return snapshot, err
+	}
+	state.planning.NoOp = planner.NoOp{}
+	if err := f.postpone(snapshot, step); err != nil {
+		return nil, err
+	}
+	// This write continues when the controller is stopped: it must be complete before the finalizer is removed from
+	// all parents.
+	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalizerTimeout)
+	defer cancel()
+	outcomes := f.actor.Act(writing, snapshot, &pipeline.Plan{Steps: []pipeline.Step{*step}})
+	f.observer.Wrote(&state.pending, outcomes)
+	f.guard.Wrote(snapshot, outcomes, time.Now())
+	state.finalizerSteps = outcomes
+	switch outcome := outcomes[0]; {
+	case outcome.Err != nil:
+		return nil, outcome.Err
+	case outcome.Conflict:
+		return nil, overtaken(&outcome)
+	case outcome.Result != nil && !snapshot.NeedsFinalizer:
+		f.reporter.Events.NotFinalized(snapshot.Parent, snapshot.Finalizer, pipeline.UnfinalizedReason(step.Why))
+	}
+	if latest := outcomes[0].Latest(); !snapshot.Outside && !latest.IsRemoved() {
+		return f.observer.ParentAs(latest), nil
+	}
+	return nil, nil
+}
+
+// postpone returns a *finalizerPostponedError if the step must wait. It writes the event
+// about the write loop, if one is due.
+func (f *finalizers) postpone(snapshot *pipeline.Snapshot, step *pipeline.Step) error {
+	now := time.Now()
+	until, loops := f.guard.PostponeStep(snapshot, step, now)
+	f.reporter.WriteLoops(snapshot.Parent, loops, now)
+	if until.IsZero() {
+		return nil
+	}
+	return &finalizerPostponedError{after: until.Sub(now)}
+}
+
+// A parent that is being deleted stays until its finalize hook answers "finalized": true. So does its
+// namespace, or its CustomResourceDefinition, if that is being deleted. A hook may take some time. But
+// if no child is deleted for finalizeThreshold, the parent is failing.
+
+// finalizeThreshold bounds the time that a finalize hook may take between the deletions of two children.
+const finalizeThreshold = 30 * time.Second
+
+// finalization is the progress of the finalization of a parent. It is nil before the finalization starts and after it
+// ends.
+type finalization struct {
+	// since is the time of the first answer of the hook, and progress is the time at which a child was last found to
+	// be deleted.
+	since, progress time.Time
+	children        int
+	// saysFalse is true if the last answer had the field finalized.
+	saysFalse bool
+}
+
+// next returns how far the finalization is after an answer about the snapshot.
+func (f *finalization) next(snapshot *pipeline.Snapshot, answer *pipeline.Response, now time.Time) *finalization {
+	if !snapshot.Finalizing || answer.Finalized || !slices.Contains(snapshot.Parent.Finalizers, snapshot.Finalizer) {
+		return nil
+	}
+	children := 0
+	for _, group := range snapshot.Children {
+		children += len(group.Claimed)
+	}
+	next := finalization{since: now, progress: now}
+	if f != nil {
+		next = *f
+		if children < f.children {
+			next.progress = now
+		}
+	}
+	next.children = children
+	if !answer.IsNoOp { // else it says the same as the last one, and was not read
+		next.saysFalse = answer.SaysFinalized
+	}
+	return &next
+}
+
+// due returns when the parent is failing if nothing happens until then. A child may take the time of its
+// graceful deletion.
+func (f *finalization) due(snapshot *pipeline.Snapshot) time.Time {
+	latest := f.progress
+	for _, group := range snapshot.Children {
+		for _, child := range group.Claimed {
+			if child.DeletionTimestamp != nil && child.DeletionTimestamp.After(latest) {
+				latest = child.DeletionTimestamp.Time
+			}
+		}
+	}
+	return latest.Add(finalizeThreshold)
+}
+
+// describe says what a finalization without progress waits for. definitionWaits is true if the
+// CustomResourceDefinition of the parent waits, too.
+func (f *finalization) describe(snapshot *pipeline.Snapshot, definitionWaits bool) string {
+	since := f.since
+	if deleted := snapshot.Parent.DeletionTimestamp; deleted != nil {
+		since = deleted.Time
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "the finalize hook has not finished, and this object cannot be deleted until it has; it has "+
+		"been waiting since %s: ", since.UTC().Format(time.RFC3339))
+	if f.saysFalse {
+		text.WriteString(`its last answer says "finalized": false`)
+	} else {
+		text.WriteString(`its last answer has no field "finalized"`)
+	}
+	text.WriteString(`, and only "finalized": true lets the object go`)
+	if children := describeChildren(snapshot); children == "" {
+		text.WriteString("; the hook no longer sees any children")
+	} else {
+		text.WriteString("; children that are still there: " + children)
+	}
+	if definitionWaits {
+		text.WriteString("; its CustomResourceDefinition is being deleted and waits, too")
+	}
+	return text.String()
+}
+
+// describeChildren names the first few children, those that are being deleted first. It returns an
+// empty text if there are none.
+func describeChildren(snapshot *pipeline.Snapshot) string {
+	var leaving, staying []string
+	for _, group := range snapshot.Children {
+		for _, child := range group.Claimed {
+			switch name := object.KeyOf(child).String(); {
+			case child.DeletionTimestamp == nil:
+				staying = append(staying, name)
+			case len(child.Finalizers) == 0:
+				leaving = append(leaving, name+" (is being deleted)")
+			default:
+				leaving = append(leaving, fmt.Sprintf("%s (is being deleted, and the owners of its finalizers %q have to remove "+
+					"them)", name, child.Finalizers))
+			}
+		}
+	}
+	return enumerate.First(status.MaxListed, append(leaving, staying...))
+}
+
+// longestLeaving returns the child that has been being deleted for the longest time; nil if none is,
+// or if the children are left to the host.
+func longestLeaving(snapshot *pipeline.Snapshot) (longest *object.Object) {
+	if !snapshot.Managed {
+		return nil
+	}
+	for _, group := range snapshot.Children {
+		for _, child := range group.Claimed {
+			if child.DeletionTimestamp != nil && (longest == nil || child.DeletionTimestamp.Before(longest.DeletionTimestamp)) {
+				longest = child
+			}
+		}
+	}
+	return longest
+}
+
+// Leaving is the end of a controller whose object is being deleted. Tools delete a controller, its parents and its hook
+// within milliseconds and in any order. So the controller still finalizes the parents that are deleted with it, and
+// leaves the others alone. The caller decides for how long (Begin), and then waits for the last calls (End).
+type Leaving struct {
+	spec     *Spec
+	observer *observe.Observer
+	parents  *parentStates
+	queue    *syncqueue.Queue
+	tracker  *status.Tracker
+	isFilled func() bool
+
+	// begun is true from the first Begin on, and ended from the first End on.
+	begun, ended atomic.Bool
+	// syncs counts the syncs under way.
+	syncs atomic.Int64
+	// answered is the time of the last answer of a hook since the first Begin; zero if there was none. It is in
+	// nanoseconds since 1970.
+	answered atomic.Int64
+}
+
+// LeftToDo is what a controller has to do before it ends.
+type LeftToDo struct {
+	// IsBusy is true while syncs are under way, or the caches do not show yet which parents have the finalizer.
+	IsBusy bool
+	// Finalizing counts the parents about which the finalize hook has to be called. Failure is why the last sync of one
+	// of them failed; nil if none failed.
+	Finalizing int
+	Failure    *report.ParentError
+	// Staying counts the other parents with the finalizer.
+	Staying int
+	// Answered is when a hook last answered; zero if none has since the first Begin.
+	Answered time.Time
+}
+
+// Begin makes the controller sync only the parents about which the finalize hook has to be called: those that are
+// being deleted or no longer selected, and not paused. It returns what is left to do.
+func (l *Leaving) Begin() LeftToDo {
+	isFirst := l.begun.CompareAndSwap(false, true)
+	// In this order: a parent gets the finalizer in a sync, then the write is pending, and then the caches show it.
+	left := LeftToDo{IsBusy: l.syncs.Load() > 0 || !l.isFilled() || !l.parents.isSettled()}
+	if answered := l.answered.Load(); answered != 0 {
+		left.Answered = time.Unix(0, answered)
+	}
+	for _, parent := range l.observer.Parents() {
+		if !slices.Contains(parent.Finalizers, l.observer.Finalizer) {
+			continue
+		}
+		if !l.finalizes(l.observer.ParentAs(parent)) {
+			left.Staying++
+			continue
+		}
+		key := object.KeyOf(parent)
+		if isFirst { // after a failure, the next sync may be minutes away
+			l.queue.Enqueue(syncqueue.Retry, key)
+		}
+		left.Finalizing++
+		left.Failure = cmp.Or(left.Failure, l.tracker.Of(key).Failure)
+	}
+	return left
+}
+
+// finalizes reports whether the finalize hook has to be called about a parent before its finalizer is removed.
+func (l *Leaving) finalizes(snapshot *pipeline.Snapshot) bool {
+	return snapshot.Finalizing && snapshot.NeedsFinalizer && !l.spec.pauses(snapshot.Parent)
+}
+
+// leavesAlone reports whether this parent is not synced any longer.
+func (l *Leaving) leavesAlone(parent object.Key) bool {
+	if !l.begun.Load() {
+		return false
+	}
+	snapshot := l.observer.Parent(parent)
+	return snapshot != nil && !l.finalizes(snapshot)
+}
+
+// hookAnswered records that a hook has answered.
+func (l *Leaving) hookAnswered() {
+	if l.begun.Load() {
+		l.answered.Store(time.Now().UnixNano())
+	}
+}
+
+// End makes no further sync begin, and reports whether the last one has ended. A call of a hook ends at its timeout at
+// the latest.
+func (l *Leaving) End() bool {
+	l.ended.Store(true)
+	return l.syncs.Load() == 0
+}
