@@ -22,16 +22,10 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
-// waitForSyncedColumn waits until kubectl get cc shows a value of SYNCED.
+// waitForSyncedColumn waits until kubectl get cc -o wide shows a value of SYNCED.
 func (f *fixture) waitForSyncedColumn(want string) {
 	f.Helper()
-	env.Eventually(f, func(context.Context) error {
-		lines := strings.Split(strings.TrimSpace(env.Kubectl(f, "get", "cc", f.Controller.Name)), "\n")
-		if len(lines) != 2 || strings.Fields(lines[0])[4] != "SYNCED" || strings.Fields(lines[1])[4] != want {
-			return fmt.Errorf("kubectl shows %q, want SYNCED to be %s", lines, want)
-		}
-		return nil
-	})
+	f.waitForCells(map[string]string{"SYNCED": want})
 }
 
 // messageOf returns the message of a condition; empty if there is none.

@@ -66,7 +66,8 @@ var (
 	outdated        = regexp.MustCompile(`(?m)^    Outdated:  [1-9]`)
 	applyWarning    = regexp.MustCompile(`(?m)^Warning: `)
 	warningReason   = regexp.MustCompile(`(?m)^ *Warning  (\S+)  `)
-	conditionReason = regexp.MustCompile(`(?m)^    Reason:  (\S+)\n    Status:  \S+\n    Type:  (\S+)$`)
+	conditionReason = regexp.MustCompile(`(?m)^    Reason:  (\S+)\n    Status:  ` +
+		`(?:(?:False|Unknown)\n    Type:  \S+|True\n    Type:  Warnings)$`)
 )
 
 // clues names what kubectl shows of a mistake in one variant at least. It leaves out what follows from

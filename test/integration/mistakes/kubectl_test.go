@@ -159,7 +159,7 @@ func rows(lines []string, begin *regexp.Regexp) []string {
 func conditions(lines []string) string {
 	var kept, condition []string
 	flush := func() {
-		if !isWell.MatchString(strings.Join(condition, "\n")) {
+		if text := strings.Join(condition, "\n"); !isWell.MatchString(text) || isWarned.MatchString(text) {
 			kept = append(kept, condition...)
 		}
 		condition = nil
@@ -191,8 +191,10 @@ func conditions(lines []string) string {
 	return strings.Join(kept, "\n") + "\n"
 }
 
-var isWell = regexp.MustCompile(
-	`(?m)^ +Status: +True\n +Type: +(Ready|ParentsSynced|HooksReachable|Paused)$|^ +Reason: +NoWarnings$|^ +Type: +Stalled$`)
+var (
+	isWell   = regexp.MustCompile(`(?m)^ +Status: +True$|^ +Reason: +NoWarnings$`)
+	isWarned = regexp.MustCompile(`(?m)^ +Status: +True\n +Type: +Warnings$`)
+)
 
 // differing are the parts of a text that are others in each run, or on each machine.
 var differing = []struct {
