@@ -15,16 +15,17 @@ import (
 // GitOps tools and package managers delete a controller, its parents, their CustomResourceDefinition and the hook
 // within milliseconds, in any order. So a controller with a finalize hook that is being deleted runs on: it calls the
 // hook about the parents that are being deleted, or will be within deletionGrace. Then it stops, and its finalizer is
-// removed from the other parents. All times count from the deletionTimestamp of the controller object, so that a
-// restart of the process does not prolong them.
+// removed from the other parents.
 const (
-	// deletionGrace is how long parents that are not being deleted keep the finalizer.
+	// deletionGrace is the time, from the deletionTimestamp of the controller object, for which parents that are not being
+	// deleted keep the finalizer.
 	deletionGrace = 5 * time.Second
-	// hookPatience is how long the hook may leave all calls unanswered before parents lose the finalizer without it. A
-	// hook that answers may take as long as it needs.
+	// hookPatience bounds the time for which the hook may leave all calls of this process unanswered before parents lose
+	// the finalizer without it. A hook that answers may take as long as it needs.
 	hookPatience = 30 * time.Second
-	// deletionRecheck is how often is checked what is left to do.
-	deletionRecheck = 250 * time.Millisecond
+	// deletionRecheck is the interval at which the controller checks what is left to do, within the grace. After it, the
+	// interval is longer, because the hook may take hours.
+	deletionRecheck, deletionSlowRecheck = 250 * time.Millisecond, time.Second
 )
 
 // errWaitsForHook is the text of a controller that calls its finalize hook before it goes.
@@ -33,19 +34,14 @@ var errWaitsForHook = errors.New("the controller is being deleted: it calls its 
 
 // deletionWait returns what a controller that was deleted at some time waits for before it stops; nil if for nothing.
 func deletionWait(left parentcontroller.LeftToDo, deleted, now time.Time) error {
-	patience := deleted
-	if left.Answered.After(patience) {
-		patience = left.Answered
-	}
-	patience = patience.Add(hookPatience)
 	grace := deleted.Add(deletionGrace)
 	switch {
-	case (left.IsBusy || left.Finalizing > 0) && now.Before(patience):
+	case (left.IsBusy || left.Finalizing > 0) && now.Sub(left.Answered) < hookPatience:
 		if left.Failure == nil {
 			return errWaitsForHook
 		}
-		return fmt.Errorf("%w (at %s, if the hook does not answer until then): %s: %s", errWaitsForHook,
-			patience.UTC().Format(time.RFC3339), left.Failure.Parent, left.Failure.Message)
+		return fmt.Errorf("%w, also if the hook leaves all calls unanswered for %s: %s: %s", errWaitsForHook, hookPatience,
+			left.Failure.Parent, left.Failure.Message)
 	case left.Staying > 0 && now.Before(grace):
 		return fmt.Errorf("the controller is being deleted: it calls its finalize hook about parents that are deleted "+
 			"before %s; then its finalizer is removed from the others", grace.UTC().Format(time.RFC3339))
@@ -53,8 +49,8 @@ func deletionWait(left parentcontroller.LeftToDo, deleted, now time.Time) error 
 	return nil
 }
 
-// mayRunSoon reports whether no controller can be started only because the cluster does not answer, which may change
-// before the patience with the hook ends.
-func mayRunSoon(err error, deleted, now time.Time) bool {
-	return problemOf(err).Reason == v1alpha1.ReasonClusterUnreachable && now.Before(deleted.Add(hookPatience))
+// mayRunSoon reports whether no controller can be started only because the cluster does not respond, which may change
+// before the patience ends that began when this process saw the deletion.
+func mayRunSoon(err error, seen, now time.Time) bool {
+	return problemOf(err).Reason == v1alpha1.ReasonClusterUnreachable && now.Sub(seen) < hookPatience
 }

@@ -26,14 +26,14 @@ func TestWhatADeletedControllerWaitsFor(t *testing.T) {
 		GroupKind: schema.GroupKind{Kind: "Web"}, NamespacedName: types.NamespacedName{Namespace: "default", Name: "a"},
 	}, Message: "connection refused"}
 	calls := []string{"it calls its finalize hook"}
-	later := []string{"2026-01-02T03:05:34Z"}
 	slow, both := parentcontroller.LeftToDo{Finalizing: 1}, parentcontroller.LeftToDo{Staying: 1, Finalizing: 1}
 	failing := parentcontroller.LeftToDo{Finalizing: 1, Failure: refused}
 	graceful := []string{"deleted before 2026-01-02T03:04:10Z"}
-	untilThen := []string{"2026-01-02T03:04:35Z", "Web default/a: connection refused"}
+	untilThen := []string{"unanswered for 30s", "Web default/a: connection refused"}
 	tests := map[string]struct {
 		left parentcontroller.LeftToDo
-		// answered is when a hook has last answered, and after is now; both count from the deletion.
+		// answered is when a hook has last answered, or when this process began, and after is now; both count from the
+		// deletion.
 		answered, after time.Duration
 		// want are parts of what it waits for; it does not wait if there are none.
 		want []string
@@ -43,9 +43,9 @@ func TestWhatADeletedControllerWaitsFor(t *testing.T) {
 		"a parent is being deleted":                  {left: parentcontroller.LeftToDo{Finalizing: 1}, after: 29 * s, want: calls},
 		"the hook does not answer":                   {left: failing, after: 29 * s, want: untilThen},
 		"the hook has not answered for long":         {left: failing, after: 30 * s},
-		"the process that asks has just started":     {left: parentcontroller.LeftToDo{IsBusy: true}, after: time.Hour},
+		"this process has just started":              {left: failing, answered: time.Hour, after: time.Hour, want: untilThen},
 		"the hook answers and takes long":            {left: slow, answered: 59 * s, after: 60 * s, want: calls},
-		"the hook answered once":                     {left: failing, answered: 59 * s, after: 88 * s, want: later},
+		"the hook answered once":                     {left: failing, answered: 59 * s, after: 88 * s, want: untilThen},
 		"the hook answered once, long ago":           {left: parentcontroller.LeftToDo{Finalizing: 1}, answered: 59 * s, after: 89 * s},
 		"a parent may be deleted soon":               {left: parentcontroller.LeftToDo{Staying: 1}, after: 4 * s, want: graceful},
 		"a parent stays":                             {left: parentcontroller.LeftToDo{Staying: 1}, after: 5 * s},
@@ -53,9 +53,7 @@ func TestWhatADeletedControllerWaitsFor(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if test.answered > 0 {
-				test.left.Answered = deleted.Add(test.answered)
-			}
+			test.left.Answered = deleted.Add(test.answered)
 			wait := deletionWait(test.left, deleted, deleted.Add(test.after))
 			if wait == nil && len(test.want) > 0 || wait != nil && len(test.want) == 0 {
 				t.Fatalf("it waits for %v", wait)

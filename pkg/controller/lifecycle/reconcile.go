@@ -229,17 +229,20 @@ func (r *Reconciler) finalizeParents(
 	if parentcontroller.LacksChild(err) {
 		spec, err = r.resolveWithoutChildren(ctx, object, err)
 	}
-	if lacksTypes(err) || err == nil && (spec.Finalize == nil || spec.Paused) {
+	running := state.getRunning()
+	runs := running != nil && running.object.GetUID() == object.GetUID()
+	// A controller that runs finalizes the parents of its other types.
+	if !runs && lacksTypes(err) || err == nil && (spec.Finalize == nil || spec.Paused) {
 		return nil, nil
 	}
 	deleted := object.GetDeletionTimestamp().Time
-	if running := state.getRunning(); running == nil || running.object.GetUID() != object.GetUID() {
+	if !runs {
 		known := false
 		if err == nil {
 			known, err = r.startLeaving(ctx, state, object, spec)
 		}
 		switch {
-		case err != nil && mayRunSoon(err, deleted, time.Now()):
+		case err != nil && mayRunSoon(err, state.seenSince(), time.Now()):
 			return errWaitsForHook, err
 		case err != nil:
 			klog.FromContext(ctx).Error(err, "A controller that is being deleted cannot call its finalize hook",
@@ -250,11 +253,17 @@ func (r *Reconciler) finalizeParents(
 		}
 	}
 	leaving := state.getRunning().controller.Leaving
-	if wait = deletionWait(leaving.Begin(), deleted, time.Now()); wait == nil && !leaving.End() {
+	if wait = deletionWait(leaving.Begin(), deleted, time.Now()); wait != nil {
+		leaving.Resume()
+	} else if !leaving.End() {
 		wait = errWaitsForHook
 	}
 	if wait != nil {
-		r.queue.AddAfter(state.name, deletionRecheck)
+		recheck := deletionRecheck
+		if time.Since(deleted) > deletionGrace {
+			recheck = deletionSlowRecheck
+		}
+		r.queue.AddAfter(state.name, recheck)
 	}
 	return wait, nil
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
@@ -156,6 +157,13 @@ func (s *controllerState) see(object controllerObject, now time.Time) {
 	}
 }
 
+// seenSince returns the time at which this process first saw the current spec, or the deletion of the object.
+func (s *controllerState) seenSince() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.seen.since
+}
+
 // errSpecIsNew is the error of a write that waits for writeDelay.
 var errSpecIsNew = errors.New("the spec has just changed")
 
@@ -216,8 +224,12 @@ func (s *controllerState) setProblem(object controllerObject, problem *report.Pr
 	before := s.problem
 	if problem != nil {
 		problem.Since = time.Now()
-		if before != nil && before.Reason == problem.Reason && equalSpecs(s.problemObject, object) {
+		stalled := meta.FindStatusCondition(object.GetStatus().Conditions, v1alpha1.ConditionStalled)
+		switch {
+		case before != nil && before.Reason == problem.Reason && equalSpecs(s.problemObject, object):
 			problem.Since = before.Since
+		case stalled != nil && stalled.Reason == problem.Reason && stalled.ObservedGeneration == object.GetGeneration():
+			problem.Since = stalled.LastTransitionTime.Time // an earlier process has found the problem
 		}
 	}
 	s.problem, s.problemObject = problem, object

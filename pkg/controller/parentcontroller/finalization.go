@@ -4,7 +4,6 @@
 package parentcontroller
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -222,38 +221,49 @@ type Leaving struct {
 	tracker  *status.Tracker
 	isFilled func() bool
 
-	// begun is true from the first Begin on, and ended from the first End on.
+	// begun is true from the first Begin on, and ended from End to Resume.
 	begun, ended atomic.Bool
 	// syncs counts the syncs under way.
 	syncs atomic.Int64
-	// answered is the time of the last answer of a hook since the first Begin; zero if there was none. It is in
+	// answered is the time of the last answer of a hook, or of the first Begin if none came since then. It is in
 	// nanoseconds since 1970.
 	answered atomic.Int64
+	// enqueued is the time at which Begin last enqueued the parents. One worker at a time calls Begin.
+	enqueued time.Time
 }
+
+// callInterval is the interval at which the finalize hook of a controller that is being deleted is called while it is
+// silent. The next sync of a parent may be minutes away: after a failure, or because the hook waits for a child.
+const callInterval = 10 * time.Second
 
 // LeftToDo is what a controller has to do before it ends.
 type LeftToDo struct {
 	// IsBusy is true while syncs are under way, or the caches do not show yet which parents have the finalizer.
 	IsBusy bool
-	// Finalizing counts the parents about which the finalize hook has to be called. Failure is why the last sync of one
-	// of them failed; nil if none failed.
+	// Finalizing counts the parents about which the finalize hook has to be called. Failure is the error of the first of
+	// them, by name, whose last sync failed; nil if none failed.
 	Finalizing int
 	Failure    *report.ParentError
 	// Staying counts the other parents with the finalizer.
 	Staying int
-	// Answered is when a hook last answered; zero if none has since the first Begin.
+	// Answered is the time of the last answer of a hook, or of the first Begin if none came since then.
 	Answered time.Time
 }
 
 // Begin makes the controller sync only the parents about which the finalize hook has to be called: those that are
 // being deleted or no longer selected, and not paused. It returns what is left to do.
 func (l *Leaving) Begin() LeftToDo {
-	isFirst := l.begun.CompareAndSwap(false, true)
-	// In this order: a parent gets the finalizer in a sync, then the write is pending, and then the caches show it.
-	left := LeftToDo{IsBusy: l.syncs.Load() > 0 || !l.isFilled() || !l.parents.isSettled()}
-	if answered := l.answered.Load(); answered != 0 {
-		left.Answered = time.Unix(0, answered)
+	now := time.Now()
+	if l.begun.CompareAndSwap(false, true) {
+		l.answered.Store(now.UnixNano())
 	}
+	answered := time.Unix(0, l.answered.Load())
+	calls := l.enqueued.IsZero() || now.Sub(l.enqueued) >= callInterval && now.Sub(answered) >= callInterval
+	if calls {
+		l.enqueued = now
+	}
+	// In this order: a parent gets the finalizer in a sync, then the write is pending, and then the caches show it.
+	left := LeftToDo{IsBusy: l.syncs.Load() > 0 || !l.isFilled() || !l.parents.isSettled(), Answered: answered}
 	for _, parent := range l.observer.Parents() {
 		if !slices.Contains(parent.Finalizers, l.observer.Finalizer) {
 			continue
@@ -263,11 +273,14 @@ func (l *Leaving) Begin() LeftToDo {
 			continue
 		}
 		key := object.KeyOf(parent)
-		if isFirst { // after a failure, the next sync may be minutes away
+		if calls {
 			l.queue.Enqueue(syncqueue.Retry, key)
 		}
 		left.Finalizing++
-		left.Failure = cmp.Or(left.Failure, l.tracker.Of(key).Failure)
+		failure := l.tracker.Of(key).Failure
+		if failure != nil && (left.Failure == nil || failure.Parent.String() < left.Failure.Parent.String()) {
+			left.Failure = failure
+		}
 	}
 	return left
 }
@@ -299,3 +312,6 @@ func (l *Leaving) End() bool {
 	l.ended.Store(true)
 	return l.syncs.Load() == 0
 }
+
+// Resume lets syncs begin again after End, because a call that was under way was answered.
+func (l *Leaving) Resume() { l.ended.Store(false) }

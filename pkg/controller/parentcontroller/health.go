@@ -106,6 +106,7 @@ func (c *Controller) refusalProblem(refusal *permissions.Error) *report.Problem 
 		return before
 	}
 	problem := report.RefusalProblem(refusal)
+	problem.Since = time.Now()
 	c.lastRefusal.Store(problem)
 	return problem
 }

@@ -166,6 +166,9 @@ func (c *Controller) syncParent(
 	}
 	responses, err := c.planner.CallHooks(ctx, &state.planning, snapshot, webhook)
 	if err != nil {
+		if errors.As(err, new(*hook.ThrottledError)) {
+			c.Leaving.hookAnswered()
+		}
 		c.reporter.CustomizeWarnings(&state.told, snapshot.Parent, state.planning.CustomizeWarnings())
 		return syncFacts{err: err}
 	}

@@ -52,9 +52,9 @@ type Health struct {
 	WholeErrors bool
 }
 
-// IsUntried reports whether the controller has parents to sync, and no sync of one has ended yet.
+// IsUntried reports whether no sync has succeeded yet, and some parents have not been tried.
 func (h *Health) IsUntried() bool {
-	return h != nil && !h.AllPaused && h.Synced == 0 && h.Failing == 0 && (h.Uncounted || h.Total > h.Paused)
+	return h != nil && !h.AllPaused && h.Synced == 0 && (h.Uncounted || h.Total > h.Paused+h.Failing)
 }
 
 // failsWholly reports whether all parents that are not paused fail.
