@@ -12,6 +12,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
@@ -116,9 +118,18 @@ func (t *triggers) childChanged(before, after *object.Object) {
 // revisionRestored enqueues the parents to which a revision belongs that something else created: the one that controls
 // it or, if none does, all that may adopt it.
 func (t *triggers) revisionRestored(revision *v1alpha1.ControllerRevision) {
-	controller := metav1.GetControllerOfNoCopy(revision)
+	if controller := metav1.GetControllerOfNoCopy(revision); controller != nil {
+		kind := schema.FromAPIVersionAndKind(controller.APIVersion, controller.Kind).GroupKind()
+		for _, namespace := range [...]string{revision.Namespace, ""} {
+			key := object.Key{GroupKind: kind, NamespacedName: types.NamespacedName{Namespace: namespace, Name: controller.Name}}
+			if parent := t.observer.Get(key); parent != nil && parent.UID == controller.UID {
+				t.queue.Enqueue(syncqueue.RevisionRestored, key)
+			}
+		}
+		return
+	}
 	for _, parent := range t.observer.Parents() {
-		if t.spec.Rollout.NamespaceOf(parent) == revision.Namespace && (controller == nil || controller.UID == parent.UID) {
+		if t.spec.Rollout.NamespaceOf(parent) == revision.Namespace {
 			t.queue.Enqueue(syncqueue.RevisionRestored, object.KeyOf(parent))
 		}
 	}

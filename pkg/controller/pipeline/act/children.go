@@ -58,7 +58,7 @@ func (a *Actor) recreate(ctx context.Context, step pipeline.Step) (*object.Objec
 func (a *Actor) replace(ctx context.Context, step pipeline.Step) error {
 	_, err := a.Writer.TryCreate(ctx, step.Type, step.Namespace, step.Body)
 	switch {
-	case err == nil, apierrors.IsAlreadyExists(err), isNoDryRun(err), a.isFreedByDeletion(ctx, step, err):
+	case err == nil, apierrors.IsAlreadyExists(err), isNoDryRun(err), isFreedByDeletion(step, err):
 		return a.delete(ctx, step)
 	default:
 		return fmt.Errorf("it was not deleted, since a dry run of its creation failed: %w", err)

@@ -31,7 +31,8 @@ func TestAChildStaysWhoseReplacementIsRejected(t *testing.T) {
 	}
 	services, pods := ofKind("services", "Service"), ofKind("pods", "Pod")
 	const (
-		pod     = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","namespace":"default","uid":"u"},"spec":{"nodeName":"n"}}`
+		pod = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","namespace":"default","uid":"u"},"spec":{` +
+			`"containers":[{"name":"c","resources":{"requests":{"cpu":"500m"}}}]},"status":{"phase":"PHASE"}}`
 		service = `{"apiVersion":"v1","kind":"Service","metadata":{"name":"a","namespace":"default","uid":"u"},
 			"spec":{"healthCheckNodePort":31000,"ports":[{"nodePort":30080}]}}`
 		noDryRuns     = `admission webhook "x" does not support dry run`
@@ -56,8 +57,8 @@ func TestAChildStaysWhoseReplacementIsRejected(t *testing.T) {
 		message string
 		// of is the type of the child, a ConfigMap if it is empty.
 		of object.Type
-		// like is why another object like the child is denied; it is not if this is empty.
-		like  string
+		// phase is the phase of a Pod.
+		phase string
 		stays bool
 	}{
 		"its name is not free":      {reason: metav1.StatusReasonAlreadyExists, message: "it exists"},
@@ -70,23 +71,20 @@ func TestAChildStaysWhoseReplacementIsRejected(t *testing.T) {
 		"the quota is not about it": {reason: forbidden, message: counted("0", "0"), stays: true},
 		"the quota was lowered":     {reason: forbidden, message: counted("3", "2"), stays: true},
 		"it needs as much of the quota as the child": {
-			reason: forbidden, message: quota("500m", "1500m", "1500m"), of: pods, like: quota("500m", "1500m", "1500m"),
+			reason: forbidden, message: quota("500m", "1500m", "1500m"), of: pods,
 		},
 		"it needs more than the child, and finds room": {
-			reason: forbidden, message: quota("500m", "1", "1200m"), of: pods, like: quota("300m", "1", "1200m"),
+			reason: forbidden, message: quota("600m", "1500m", "2"), of: pods,
 		},
 		"it needs more than the child, and finds no room": {
-			reason: forbidden, message: quota("1200m", "1500m", "2"), of: pods, like: quota("600m", "1500m", "2"), stays: true,
-		},
-		"it needs so much more that another child would find room": {
 			reason: forbidden, message: quota("1200m", "1500m", "2"), of: pods, stays: true,
 		},
-		"another quota counts the child": {
-			reason: forbidden, message: quota("500m", "1500m", "1500m"), of: pods,
-			like: strings.Replace(quota("500m", "1500m", "1500m"), "quota: q", "quota: other", 1), stays: true,
-		},
 		"the quota does not count the child, which has ended": {
-			reason: forbidden, message: quota("500m", "400m", "500m"), of: pods, like: quota("500m", "400m", "500m"), stays: true,
+			reason: forbidden, message: quota("500m", "1500m", "1500m"), of: pods, phase: "Succeeded", stays: true,
+		},
+		"the quota counts what the child does not use": {
+			reason: forbidden, message: strings.ReplaceAll(quota("1", "2", "2"), "requests.cpu", "limits.cpu"), of: pods,
+			stays: true,
 		},
 		"a quota says something else":   {reason: forbidden, message: counted("3", "few"), stays: true},
 		"it has the node port":          {reason: invalid, message: taken, of: services},
@@ -102,17 +100,14 @@ func TestAChildStaysWhoseReplacementIsRejected(t *testing.T) {
 			case services:
 				recreate.Type, recreate.Observed, of = services, parsed(t, service), "Service"
 			case pods:
-				recreate.Type, recreate.Observed, of = pods, parsed(t, pod), "Pod"
+				recreate.Type, recreate.Observed, of = pods, parsed(t, strings.Replace(pod, "PHASE", test.phase, 1)), "Pod"
 			}
 			codes := map[metav1.StatusReason]int{
 				metav1.StatusReasonAlreadyExists: 409, metav1.StatusReasonInvalid: 422, metav1.StatusReasonForbidden: 403,
 				metav1.StatusReasonBadRequest: 400, metav1.StatusReasonInternalError: 500,
 			}
 			outcome, requests := take(t, recreate, func(asked request) (int, string) {
-				switch isLike := strings.Contains(asked.body, "nodeName"); {
-				case isLike && test.like != "":
-					return http.StatusForbidden, failure(http.StatusForbidden, forbidden, test.like)
-				case asked.method == http.MethodPost && !isLike:
+				if asked.method == http.MethodPost {
 					return codes[test.reason], failure(codes[test.reason], test.reason, test.message)
 				}
 				return succeed(asked)

@@ -4,16 +4,12 @@
 package act
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -101,114 +97,15 @@ func withMissingRule(err error) error {
 
 // isFreedByDeletion reports whether the host rejected the dry run of a child's replacement only because the
 // child itself still uses what the replacement needs: its share of a quota, or the node ports of a Service.
-func (a *Actor) isFreedByDeletion(ctx context.Context, step pipeline.Step, err error) bool {
+func isFreedByDeletion(step pipeline.Step, err error) bool {
 	switch {
 	case apierrors.IsForbidden(err):
 		denied := denialOf(err)
-		return denied != nil && denied.fits(a.shareOf(ctx, step, denied))
+		return denied != nil && denied.fits(usageOf(step.Observed, step.Type.GroupKind(), denied))
 	case apierrors.IsInvalid(err) && step.Type.Group == "" && step.Type.Kind == "Service":
 		return hasNodePorts(step.Observed, err.Error())
 	}
 	return false
-}
-
-// exceeded matches the message of ResourceQuota about a request. The message lists the exceeded resources.
-var exceeded = regexp.MustCompile(`exceeded quota: (\S+), requested: (\S+), used: (\S+), limited: (\S+)$`)
-
-// quotaDenial is what ResourceQuota says about an object that it denies.
-type quotaDenial struct {
-	quota                    string
-	requested, used, limited corev1.ResourceList
-}
-
-// denialOf returns what a quota says in an error; nil if no quota denied the request.
-func denialOf(err error) *quotaDenial {
-	if err == nil {
-		return nil
-	}
-	match := exceeded.FindStringSubmatch(err.Error())
-	if match == nil {
-		return nil
-	}
-	return &quotaDenial{match[1], amounts(match[2]), amounts(match[3]), amounts(match[4])}
-}
-
-// amounts parses a list such as "pods=1,requests.cpu=500m". It leaves out what it cannot read.
-func amounts(text string) corev1.ResourceList {
-	of := corev1.ResourceList{}
-	for part := range strings.SplitSeq(text, ",") {
-		name, amount, _ := strings.Cut(part, "=")
-		if quantity, err := resource.ParseQuantity(amount); err == nil {
-			of[corev1.ResourceName(name)] = quantity
-		}
-	}
-	return of
-}
-
-// fits reports whether the denied object has room once the quota no longer counts these amounts.
-func (d *quotaDenial) fits(freed corev1.ResourceList) bool {
-	for name, needed := range d.requested {
-		free, isFreed := freed[name]
-		used, isUsed := d.used[name]
-		limited, isLimited := d.limited[name]
-		if !isFreed || !isUsed || !isLimited || free.Cmp(used) > 0 {
-			return false
-		}
-		used.Sub(free)
-		used.Add(needed)
-		if used.Cmp(limited) > 0 {
-			return false
-		}
-	}
-	return len(d.requested) > 0
-}
-
-// measured are the types of which quotas count more than the number of objects.
-var measured = [...]schema.GroupKind{
-	{Kind: "Pod"}, {Kind: "PersistentVolumeClaim"}, {Kind: "Service"}, {Group: "resource.k8s.io", Kind: "ResourceClaim"},
-}
-
-// shareOf returns what a quota that denied the replacement of a child counts for the child. The quota has to deny
-// another object like the child as well, in a dry run, unless it can only count objects. Otherwise the result is nil:
-// the child uses less than its replacement, or it is not known what the child uses.
-func (a *Actor) shareOf(ctx context.Context, step pipeline.Step, denied *quotaDenial) corev1.ResourceList {
-	if !slices.Contains(measured[:], step.Type.GroupKind()) {
-		return denied.requested
-	}
-	body, err := likeObserved(step.Observed)
-	if err != nil {
-		return nil
-	}
-	_, err = a.Writer.TryCreate(ctx, step.Type, step.Namespace, body)
-	if like := denialOf(err); like != nil && like.quota == denied.quota {
-		return like.requested
-	}
-	return nil
-}
-
-// likeObserved returns the JSON that creates an object like the observed one, without the addresses and ports that the
-// observed one keeps from others.
-func likeObserved(observed *object.Object) ([]byte, error) {
-	content, err := observed.Decode()
-	if err != nil {
-		return nil, err
-	}
-	content["metadata"] = map[string]any{
-		"name": observed.Name, "namespace": observed.Namespace, "labels": observed.Labels,
-	}
-	delete(content, "status")
-	if spec, ok := content["spec"].(map[string]any); ok && observed.Kind == "Service" {
-		for _, field := range [...]string{"clusterIP", "clusterIPs", "healthCheckNodePort"} {
-			delete(spec, field)
-		}
-		ports, _ := spec["ports"].([]any)
-		for _, port := range ports {
-			if port, ok := port.(map[string]any); ok {
-				delete(port, "nodePort")
-			}
-		}
-	}
-	return object.Canonical(content)
 }
 
 // allocated matches the host's message about a node port that is in use.

@@ -317,6 +317,7 @@ func (c *children) step(
 	engine engine, method Method, orphans sets.Set[*object.Object], observed, desired *object.Object,
 ) (step pipeline.Step, err error) {
 	leavesAlone := method != Recreate && method != InPlace
+	marks := observed == desired || leavesAlone && observed != nil && !c.upToDate.isOutdated(observed, desired)
 	switch {
 	case observed == nil:
 		step, err = engine.create(desired)
@@ -326,7 +327,7 @@ func (c *children) step(
 		step = keep(observed, "it is adopted first")
 	case c.upToDate.Is(observed.UID, desired.Hash, observed.Hash):
 		step = keep(observed, whyUpToDate)
-	case leavesAlone && !c.upToDate.isOutdated(observed, desired) && !isKnown(observed, c.parent.UID):
+	case marks && !isKnown(observed, c.parent.UID):
 		return engine.markListed(observed) // the result is not what is desired
 	default:
 		if leavesAlone {

@@ -41,7 +41,8 @@ func permitted(snapshot *pipeline.Snapshot, writes []revisions.Write) []revision
 // are duplicates of one version. While a rollout is not over, the revision before the latest one stays even if all
 // children have moved, so that the user can go back to it.
 func (r *Rollout) writes(c *children, condition metav1.Condition) []revisions.Write {
-	keepsOne := condition.Status != metav1.ConditionTrue && !slices.ContainsFunc(c.inOrder, (*child).isBehind)
+	isAtEarlier := func(of *child) bool { return of.at > 0 }
+	keepsOne := condition.Status != metav1.ConditionTrue && !slices.ContainsFunc(c.inOrder, isAtEarlier)
 	var writes, removals []revisions.Write
 	for i, revision := range r.Revisions {
 		claims, spare := revisions.Children(r.snapshot.Parent, c.keysAt(i)), revision.stored

@@ -1,0 +1,147 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package act
+
+import (
+	"regexp"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	resourcehelper "k8s.io/component-helpers/resource"
+	"k8s.io/utils/ptr"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+)
+
+// exceeded matches the message of ResourceQuota about a request. The message lists the exceeded resources.
+var exceeded = regexp.MustCompile(`exceeded quota: \S+, requested: (\S+), used: (\S+), limited: (\S+)$`)
+
+// quotaDenial is what ResourceQuota says about an object that it denies.
+type quotaDenial struct {
+	requested, used, limited corev1.ResourceList
+}
+
+// denialOf returns what a quota says in an error; nil if no quota denied the request.
+func denialOf(err error) *quotaDenial {
+	match := exceeded.FindStringSubmatch(err.Error())
+	if match == nil {
+		return nil
+	}
+	return &quotaDenial{amounts(match[1]), amounts(match[2]), amounts(match[3])}
+}
+
+// amounts parses a list such as "pods=1,requests.cpu=500m". It leaves out what it cannot read.
+func amounts(text string) corev1.ResourceList {
+	of := corev1.ResourceList{}
+	for part := range strings.SplitSeq(text, ",") {
+		name, amount, _ := strings.Cut(part, "=")
+		if quantity, err := resource.ParseQuantity(amount); err == nil {
+			of[corev1.ResourceName(name)] = quantity
+		}
+	}
+	return of
+}
+
+// fits reports whether the denied object has room once the quota no longer counts these amounts.
+func (d *quotaDenial) fits(freed corev1.ResourceList) bool {
+	for name, needed := range d.requested {
+		free, isFreed := freed[name]
+		used, isUsed := d.used[name]
+		limited, isLimited := d.limited[name]
+		if !isFreed || !isUsed || !isLimited || free.Cmp(used) > 0 {
+			return false
+		}
+		used.Sub(free)
+		used.Add(needed)
+		if used.Cmp(limited) > 0 {
+			return false
+		}
+	}
+	return len(d.requested) > 0
+}
+
+// usageOf returns what a quota that denied the replacement of a child counts for the child. It assumes that the quota
+// has no scopes that tell the two apart. It is empty for a child that no quota counts, and for types whose usage is not
+// known here.
+func usageOf(child *object.Object, of schema.GroupKind, denied *quotaDenial) corev1.ResourceList {
+	switch of {
+	case schema.GroupKind{Kind: "Pod"}:
+		return usageOfPod(child)
+	case schema.GroupKind{Kind: "PersistentVolumeClaim"}:
+		return usageOfClaim(child)
+	case schema.GroupKind{Kind: "Service"}:
+		return usageOfService(child)
+	case schema.GroupKind{Group: "resource.k8s.io", Kind: "ResourceClaim"}:
+		return nil
+	}
+	return denied.requested // quotas only count objects of other types
+}
+
+// oneOf returns the usage of one object by the names under which quotas count it.
+func oneOf(names ...corev1.ResourceName) corev1.ResourceList {
+	usage := corev1.ResourceList{}
+	for _, name := range names {
+		usage[name] = *resource.NewQuantity(1, resource.DecimalSI)
+	}
+	return usage
+}
+
+func usageOfPod(child *object.Object) corev1.ResourceList {
+	pod, err := typed[corev1.Pod](child)
+	if err != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		return nil
+	}
+	usage := oneOf("pods", "count/pods")
+	for name, amount := range resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{}) {
+		usage[name], usage["requests."+name] = amount, amount
+	}
+	for name, amount := range resourcehelper.PodLimits(pod, resourcehelper.PodResourcesOptions{}) {
+		usage["limits."+name] = amount
+	}
+	return usage
+}
+
+func usageOfClaim(child *object.Object) corev1.ResourceList {
+	claim, err := typed[corev1.PersistentVolumeClaim](child)
+	if err != nil {
+		return nil
+	}
+	size := claim.Spec.Resources.Requests[corev1.ResourceStorage]
+	class := corev1.ResourceName(ptr.Deref(claim.Spec.StorageClassName, "") + ".storageclass.storage.k8s.io/")
+	usage := oneOf("persistentvolumeclaims", "count/persistentvolumeclaims", class+"persistentvolumeclaims")
+	usage["requests.storage"], usage[class+"requests.storage"] = size, size
+	return usage
+}
+
+func usageOfService(child *object.Object) corev1.ResourceList {
+	service, err := typed[corev1.Service](child)
+	if err != nil {
+		return nil
+	}
+	names := []corev1.ResourceName{"services", "count/services"}
+	if service.Spec.Type == corev1.ServiceTypeLoadBalancer {
+		names = append(names, "services.loadbalancers")
+	}
+	usage, ports := oneOf(names...), 0
+	for _, port := range service.Spec.Ports {
+		if port.NodePort != 0 {
+			ports++
+		}
+	}
+	usage["services.nodeports"] = *resource.NewQuantity(int64(ports), resource.DecimalSI)
+	return usage
+}
+
+// typed returns a child as its Go type.
+func typed[T any](child *object.Object) (*T, error) {
+	content, err := child.Decode()
+	if err != nil {
+		return nil, err
+	}
+	into := new(T)
+	return into, runtime.DefaultUnstructuredConverter.FromUnstructured(content, into)
+}
