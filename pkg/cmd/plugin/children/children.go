@@ -44,7 +44,9 @@ func Of(ctx context.Context, client dynamic.Interface, controller *lookup.Contro
 		return strings.Compare(a.GetKind()+"/"+a.GetNamespace()+"/"+a.GetName(),
 			b.GetKind()+"/"+b.GetNamespace()+"/"+b.GetName())
 	})
-	return all, problems
+	// A controller may name a type twice, or in two versions.
+	isSame := func(a, b unstructured.Unstructured) bool { return a.GetUID() == b.GetUID() }
+	return slices.CompactFunc(all, isSame), problems
 }
 
 // list returns the objects of a type that are children.

@@ -131,9 +131,18 @@ func (d *Drainer) remove(
 	ctx context.Context, of object.Type, finalizer string, why pipeline.UnfinalizedReason, as Remover,
 	objects []*object.Object,
 ) (failures []error) {
+	if why != pipeline.ControllerDeleted { // a controller that is deleted does not wait for the end of a pause
+		objects = slices.DeleteFunc(slices.Clone(objects), func(of *object.Object) bool {
+			isPaused := of.Annotations[v1alpha1.PausedAnnotation] == "true"
+			if isPaused {
+				failures = append(failures, fmt.Errorf("%s is paused, so it keeps the finalizer until the pause ends", of))
+			}
+			return isPaused
+		})
+	}
 	removal, err := removalPlan(of, finalizer, why, objects)
 	if err != nil {
-		return []error{err}
+		return append(failures, err)
 	}
 	actor := d.actor.For(finalizer, as.Account)
 	for _, outcome := range actor.Act(ctx, &pipeline.Snapshot{}, removal) {

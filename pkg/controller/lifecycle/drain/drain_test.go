@@ -31,6 +31,7 @@ const ours = "metacontroller.io/compositecontroller-webs"
 type web struct {
 	version    int
 	finalizers []string
+	isPaused   bool
 	dying      bool
 }
 
@@ -137,12 +138,16 @@ func (c *cluster) update(w http.ResponseWriter, r *http.Request, name string) {
 func (c *cluster) json(name string) string {
 	stored := c.webs[name]
 	finalizers, _ := json.Marshal(stored.finalizers)
+	annotations := ""
+	if stored.isPaused {
+		annotations = `,"annotations":{"metacontroller.k8s.io/paused":"true"}`
+	}
 	deletion := ""
 	if stored.dying {
 		deletion = `,"deletionTimestamp":"2026-03-04T05:06:07Z"`
 	}
-	return fmt.Sprintf(`{"apiVersion":"ctl.example/v2","kind":"Web","metadata":{"name":%q,"namespace":"default","uid":"u","resourceVersion":"%d","finalizers":%s%s}%s}`,
-		name, stored.version, finalizers, deletion, spec)
+	return fmt.Sprintf(`{"apiVersion":"ctl.example/v2","kind":"Web","metadata":{"name":%q,"namespace":"default","uid":"u","resourceVersion":"%d","finalizers":%s%s%s}%s}`,
+		name, stored.version, finalizers, annotations, deletion, spec)
 }
 
 // spec is the part of a web that a list of metadata leaves out.
@@ -204,6 +209,12 @@ func TestDrain(t *testing.T) {
 			want:   map[string][]string{"a": {ours}}, updates: 4,
 			err: "remove the finalizer from webs of ctl.example/v2: objects that keep the finalizer " + ours + ": 1; the first: Web default/a changes again and again",
 		},
+		"one that is paused": {
+			webs: map[string][]string{"paused": {ours}, "b": {ours}},
+			want: map[string][]string{"paused": {ours}, "b": {}}, updates: 1,
+			err: "remove the finalizer from webs of ctl.example/v2: objects that keep the finalizer " + ours +
+				": 1; the first: Web default/paused is paused, so it keeps the finalizer until the pause ends",
+		},
 		"an object that the cluster does not let us write keeps no other": {
 			webs: map[string][]string{"a": {ours}, "b": {ours}, "c": {ours}}, refuse: "b",
 			want: map[string][]string{"a": {}, "b": {ours}, "c": {}}, updates: 3,
@@ -214,7 +225,7 @@ func TestDrain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := &cluster{T: t, webs: map[string]*web{}, refuse: test.refuse}
 			for name, finalizers := range test.webs {
-				c.webs[name] = &web{version: 1, finalizers: finalizers}
+				c.webs[name] = &web{version: 1, finalizers: finalizers, isPaused: name == "paused"}
 			}
 			if test.meddle != nil {
 				c.meddle = func(name string) { test.meddle(c, name) }
@@ -253,7 +264,7 @@ func TestWhatLosesTheFinalizerIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	slices.Sort(reported)
-	if diff := gocmp.Diff([]string{"alive " + ours + ": the controller is being deleted", "dying " + ours + ": the controller is being deleted"}, reported); diff != "" {
+	if diff := gocmp.Diff([]string{"alive " + ours + ": the controller has no finalize hook any more", "dying " + ours + ": the controller has no finalize hook any more"}, reported); diff != "" {
 		t.Errorf("reported (-want +got):\n%s", diff)
 	}
 }
@@ -261,7 +272,7 @@ func TestWhatLosesTheFinalizerIsTold(t *testing.T) {
 // pass removes a finalizer in one pass, and returns why another one is needed.
 func pass(t *testing.T, d *Drainer, finalizer string, resources ...v1alpha1.ResourceRule) error {
 	t.Helper()
-	r := newRemoval(d, finalizer, pipeline.ControllerDeleted, Remover{}, resources, func() {})
+	r := newRemoval(d, finalizer, pipeline.NoFinalizeHook, Remover{}, resources, func() {})
 	for r.turn(t.Context()) == goesOn {
 	}
 	return r.err

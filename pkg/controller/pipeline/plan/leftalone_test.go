@@ -205,6 +205,18 @@ func TestANameIsRecordedUnderServerSideApply(t *testing.T) {
 	}
 }
 
+func TestWhatWasAppliedForAnotherParentStays(t *testing.T) {
+	adopted := strings.Replace(ofParent("generation: 1"), "}}", "}, data: {key: one}}", 1)
+	applied := strings.ReplaceAll(fieldsOfA, "parent-uid", "uid-of-another")
+	w := newWorld(t, web, configMaps).serverSide(OnDelete).hasAsIs(configMaps, adopted)
+	w.children[configMaps][0].Applied = []byte(applied)
+	step := stepFor(t, w.plan(w.answer(childA)), "a")
+	if step.Op != pipeline.Apply || !strings.Contains(string(step.Body), `"data":{"key":"one"}`) ||
+		!strings.Contains(string(step.Body), `"uid":"parent-uid"`) {
+		t.Errorf("%s because %s: %s", step.Op, step.Why, step.Body)
+	}
+}
+
 func TestAParentIsNotItsOwnChild(t *testing.T) {
 	const itself = `{apiVersion: ctl.example/v1, kind: Web, metadata: {name: shop, labels: {app: shop}}}`
 	for name, w := range map[string]*world{

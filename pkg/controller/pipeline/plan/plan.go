@@ -136,11 +136,11 @@ func isDeletionKnown(response *pipeline.Response) bool {
 	return false
 }
 
-// countLive returns how many of the observed children are not being deleted.
+// countLive returns the number of observed children that are not being deleted and would be if the hook listed none.
 func countLive(snapshot *pipeline.Snapshot) (live int) {
 	for _, group := range snapshot.Children {
 		for _, child := range group.Claimed {
-			if child.DeletionTimestamp == nil {
+			if child.DeletionTimestamp == nil && isKnown(child, snapshot.Parent.UID) {
 				live++
 			}
 		}

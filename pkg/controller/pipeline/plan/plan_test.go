@@ -36,7 +36,18 @@ func TestThatAllChildrenAreDeletedIsSaid(t *testing.T) {
 		"the answer lists none":   {has: []string{a, b}, want: said(true, listed)},
 		"the answer lists others": {has: []string{a, b}, answer: []string{wantsC}, want: said(true, listed)},
 		"one of them stays":       {has: []string{a, b}, answer: []string{wantsA}},
-		"there are none":          {},
+		"an adopted object that the answer has never listed stays": {
+			has: []string{a, b}, want: said(true, listed),
+			change: func(s *pipeline.Snapshot, _ *pipeline.Response) {
+				adopted := parseYAML(t, strings.Replace(ofParent("generation: 1"), "name: a", "name: d", 1))
+				for i := range s.Children {
+					if s.Children[i].Type == configMaps {
+						s.Children[i].Claimed = append(s.Children[i].Claimed, adopted)
+					}
+				}
+			},
+		},
+		"there are none": {},
 		"the answer has no such field": {
 			has: []string{a, b}, want: said(false, missing),
 			change: func(_ *pipeline.Snapshot, r *pipeline.Response) { r.SaysChildren = false },

@@ -68,10 +68,16 @@ func (s serverSideApply) change(method Method, observed, desired *object.Object)
 	return step, err
 }
 
-// markListed records on a child that the hook has listed it: it applies the reference to the parent, and
-// nothing else.
+// markListed records on a child that the hook has listed it: it applies the reference to the parent, and what was
+// applied before, for another parent or before the child was released. The cluster would remove those fields otherwise.
 func (s serverSideApply) markListed(observed *object.Object) (pipeline.Step, error) {
 	configuration := identityOf(observed)
+	if observed.Applied != nil {
+		var err error
+		if configuration, err = appliedFields(observed); err != nil {
+			return pipeline.Step{}, err
+		}
+	}
 	s.own(configuration)
 	body, err := withMetadata(configuration, "uid", string(observed.UID))
 	return pipeline.Step{Op: pipeline.Apply, Observed: observed, Body: body, Why: whyMarked}, err

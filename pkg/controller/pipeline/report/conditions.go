@@ -118,7 +118,7 @@ func (h *Health) keepsHooksReachable(said *metav1.Condition, generation int64) b
 	if h == nil || h.HookCalled || said == nil || said.ObservedGeneration != generation {
 		return false
 	}
-	return said.Status != metav1.ConditionFalse || h.Uncounted || h.Total > 0
+	return said.Status != metav1.ConditionFalse || h.IsUntried()
 }
 
 func setHooksReachable(set setCondition, health *Health) {

@@ -303,10 +303,12 @@ func TestWhenHooksReachableStaysAfterARestart(t *testing.T) {
 		before, after *Health
 		want          string
 	}{
-		"while its parent may exist":         {down, &Health{Uncounted: true}, "CallFailed"},
-		"until a hook is called":             {down, &Health{Total: 1}, "CallFailed"},
-		"not without the parent it names":    {down, &Health{}, "NotCalledYet"},
-		"without parents, if it says no ill": {&Health{HookCalled: true}, &Health{}, "Answered"},
+		"while its parent may exist":           {down, &Health{Uncounted: true}, "CallFailed"},
+		"until a hook is called":               {down, &Health{Total: 1}, "CallFailed"},
+		"not without the parent it names":      {down, &Health{}, "NotCalledYet"},
+		"not if all that are left are paused":  {down, &Health{Total: 1, Paused: 1}, "NotCalledYet"},
+		"not once a sync ended without a call": {down, &Health{Total: 1, Synced: 1}, "NotCalledYet"},
+		"without parents, if it says no ill":   {&Health{HookCalled: true}, &Health{}, "Answered"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			status := Status(Status(v1alpha1.ControllerStatus{}, 1, test.before, nil), 1, test.after, nil)

@@ -215,13 +215,10 @@ const maxEvent = 1024 - len(combined)
 // record writes an event about an object. About an Event, it writes none: that would be a parent of the
 // controllers that are for Events, too.
 func (e *Events) record(about runtime.Object, of, reason, format string, args ...any) {
-	message := fmt.Sprintf(format, args...)
-	if parent, ok := about.(*object.Object); ok {
-		if isEvent(parent) {
-			return
-		}
-		message = text.OneLine(message) // kubectl get events shows the first line only
+	if parent, ok := about.(*object.Object); ok && isEvent(parent) {
+		return
 	}
+	message := text.OneLine(fmt.Sprintf(format, args...)) // kubectl get events shows the first line only
 	e.recorder.Event(about, of, reason, text.Shorten(message, maxEvent))
 }
 

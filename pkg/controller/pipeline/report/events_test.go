@@ -104,7 +104,7 @@ func TestEvents(t *testing.T) {
 		"started":      {func(e *Events) { e.Started(controller, "webs") }, "default CompositeController webs: Normal Started: Started controller: webs"},
 		"stopping":     {func(e *Events) { e.Stopping(controller, "webs") }, "default CompositeController webs: Normal Stopping: Stopping controller: webs"},
 		"stopped":      {func(e *Events) { e.Stopped(controller, "webs") }, "default CompositeController webs: Normal Stopped: Stopped controller: webs"},
-		"create error": {func(e *Events) { e.CreateError(controller, errors.New("no hooks defined")) }, "default CompositeController webs: Warning CreateError: Cannot create new controller: no hooks defined"},
+		"create error": {func(e *Events) { e.CreateError(controller, errors.New("no hooks\ndefined")) }, "default CompositeController webs: Warning CreateError: Cannot create new controller: no hooks defined"},
 		"stale credentials": {
 			func(e *Events) { e.CredentialsStale(controller, errors.New("Secret is gone")) },
 			"default CompositeController webs: Warning CredentialsStale: The last good credentials stay in use: Secret is gone",
