@@ -313,9 +313,6 @@ func keysOf(children []*child) []object.Key {
 // isBeforePartition reports whether the partition of its kind keeps the child at its revision.
 func (c *child) isBeforePartition() bool { return c.index < c.kind.Partition }
 
-// isBehind reports whether the child is at an earlier revision than the latest, or at an unknown one.
-func (c *child) isBehind() bool { return c.at != 0 }
-
 // isInMotion reports whether the child was in motion when the sync began.
 func (c *child) isInMotion() bool { return c.motion != "" }
 
