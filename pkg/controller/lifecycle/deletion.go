@@ -13,8 +13,8 @@ import (
 )
 
 // GitOps tools and package managers delete a controller, its parents, their CustomResourceDefinition and the hook
-// within milliseconds, in any order. So a controller with a finalize hook that is being deleted runs on: it calls the
-// hook about the parents that are being deleted, or will be within deletionGrace. Then it stops, and its finalizer is
+// within milliseconds, in any order. So a controller with a finalize hook that is being deleted keeps running: it calls
+// the hook for the parents that are being deleted, or will be within deletionGrace. Then it stops, and its finalizer is
 // removed from the other parents.
 const (
 	// deletionGrace is the time, from the deletionTimestamp of the controller object, for which parents that are not being
@@ -28,11 +28,11 @@ const (
 	deletionRecheck, deletionSlowRecheck = 250 * time.Millisecond, time.Second
 )
 
-// errWaitsForHook is the text of a controller that calls its finalize hook before it goes.
-var errWaitsForHook = errors.New("the controller is being deleted: it calls its finalize hook about the parents " +
-	"that are being deleted, and then goes")
+// errWaitsForHook says that a controller calls its finalize hook before it stops.
+var errWaitsForHook = errors.New("the controller is being deleted: it calls its finalize hook for the parents " +
+	"that are being deleted, and then stops")
 
-// deletionWait returns what a controller that was deleted at some time waits for before it stops; nil if for nothing.
+// deletionWait says what a controller that was deleted at some time waits for before it stops; nil if it can stop.
 func deletionWait(left parentcontroller.LeftToDo, deleted, now time.Time) error {
 	grace := deleted.Add(deletionGrace)
 	switch {
@@ -40,10 +40,10 @@ func deletionWait(left parentcontroller.LeftToDo, deleted, now time.Time) error 
 		if left.Failure == nil {
 			return errWaitsForHook
 		}
-		return fmt.Errorf("%w, also if the hook leaves all calls unanswered for %s: %s: %s", errWaitsForHook, hookPatience,
+		return fmt.Errorf("%w, or stops once the hook has not responded for %s: %s: %s", errWaitsForHook, hookPatience,
 			left.Failure.Parent, left.Failure.Message)
 	case left.Staying > 0 && now.Before(grace):
-		return fmt.Errorf("the controller is being deleted: it calls its finalize hook about parents that are deleted "+
+		return fmt.Errorf("the controller is being deleted: it calls its finalize hook for parents that are deleted "+
 			"before %s; then its finalizer is removed from the others", grace.UTC().Format(time.RFC3339))
 	}
 	return nil

@@ -29,7 +29,7 @@ func TestWhatADeletedControllerWaitsFor(t *testing.T) {
 	slow, both := parentcontroller.LeftToDo{Finalizing: 1}, parentcontroller.LeftToDo{Staying: 1, Finalizing: 1}
 	failing := parentcontroller.LeftToDo{Finalizing: 1, Failure: refused}
 	graceful := []string{"deleted before 2026-01-02T03:04:10Z"}
-	untilThen := []string{"unanswered for 30s", "Web default/a: connection refused"}
+	untilThen := []string{"not responded for 30s", "Web default/a: connection refused"}
 	tests := map[string]struct {
 		left parentcontroller.LeftToDo
 		// answered is when a hook has last answered, or when this process began, and after is now; both count from the

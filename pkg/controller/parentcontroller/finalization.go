@@ -44,7 +44,7 @@ type finalizers struct {
 }
 
 // observe begins the snapshot of a parent. Before, it puts the controller's finalizer on the parent or removes it,
-// if that is due. The snapshot is nil if there is no parent, or no longer one in the controller's namespaces.
+// if that is due. The snapshot is nil if the parent does not exist, or is not in the controller's namespaces.
 func (f *finalizers) observe(ctx context.Context, state *parentState, parent object.Key) (*pipeline.Snapshot, error) {
 	snapshot := f.observer.Parent(parent)
 	if snapshot == nil {
@@ -240,7 +240,7 @@ const callInterval = 10 * time.Second
 type LeftToDo struct {
 	// IsBusy is true while syncs are under way, or the caches do not show yet which parents have the finalizer.
 	IsBusy bool
-	// Finalizing counts the parents about which the finalize hook has to be called. Failure is the error of the first of
+	// Finalizing counts the parents for which the finalize hook must be called. Failure is the error of the first of
 	// them, by name, whose last sync failed; nil if none failed.
 	Finalizing int
 	Failure    *report.ParentError
@@ -250,15 +250,15 @@ type LeftToDo struct {
 	Answered time.Time
 }
 
-// Begin makes the controller sync only the parents about which the finalize hook has to be called: those that are
-// being deleted or no longer selected, and not paused. It returns what is left to do.
+// Begin makes the controller sync only the parents for which the finalize hook must be called: those that are being
+// deleted or no longer selected, and not paused. It returns what is left to do.
 func (l *Leaving) Begin() LeftToDo {
 	now := time.Now()
 	if l.begun.CompareAndSwap(false, true) {
 		l.answered.Store(now.UnixNano())
 	}
 	answered := time.Unix(0, l.answered.Load())
-	calls := l.enqueued.IsZero() || now.Sub(l.enqueued) >= callInterval && now.Sub(answered) >= callInterval
+	calls := l.callsAgain(now, answered)
 	if calls {
 		l.enqueued = now
 	}
@@ -285,7 +285,12 @@ func (l *Leaving) Begin() LeftToDo {
 	return left
 }
 
-// finalizes reports whether the finalize hook has to be called about a parent before its finalizer is removed.
+// callsAgain reports whether the parents are enqueued: at first, and whenever the hook has been silent for long.
+func (l *Leaving) callsAgain(now, answered time.Time) bool {
+	return l.enqueued.IsZero() || now.Sub(l.enqueued) >= callInterval && now.Sub(answered) >= callInterval
+}
+
+// finalizes reports whether the finalize hook must be called for a parent before its finalizer is removed.
 func (l *Leaving) finalizes(snapshot *pipeline.Snapshot) bool {
 	return snapshot.Finalizing && snapshot.NeedsFinalizer && !l.spec.pauses(snapshot.Parent)
 }

@@ -410,4 +410,29 @@ func TestAControllerThatLeavesSyncsOnlyWhatItFinalizes(t *testing.T) {
 	if len(called) > 0 {
 		t.Errorf("the hook was called about %s", <-called)
 	}
+	c.Leaving.Resume()
+	c.sync(t.Context(), web("going"), syncqueue.ParentChanged)
+	if len(called) != 1 {
+		t.Errorf("the hook was called %d times after the controller resumed, want once", len(called))
+	}
+}
+
+func TestASilentFinalizeHookIsCalledAgain(t *testing.T) {
+	for name, test := range map[string]struct {
+		enqueued, answered time.Duration // ago
+		calls              bool
+	}{
+		"it has just been called":                  {0, callInterval, false},
+		"it has just responded":                    {callInterval, 0, false},
+		"it is silent since it was last called":    {callInterval, callInterval, true},
+		"it has been silent for less than a while": {callInterval - time.Second, callInterval, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := time.Now()
+			l := Leaving{enqueued: now.Add(-test.enqueued)}
+			if got := l.callsAgain(now, now.Add(-test.answered)); got != test.calls {
+				t.Errorf("it is called again: %v", got)
+			}
+		})
+	}
 }

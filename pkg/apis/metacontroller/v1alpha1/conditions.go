@@ -21,11 +21,11 @@ const (
 	ConditionHooksReachable = "HooksReachable"
 	// ConditionWarnings is True if the controller runs, but probably not as its author intends.
 	ConditionWarnings = "Warnings"
-	// ConditionPaused is there, and True, while the controller or some of its parents are paused.
+	// ConditionPaused is present, and True, while the controller or some of its parents are paused.
 	ConditionPaused = "Paused"
-	// ConditionStalled is there, and True, if Ready is False until somebody changes something. Tools that use kstatus
-	// then report a failure at once. It repeats the reason and message of Ready. A Sync or HookCall that failed has it,
-	// too.
+	// ConditionStalled is present, and True, while Ready is False and only a change of the spec or of another object can
+	// end that. Tools that use kstatus report it as a failure. It repeats the reason and message of Ready. Failed Syncs and
+	// HookCalls have it, too.
 	ConditionStalled = "Stalled"
 )
 
@@ -182,7 +182,7 @@ func NewCondition(condition, reason, message string, generation int64) metav1.Co
 	return made
 }
 
-// Stalls reports whether the condition Ready stays False with this reason until somebody changes something.
+// Stalls reports whether only a change of the spec or of another object can end Ready=False with this reason.
 func Stalls(reason string) bool {
 	of := find(ConditionReady, reason)
 	return of >= 0 && conditionReasons[of].stalls
@@ -231,7 +231,7 @@ func WithoutFormer(conditions []metav1.Condition) []metav1.Condition {
 	})
 }
 
-// find returns the index of a reason; -1 if there is no such reason.
+// find returns the index of a reason of a condition in conditionReasons, or -1.
 func find(condition, reason string) int {
 	return slices.IndexFunc(conditionReasons, func(of conditionReason) bool {
 		return of.condition == condition && of.reason == reason

@@ -72,7 +72,7 @@ func (s *Syncs) controllers() (all []*Rows) {
 	return all
 }
 
-// row returns the Sync of a key; nil if there is no longer one.
+// row returns the Sync of a key, or nil.
 func (s *Syncs) row(key syncKey) *v1alpha1.Sync {
 	s.mu.Lock()
 	controllers := slices.Clone(s.running[key.controller])

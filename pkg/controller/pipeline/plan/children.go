@@ -317,6 +317,7 @@ func (c *children) step(
 	engine engine, method Method, orphans sets.Set[*object.Object], observed, desired *object.Object,
 ) (step pipeline.Step, err error) {
 	leavesAlone := method != Recreate && method != InPlace
+	// These children are not written otherwise: a rollout leaves them as they are, or their update method does.
 	marks := observed == desired || leavesAlone && observed != nil && !c.upToDate.isOutdated(observed, desired)
 	switch {
 	case observed == nil:

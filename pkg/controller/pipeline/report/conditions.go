@@ -16,8 +16,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
-// stalledDelay is how long Ready is False before the controller counts as stalled. What was created together with the
-// controller, such as a CustomResourceDefinition or a Role, may take effect meanwhile.
+// stalledDelay is the time for which Ready is False before the controller counts as stalled. Objects that were created
+// together with the controller, such as a CustomResourceDefinition or a Role, may take effect in that time.
 const stalledDelay = 2 * time.Second
 
 // Status returns the status of a controller object of that generation. before is its present

@@ -58,6 +58,10 @@ func TestConditions(t *testing.T) {
 			health: &Health{Total: 1},
 			want:   conditions{"Unknown NotSyncedYet: the controller runs, and has not synced a parent yet", "", uncalled},
 		},
+		"its first parent fails, and another one was not tried": {
+			health: &Health{Total: 2, Failing: 1},
+			want:   conditions{"Unknown NotSyncedYet: the controller runs, and has not synced a parent yet", "", uncalled},
+		},
 		"its parents are not counted": {
 			health: &Health{Uncounted: true},
 			want:   conditions{"Unknown NotSyncedYet: the controller runs, and has not synced a parent yet", "", uncalled},

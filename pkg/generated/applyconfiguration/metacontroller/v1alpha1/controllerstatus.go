@@ -24,8 +24,8 @@ type ControllerStatusApplyConfiguration struct {
 	// conditions say how the controller is doing. Ready: it runs as its current spec says and syncs parents.
 	// ParentsSynced: every parent is as its hook wants. HooksReachable: the last calls of the hooks were answered.
 	// Warnings: it runs, but probably not as its author intends. Paused, present only when True: the controller or some
-	// of its parents have been paused since then. Stalled, present only when True: Ready stays False until somebody
-	// changes something. The reason and the message of a condition say why.
+	// of its parents have been paused since then. Stalled, present only when True: Ready is False, and only a change of
+	// the spec or of another object can end that. The reason and the message of a condition say why.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// parents counts the objects that the controller is for: the parents of a CompositeController, the targets of a
 	// DecoratorController. Absent until they have been counted.
