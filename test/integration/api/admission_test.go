@@ -55,13 +55,16 @@ func refusal(c corpus.Case) string {
 	return fmt.Sprintf("%s.metacontroller.k8s.io %q is invalid: %s\n", c.Object.GetKind(), c.Object.GetName(), what)
 }
 
-// published waits until the host publishes the schemas of the group. Until then kubectl cannot
-// validate on the server.
+// published waits until the host publishes the schemas of the group, and kubectl has read its resources. Until then,
+// kubectl cannot validate on the server, and its cache may not have the short names.
 func published(t *testing.T) {
 	t.Helper()
 	env.Eventually(t, func(context.Context) error {
 		if !strings.Contains(env.Kubectl(t, "get", "--raw", "/openapi/v3"), `"apis/`+v1alpha1.SchemeGroupVersion.String()+`"`) {
 			return errors.New("the cluster has not published the schemas")
+		}
+		if !strings.Contains(env.Kubectl(t, "api-resources", "--api-group="+v1alpha1.GroupName), "compositecontrollers") {
+			return errors.New("the cluster does not list the resources of the group")
 		}
 		return nil
 	})
