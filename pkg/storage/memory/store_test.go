@@ -237,8 +237,8 @@ func TestWatch(t *testing.T) {
 		"without a version, what is there comes first": {
 			before: func(s *Store[*corev1.Pod]) { put(s, "b/1", "a/1"); remove(s, "b/1") },
 			first:  []string{"ADDED a/1 2"},
-			after:  func(s *Store[*corev1.Pod]) { put(s, "a/2"); phase(s, "a/1", "Failed"); remove(s, "a/2") },
-			then:   []string{"MODIFIED a/1 5"},
+			after:  func(s *Store[*corev1.Pod]) { put(s, "a/2"); phase(s, "a/1", "Failed") },
+			then:   []string{"ADDED a/2 4", "MODIFIED a/1 5"},
 		},
 		"from a version, what has changed since comes first": {
 			options: WatchOptions{ResourceVersion: version(2)},
