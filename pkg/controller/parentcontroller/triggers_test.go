@@ -131,8 +131,8 @@ func TestAStartSyncsParentsBehindThoseThatChange(t *testing.T) {
 	for range parents {
 		causes = append(causes, (<-syncs).cause)
 	}
-	if at := slices.Index(causes, syncqueue.StatusChanged); at < 3 || at > 5 {
-		t.Errorf("what was written is synced after %d others, want every fifth sync to be one of that: %v", at, causes)
+	if at := slices.Index(causes, syncqueue.StatusChanged); at < 7 || at > 9 {
+		t.Errorf("what was written is synced after %d others, want every ninth sync to be one of that: %v", at, causes)
 	}
 }
 

@@ -130,7 +130,7 @@ const (
 
 // pace is the number of turns between two turns of the lane.
 func (l lane) pace() turn {
-	return [...]turn{changed: 1, requested: 4, started: 4, again: 4, affected: 16, all: 32}[l]
+	return [...]turn{changed: 1, requested: 4, started: 4, again: 4, affected: 32, all: 64}[l]
 }
 
 // turns gives out turns.
