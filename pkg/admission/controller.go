@@ -91,7 +91,7 @@ func composite(spec *v1alpha1.CompositeControllerSpec) *controller {
 	}
 	if hooks := spec.Hooks; hooks != nil {
 		c.finalizes = hooks.Finalize != nil
-		c.customizes = hooks.Customize != nil && hooks.Customize.Webhook != nil
+		c.customizes = hooks.Customize.IsCalled()
 		c.addHook("sync", hooks.Sync, true)
 		c.addHook("finalize", hooks.Finalize, true)
 		c.addHook("customize", hooks.Customize, true)
@@ -118,7 +118,7 @@ func decorator(spec *v1alpha1.DecoratorControllerSpec) *controller {
 	}
 	if hooks := spec.Hooks; hooks != nil {
 		c.finalizes = hooks.Finalize != nil
-		c.customizes = hooks.Customize != nil && hooks.Customize.Webhook != nil
+		c.customizes = hooks.Customize.IsCalled()
 		c.addHook("sync", hooks.Sync, true)
 		c.addHook("finalize", hooks.Finalize, true)
 		c.addHook("customize", hooks.Customize, true)

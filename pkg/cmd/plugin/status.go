@@ -148,7 +148,7 @@ func (s *status) showController(ctx context.Context, controller *lookup.Controll
 	add("parents", s.parents(controller))
 	add("children", lookup.TypeNames(controller.ChildTypes()))
 	for _, name := range []string{"sync", "finalize", "customize"} {
-		add(name+" hook", addressOf(controller.Webhook(name)))
+		add(name+" hook", addressOf(controller.Hook(name)))
 	}
 	for _, condition := range controller.GetStatus().Conditions {
 		if v1alpha1.IsProblem(condition) && condition.Type != v1alpha1.ConditionReady {
@@ -207,12 +207,15 @@ func (s *status) parents(controller *lookup.Controller) string {
 	return text
 }
 
-// addressOf returns the redacted URL of a webhook; empty if there is none.
-func addressOf(webhook *v1alpha1.Webhook) string {
-	if webhook == nil {
+// addressOf returns the redacted URL of a hook, or that it is inline; empty if it is not called.
+func addressOf(hook *v1alpha1.Hook) string {
+	switch {
+	case !hook.IsCalled():
 		return ""
+	case hook.Webhook == nil:
+		return "inline"
 	}
-	address, err := webhook.Address().Parse()
+	address, err := hook.Webhook.Address().Parse()
 	if err != nil {
 		return "cannot be called: " + err.Error()
 	}

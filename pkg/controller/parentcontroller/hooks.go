@@ -32,6 +32,7 @@ func (s *Spec) namedHooks() (found []namedHook) {
 
 func newHooks(spec *Spec, options hook.Options) (planner.Hooks, error) {
 	var made planner.Hooks
+	options.Decorates = spec.Kind.ChildrenField == protocol.Decorator().ChildrenField()
 	for _, one := range spec.namedHooks() {
 		webhook, err := hook.New(one.name, one.spec, spec.EndpointConfigs, options)
 		if err != nil {
@@ -98,5 +99,5 @@ func moveToV2(spec *Spec, hooks []namedHook) (names []string, remedy string) {
 // inV2 returns a hook as it is in version v2.
 func inV2(spec *v1alpha1.Hook) *v1alpha1.Hook {
 	v2 := v1alpha1.HookVersionV2
-	return &v1alpha1.Hook{Version: &v2, Webhook: spec.Webhook}
+	return &v1alpha1.Hook{Version: &v2, Webhook: spec.Webhook, Inline: spec.Inline}
 }

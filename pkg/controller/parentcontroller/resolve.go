@@ -70,16 +70,16 @@ func ControllerJSON(kind Kind, sent ControllerObject) ([]byte, error) {
 func (s *Spec) ResolveHooks(hooks Hooks) error {
 	// A finalize hook without a webhook was stored before validation refused it. There is nothing
 	// to call before a parent is deleted, so no parent gets a finalizer.
-	s.Sync, s.Finalize, s.Customize = withWebhook(hooks.Sync), withWebhook(hooks.Finalize), withWebhook(hooks.Customize)
+	s.Sync, s.Finalize, s.Customize = called(hooks.Sync), called(hooks.Finalize), called(hooks.Customize)
 	if s.Sync == nil && s.Finalize == nil {
-		return errors.New("no sync hook defined: spec.hooks.sync.webhook says where it is")
+		return errors.New("no sync hook defined: spec.hooks.sync.webhook says where it is, or spec.hooks.sync.inline is the hook")
 	}
 	return nil
 }
 
-// withWebhook returns the hook if it has a webhook, else nil.
-func withWebhook(hook *v1alpha1.Hook) *v1alpha1.Hook {
-	if hook == nil || hook.Webhook == nil {
+// called returns the hook if it has something to call, else nil.
+func called(hook *v1alpha1.Hook) *v1alpha1.Hook {
+	if !hook.IsCalled() {
 		return nil
 	}
 	return hook

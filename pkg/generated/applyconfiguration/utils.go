@@ -71,6 +71,12 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &metacontrollerv1alpha1.EndpointConfigApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Hook"):
 		return &metacontrollerv1alpha1.HookApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("InlineChild"):
+		return &metacontrollerv1alpha1.InlineChildApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("InlineHook"):
+		return &metacontrollerv1alpha1.InlineHookApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("InlineVariable"):
+		return &metacontrollerv1alpha1.InlineVariableApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("LabelSelector"):
 		return &metacontrollerv1alpha1.LabelSelectorApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("LabelSelectorRequirement"):

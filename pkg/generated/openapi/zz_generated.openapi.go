@@ -56,6 +56,9 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.HookCallList{}.OpenAPIModelName():                                schema_pkg_apis_metacontroller_v1alpha1_HookCallList(ref),
 		v1alpha1.HookCallSpec{}.OpenAPIModelName():                                schema_pkg_apis_metacontroller_v1alpha1_HookCallSpec(ref),
 		v1alpha1.HookCallStatus{}.OpenAPIModelName():                              schema_pkg_apis_metacontroller_v1alpha1_HookCallStatus(ref),
+		v1alpha1.InlineChild{}.OpenAPIModelName():                                 schema_pkg_apis_metacontroller_v1alpha1_InlineChild(ref),
+		v1alpha1.InlineHook{}.OpenAPIModelName():                                  schema_pkg_apis_metacontroller_v1alpha1_InlineHook(ref),
+		v1alpha1.InlineVariable{}.OpenAPIModelName():                              schema_pkg_apis_metacontroller_v1alpha1_InlineVariable(ref),
 		v1alpha1.JSONValue{}.OpenAPIModelName():                                   schema_pkg_apis_metacontroller_v1alpha1_JSONValue(ref),
 		v1alpha1.LabelSelector{}.OpenAPIModelName():                               schema_pkg_apis_metacontroller_v1alpha1_LabelSelector(ref),
 		v1alpha1.LabelSelectorRequirement{}.OpenAPIModelName():                    schema_pkg_apis_metacontroller_v1alpha1_LabelSelectorRequirement(ref),
@@ -609,7 +612,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerHooks(ref common
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "CompositeControllerHooks are the webhooks of a CompositeController.",
+				Description: "CompositeControllerHooks are the hooks of a CompositeController: webhooks, or inline.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"customize": {
@@ -626,7 +629,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerHooks(ref common
 					},
 					"finalize": {
 						SchemaProps: spec.SchemaProps{
-							Description: "finalize is called instead of sync when the parent is being deleted or no longer selected, until it answers \"finalized\": true; it cleans up in order, or outside the cluster. When it is set, every parent gets a finalizer, and so does this object: when this object is deleted, it waits until the finalizer is removed from all parents. It needs a webhook, and metadata.name may have at most 43 characters. It is often the same webhook as sync. Default: absent, a parent is deleted at once, and its children by the cluster's garbage collector.",
+							Description: "finalize is called instead of sync when the parent is being deleted or no longer selected, until it answers \"finalized\": true; it cleans up in order, or outside the cluster. When it is set, every parent gets a finalizer, and so does this object: when this object is deleted, it waits until the finalizer is removed from all parents. It needs a webhook or inline, and metadata.name may have at most 43 characters. It is often the same webhook as sync. Default: absent, a parent is deleted at once, and its children by the cluster's garbage collector.",
 							Ref:         ref(v1alpha1.Hook{}.OpenAPIModelName()),
 						},
 					},
@@ -817,7 +820,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerSpec(ref common.
 					},
 					"hooks": {
 						SchemaProps: spec.SchemaProps{
-							Description: "hooks are the webhooks that decide. Required: a sync hook with a webhook, or a finalize hook for a controller that handles only deletion. For example {sync: {webhook: {url: \"http://my-hooks.my-namespace/sync\"}}}.",
+							Description: "hooks decide. Required: a sync hook with a webhook or inline, or a finalize hook for a controller that handles only deletion. For example {sync: {webhook: {url: \"http://my-hooks.my-namespace/sync\"}}}.",
 							Ref:         ref(v1alpha1.CompositeControllerHooks{}.OpenAPIModelName()),
 						},
 					},
@@ -1320,7 +1323,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerHooks(ref common
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "DecoratorControllerHooks are the webhooks of a DecoratorController.",
+				Description: "DecoratorControllerHooks are the hooks of a DecoratorController: webhooks, or inline.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"customize": {
@@ -1337,7 +1340,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerHooks(ref common
 					},
 					"finalize": {
 						SchemaProps: spec.SchemaProps{
-							Description: "finalize is called instead of sync when the target is being deleted or no longer selected, until it answers \"finalized\": true; it cleans up in order, or outside the cluster. When it is set, every target gets a finalizer. It needs a webhook, and metadata.name may have at most 43 characters. It is often the same webhook as sync. Default: absent, a target is deleted at once, and its attachments by the cluster's garbage collector.",
+							Description: "finalize is called instead of sync when the target is being deleted or no longer selected, until it answers \"finalized\": true; it cleans up in order, or outside the cluster. When it is set, every target gets a finalizer. It needs a webhook or inline, and metadata.name may have at most 43 characters. It is often the same webhook as sync. Default: absent, a target is deleted at once, and its attachments by the cluster's garbage collector.",
 							Ref:         ref(v1alpha1.Hook{}.OpenAPIModelName()),
 						},
 					},
@@ -1495,7 +1498,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerSpec(ref common.
 					},
 					"hooks": {
 						SchemaProps: spec.SchemaProps{
-							Description: "hooks are the webhooks that decide. Required: a sync hook with a webhook, or a finalize hook for a controller that handles only deletion. For example {sync: {webhook: {url: \"http://my-hooks.my-namespace/sync\"}}}.",
+							Description: "hooks decide. Required: a sync hook with a webhook or inline, or a finalize hook for a controller that handles only deletion. For example {sync: {webhook: {url: \"http://my-hooks.my-namespace/sync\"}}}.",
 							Ref:         ref(v1alpha1.DecoratorControllerHooks{}.OpenAPIModelName()),
 						},
 					},
@@ -1653,12 +1656,12 @@ func schema_pkg_apis_metacontroller_v1alpha1_Hook(ref common.ReferenceCallback) 
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Hook is a place where the controller asks a webhook what to do.",
+				Description: "Hook is a place where the controller asks what to do: a webhook, or expressions in the controller itself.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"version": {
 						SchemaProps: spec.SchemaProps{
-							Description: "version of the protocol spoken with this hook. The hooks of one controller may differ. Default: v1.\n\nPossible enum values:\n - `\"v1\"` keys the objects in a request by name, or by \"namespace/name\" if the parent is cluster-scoped and they are not. A hook of a namespaced parent sees objects of that namespace only.\n - `\"v2\"` keys all namespaced objects in a request by \"namespace/name\". Hooks see related objects of all namespaces. Unless responseUnMarshallMode is loose, unknown fields in an answer are errors.",
+							Description: "version of the protocol spoken with this hook. The hooks of one controller may differ. That of an inline hook is v2. Default: v1, for an inline hook v2.\n\nPossible enum values:\n - `\"v1\"` keys the objects in a request by name, or by \"namespace/name\" if the parent is cluster-scoped and they are not. A hook of a namespaced parent sees objects of that namespace only.\n - `\"v2\"` keys all namespaced objects in a request by \"namespace/name\". Hooks see related objects of all namespaces. Unless responseUnMarshallMode is loose, unknown fields in an answer are errors.",
 							Default:     "v1",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1667,15 +1670,21 @@ func schema_pkg_apis_metacontroller_v1alpha1_Hook(ref common.ReferenceCallback) 
 					},
 					"webhook": {
 						SchemaProps: spec.SchemaProps{
-							Description: "webhook is the endpoint of the hook, for example {url: \"http://my-hooks.my-namespace/sync\"}. It is required for a finalize hook. Default: absent, the hook is not called.",
+							Description: "webhook is the endpoint of the hook, for example {url: \"http://my-hooks.my-namespace/sync\"}. A finalize hook needs it, or inline. Default: absent, the hook is not called, unless it has inline.",
 							Ref:         ref(v1alpha1.Webhook{}.OpenAPIModelName()),
+						},
+					},
+					"inline": {
+						SchemaProps: spec.SchemaProps{
+							Description: "inline is the answer itself, as a template with CEL expressions, for example {children: [{object: {apiVersion: v1, kind: ConfigMap, metadata: {name: \"${parent.metadata.name}\"}}}]}. It cannot be combined with webhook. Default: absent.",
+							Ref:         ref(v1alpha1.InlineHook{}.OpenAPIModelName()),
 						},
 					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.Webhook{}.OpenAPIModelName()},
+			v1alpha1.InlineHook{}.OpenAPIModelName(), v1alpha1.Webhook{}.OpenAPIModelName()},
 	}
 }
 
@@ -1958,6 +1967,191 @@ func schema_pkg_apis_metacontroller_v1alpha1_HookCallStatus(ref common.Reference
 		},
 		Dependencies: []string{
 			v1alpha1.HookCallBody{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName(), v1.Duration{}.OpenAPIModelName(), v1.MicroTime{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_InlineChild(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "InlineChild describes no, one or several objects.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"forEach": {
+						SchemaProps: spec.SchemaProps{
+							Description: "forEach makes an object for each item of a list, or for each key of a map, in alphabetical order. It has the name of a variable for the item, and the expression of the list or map: {language: \"${parent.spec.languages}\"}. With several names, there is an object for each combination; they nest in alphabetical order, and the expression of a name may use the names before it. Default: absent, one object.",
+							Type:        []string{"object"},
+							AdditionalProperties: &spec.SchemaOrBool{
+								Allows: true,
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"when": {
+						SchemaProps: spec.SchemaProps{
+							Description: "when is an expression that must be true for the object to exist, for example \"${parent.spec.replicas > 0}\". It may use the names of forEach. Default: absent, the object exists.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"object": {
+						SchemaProps: spec.SchemaProps{
+							Description: "object is the object, with its apiVersion, kind and metadata.name. It may be one expression. It may use the names of forEach.",
+							Ref:         ref(v1alpha1.JSONValue{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"object"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.JSONValue{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_InlineHook(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "InlineHook is a hook without a program: its fields are those of the answer, as a template. Each string in them may have CEL expressions, as in \"${parent.metadata.name}-web\". A string that is one expression becomes the value of the expression, with its type; the value of an absent optional leaves the field or the list item out. \"$${\" is a literal \"${\". The expressions see the fields of a request in version v2: controller, parent (of a DecoratorController: object), children (attachments), related and finalizing; those of a customize hook see controller and parent.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"variables": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "variables are expressions with names, for the other expressions, as in \"variables.deployments\". Each is evaluated when it is first used, and may use those before it. For example [{name: deployments, expression: \"children['Deployment.apps/v1']\"}]. Default: none.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.InlineVariable{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is the new status of the parent, for example {ready: \"${size(children['Pod.v1'])}\"}. Default: absent, as in an answer without status.",
+							Ref:         ref(v1alpha1.JSONValue{}.OpenAPIModelName()),
+						},
+					},
+					"children": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "children are the objects that should exist for the parent of a CompositeController. Default: absent. Write [] if there should be none.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.InlineChild{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"attachments": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "attachments are the objects that should exist for the target of a DecoratorController. Default: absent. Write [] if there should be none.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.InlineChild{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"labels": {
+						SchemaProps: spec.SchemaProps{
+							Description: "labels are those of the target to set, or to remove with null. Only for DecoratorControllers. Default: absent, nothing changes.",
+							Ref:         ref(v1alpha1.JSONValue{}.OpenAPIModelName()),
+						},
+					},
+					"annotations": {
+						SchemaProps: spec.SchemaProps{
+							Description: "annotations are those of the target to set, or to remove with null. Only for DecoratorControllers. Default: absent, nothing changes.",
+							Ref:         ref(v1alpha1.JSONValue{}.OpenAPIModelName()),
+						},
+					},
+					"resyncAfterSeconds": {
+						SchemaProps: spec.SchemaProps{
+							Description: "resyncAfterSeconds is the number of seconds after which the parent is synced once more, or an expression for it. Default: absent, no such sync.",
+							Ref:         ref(v1alpha1.JSONValue{}.OpenAPIModelName()),
+						},
+					},
+					"events": {
+						SchemaProps: spec.SchemaProps{
+							Description: "events lists up to ten events about the parent or a child, for example [{reason: Resized, message: \"now ${parent.spec.size}\"}]. An expression whose value is an absent optional leaves its event out. Default: absent, none.",
+							Ref:         ref(v1alpha1.JSONValue{}.OpenAPIModelName()),
+						},
+					},
+					"finalized": {
+						SchemaProps: spec.SchemaProps{
+							Description: "finalized is true if nothing is left to do before the parent is deleted, for example \"${size(children['Pod.v1']) == 0}\". Only for finalize hooks. Default: false.",
+							Ref:         ref(v1alpha1.JSONValue{}.OpenAPIModelName()),
+						},
+					},
+					"relatedResources": {
+						SchemaProps: spec.SchemaProps{
+							Description: "relatedResources are the rules of a customize hook, for example [{apiVersion: v1, resource: secrets, names: [\"${parent.spec.secret}\"]}]. Only for customize hooks. Default: absent, no related objects.",
+							Ref:         ref(v1alpha1.JSONValue{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.InlineChild{}.OpenAPIModelName(), v1alpha1.InlineVariable{}.OpenAPIModelName(), v1alpha1.JSONValue{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_metacontroller_v1alpha1_InlineVariable(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "InlineVariable is an expression with a name.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the variable: a letter or an underscore, then letters, digits and underscores. For example \"deployments\".",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"expression": {
+						SchemaProps: spec.SchemaProps{
+							Description: "expression is the CEL expression, with or without \"${\" and \"}\" around it.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"name", "expression"},
+			},
+		},
 	}
 }
 

@@ -65,6 +65,8 @@ func (w writer) value(of reflect.Type) any {
 	switch of {
 	case reflect.TypeFor[intstr.IntOrString]():
 		return w.oneOf(0, 1, "", "25%")
+	case reflect.TypeFor[v1alpha1.JSONValue]():
+		return w.oneOf("", "a", 7, true, []any{nil, "b"}, map[string]any{"a": nil})
 	case reflect.TypeFor[runtime.RawExtension]():
 		return w.oneOf(map[string]any{}, map[string]any{"a": []any{nil, "", map[string]any{}}})
 	}

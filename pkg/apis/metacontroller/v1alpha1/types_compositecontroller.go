@@ -68,8 +68,8 @@ type CompositeControllerSpec struct {
 	// +optional
 	ChildResources []CompositeControllerChildResourceRule `json:"childResources,omitzero"`
 
-	// hooks are the webhooks that decide. Required: a sync hook with a webhook, or a finalize hook for a controller that
-	// handles only deletion. For example {sync: {webhook: {url: "http://my-hooks.my-namespace/sync"}}}.
+	// hooks decide. Required: a sync hook with a webhook or inline, or a finalize hook for a controller that handles only
+	// deletion. For example {sync: {webhook: {url: "http://my-hooks.my-namespace/sync"}}}.
 	// +optional
 	Hooks *CompositeControllerHooks `json:"hooks,omitempty"`
 
@@ -227,7 +227,7 @@ type StatusConditionCheck struct {
 	Reason *string `json:"reason,omitempty"`
 }
 
-// CompositeControllerHooks are the webhooks of a CompositeController.
+// CompositeControllerHooks are the hooks of a CompositeController: webhooks, or inline.
 type CompositeControllerHooks struct {
 	// customize returns which related objects the other hooks need besides the parent and its children. These objects are
 	// sent to the other hooks in "related", and a change of one leads to a sync of the parent.
@@ -244,7 +244,7 @@ type CompositeControllerHooks struct {
 	// finalize is called instead of sync when the parent is being deleted or no longer selected, until it answers
 	// "finalized": true; it cleans up in order, or outside the cluster. When it is set, every parent gets a finalizer, and
 	// so does this object: when this object is deleted, it waits until the finalizer is removed from all parents. It needs
-	// a webhook, and metadata.name may have at most 43 characters. It is often the same webhook as sync.
+	// a webhook or inline, and metadata.name may have at most 43 characters. It is often the same webhook as sync.
 	// Default: absent, a parent is deleted at once, and its children by the cluster's garbage collector.
 	// +optional
 	Finalize *Hook `json:"finalize,omitempty"`

@@ -75,8 +75,8 @@ type DecoratorControllerSpec struct {
 	// +optional
 	Attachments []DecoratorControllerAttachmentRule `json:"attachments,omitzero"`
 
-	// hooks are the webhooks that decide. Required: a sync hook with a webhook, or a finalize hook for a controller that
-	// handles only deletion. For example {sync: {webhook: {url: "http://my-hooks.my-namespace/sync"}}}.
+	// hooks decide. Required: a sync hook with a webhook or inline, or a finalize hook for a controller that handles only
+	// deletion. For example {sync: {webhook: {url: "http://my-hooks.my-namespace/sync"}}}.
 	// +optional
 	Hooks *DecoratorControllerHooks `json:"hooks,omitempty"`
 
@@ -176,7 +176,7 @@ type DecoratorControllerAttachmentUpdateStrategy struct {
 	Method *ChildUpdateMethod `json:"method,omitempty"`
 }
 
-// DecoratorControllerHooks are the webhooks of a DecoratorController.
+// DecoratorControllerHooks are the hooks of a DecoratorController: webhooks, or inline.
 type DecoratorControllerHooks struct {
 	// customize returns which related objects the other hooks need besides the target and its attachments. These objects
 	// are sent to the other hooks in "related", and a change of one leads to a sync of the target.
@@ -193,7 +193,7 @@ type DecoratorControllerHooks struct {
 
 	// finalize is called instead of sync when the target is being deleted or no longer selected, until it answers
 	// "finalized": true; it cleans up in order, or outside the cluster. When it is set, every target gets a finalizer. It
-	// needs a webhook, and metadata.name may have at most 43 characters. It is often the same webhook as sync.
+	// needs a webhook or inline, and metadata.name may have at most 43 characters. It is often the same webhook as sync.
 	// Default: absent, a target is deleted at once, and its attachments by the cluster's garbage collector.
 	// +optional
 	Finalize *Hook `json:"finalize,omitempty"`

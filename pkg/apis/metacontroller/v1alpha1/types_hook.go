@@ -14,19 +14,25 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 )
 
-// Hook is a place where the controller asks a webhook what to do.
+// Hook is a place where the controller asks what to do: a webhook, or expressions in the controller itself.
 type Hook struct {
-	// version of the protocol spoken with this hook. The hooks of one controller may differ.
-	// Default: v1.
+	// version of the protocol spoken with this hook. The hooks of one controller may differ. That of an inline hook is v2.
+	// Default: v1, for an inline hook v2.
 	// +default="v1"
 	// +optional
 	Version *HookVersion `json:"version,omitempty"`
 
-	// webhook is the endpoint of the hook, for example {url: "http://my-hooks.my-namespace/sync"}. It is required for a
-	// finalize hook.
-	// Default: absent, the hook is not called.
+	// webhook is the endpoint of the hook, for example {url: "http://my-hooks.my-namespace/sync"}. A finalize hook needs
+	// it, or inline.
+	// Default: absent, the hook is not called, unless it has inline.
 	// +optional
 	Webhook *Webhook `json:"webhook,omitempty"`
+
+	// inline is the answer itself, as a template with CEL expressions, for example {children: [{object: {apiVersion: v1,
+	// kind: ConfigMap, metadata: {name: "${parent.metadata.name}"}}}]}. It cannot be combined with webhook.
+	// Default: absent.
+	// +optional
+	Inline *InlineHook `json:"inline,omitempty"`
 }
 
 // HookVersion is a version of the protocol spoken with a hook.
@@ -42,8 +48,21 @@ const (
 	HookVersionV2 HookVersion = "v2"
 )
 
+// IsCalled reports whether the hook has something to call. The hook may be nil.
+func (h *Hook) IsCalled() bool { return h != nil && (h.Webhook != nil || h.Inline != nil) }
+
+// SetDefaults_Hook sets the version of an inline hook. The generated defaults set that of the others.
+func SetDefaults_Hook(h *Hook) {
+	if h.Inline != nil && h.Version == nil {
+		h.Version = ptr.To(HookVersionV2)
+	}
+}
+
 // GetVersion returns the protocol version of the hook, by default v1. The hook may be nil.
 func (h *Hook) GetVersion() HookVersion {
+	if h != nil && h.Inline != nil {
+		return HookVersionV2
+	}
 	if h == nil || h.Version == nil || *h.Version == "" {
 		return HookVersionV1
 	}

@@ -27,6 +27,7 @@ func RegisterDefaults(scheme *runtime.Scheme) error {
 func SetObjectDefaults_CompositeController(in *CompositeController) {
 	if in.Spec.Hooks != nil {
 		if in.Spec.Hooks.Customize != nil {
+			SetDefaults_Hook(in.Spec.Hooks.Customize)
 			if in.Spec.Hooks.Customize.Version == nil {
 				var ptrVar1 HookVersion = "v1"
 				in.Spec.Hooks.Customize.Version = &ptrVar1
@@ -75,6 +76,7 @@ func SetObjectDefaults_CompositeController(in *CompositeController) {
 			}
 		}
 		if in.Spec.Hooks.Sync != nil {
+			SetDefaults_Hook(in.Spec.Hooks.Sync)
 			if in.Spec.Hooks.Sync.Version == nil {
 				var ptrVar1 HookVersion = "v1"
 				in.Spec.Hooks.Sync.Version = &ptrVar1
@@ -123,6 +125,7 @@ func SetObjectDefaults_CompositeController(in *CompositeController) {
 			}
 		}
 		if in.Spec.Hooks.Finalize != nil {
+			SetDefaults_Hook(in.Spec.Hooks.Finalize)
 			if in.Spec.Hooks.Finalize.Version == nil {
 				var ptrVar1 HookVersion = "v1"
 				in.Spec.Hooks.Finalize.Version = &ptrVar1
@@ -171,6 +174,7 @@ func SetObjectDefaults_CompositeController(in *CompositeController) {
 			}
 		}
 		if in.Spec.Hooks.PreUpdateChild != nil {
+			SetDefaults_Hook(in.Spec.Hooks.PreUpdateChild)
 			if in.Spec.Hooks.PreUpdateChild.Version == nil {
 				var ptrVar1 HookVersion = "v1"
 				in.Spec.Hooks.PreUpdateChild.Version = &ptrVar1
@@ -219,6 +223,7 @@ func SetObjectDefaults_CompositeController(in *CompositeController) {
 			}
 		}
 		if in.Spec.Hooks.PostUpdateChild != nil {
+			SetDefaults_Hook(in.Spec.Hooks.PostUpdateChild)
 			if in.Spec.Hooks.PostUpdateChild.Version == nil {
 				var ptrVar1 HookVersion = "v1"
 				in.Spec.Hooks.PostUpdateChild.Version = &ptrVar1
@@ -322,6 +327,7 @@ func SetObjectDefaults_CompositeControllerList(in *CompositeControllerList) {
 func SetObjectDefaults_DecoratorController(in *DecoratorController) {
 	if in.Spec.Hooks != nil {
 		if in.Spec.Hooks.Customize != nil {
+			SetDefaults_Hook(in.Spec.Hooks.Customize)
 			if in.Spec.Hooks.Customize.Version == nil {
 				var ptrVar1 HookVersion = "v1"
 				in.Spec.Hooks.Customize.Version = &ptrVar1
@@ -370,6 +376,7 @@ func SetObjectDefaults_DecoratorController(in *DecoratorController) {
 			}
 		}
 		if in.Spec.Hooks.Sync != nil {
+			SetDefaults_Hook(in.Spec.Hooks.Sync)
 			if in.Spec.Hooks.Sync.Version == nil {
 				var ptrVar1 HookVersion = "v1"
 				in.Spec.Hooks.Sync.Version = &ptrVar1
@@ -418,6 +425,7 @@ func SetObjectDefaults_DecoratorController(in *DecoratorController) {
 			}
 		}
 		if in.Spec.Hooks.Finalize != nil {
+			SetDefaults_Hook(in.Spec.Hooks.Finalize)
 			if in.Spec.Hooks.Finalize.Version == nil {
 				var ptrVar1 HookVersion = "v1"
 				in.Spec.Hooks.Finalize.Version = &ptrVar1

@@ -189,6 +189,21 @@ func (in HookCallStatus) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in InlineChild) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.InlineChild"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in InlineHook) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.InlineHook"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in InlineVariable) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.InlineVariable"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in JSONValue) OpenAPIModelName() string {
 	return "io.k8s.metacontroller.v1alpha1.JSONValue"
 }

@@ -93,8 +93,17 @@ func validateCompositeControllerHooks(
 	errs := validateHooks(hooks.Sync, hooks.Finalize, hooks.Customize, v1alpha1.CompositeFinalizerPrefix, controller, path)
 	// These two are never called, so only their version has to be valid: nothing else in them has
 	// ever mattered.
-	errs = append(errs, validateHookVersion(hooks.PreUpdateChild, path.Child("preUpdateChild"))...)
-	return append(errs, validateHookVersion(hooks.PostUpdateChild, path.Child("postUpdateChild"))...)
+	errs = append(errs, validateUncalled(hooks.PreUpdateChild, path.Child("preUpdateChild"))...)
+	return append(errs, validateUncalled(hooks.PostUpdateChild, path.Child("postUpdateChild"))...)
+}
+
+// validateUncalled checks a hook that is never called.
+func validateUncalled(hook *v1alpha1.Hook, path *field.Path) field.ErrorList {
+	errs := validateHookVersion(hook, path)
+	if hook != nil && hook.Inline != nil {
+		errs = append(errs, field.Forbidden(path.Child("inline"), "this hook is never called"))
+	}
+	return errs
 }
 
 // ValidateDecoratorController returns the errors of a new DecoratorController.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/inline"
 )
 
 // namedHook is a hook that has a webhook, and its name in the spec.
@@ -37,14 +38,14 @@ func namedHooks(sync, finalize, customize *v1alpha1.Hook) []namedHook {
 	return all
 }
 
-// hasWebhook reports whether a hook has a webhook. Without one, it is never called.
+// hasWebhook reports whether a hook has a webhook.
 func hasWebhook(hook *v1alpha1.Hook) bool {
 	return hook != nil && hook.Webhook != nil
 }
 
 // noHooks returns the error of a controller that has no hook to call.
 func noHooks(path *field.Path) *field.Error {
-	return field.Required(path, "a sync hook with a webhook is required: it returns the desired state of each parent")
+	return field.Required(path, "a sync hook with a webhook or inline is required: it returns the desired state of each parent")
 }
 
 // validateHooks checks the hooks that both kinds of controllers have. finalizer is the prefix of
@@ -53,20 +54,33 @@ func validateHooks(
 	sync, finalize, customize *v1alpha1.Hook, finalizer, controller string, path *field.Path,
 ) field.ErrorList {
 	var errs field.ErrorList
-	if !hasWebhook(sync) && !hasWebhook(finalize) {
+	if !sync.IsCalled() && !finalize.IsCalled() {
 		errs = append(errs, noHooks(path.Child("sync")))
 	}
-	errs = append(errs, validateHook(sync, path.Child("sync"))...)
+	decorates := finalizer == v1alpha1.DecoratorFinalizerPrefix
+	errs = append(errs, validateHook(sync, inline.Form{Decorates: decorates}, path.Child("sync"))...)
 	errs = append(errs, validateFinalizeHook(finalize, finalizer, controller, path.Child("finalize"))...)
-	return append(errs, validateHook(customize, path.Child("customize"))...)
+	form := inline.Form{Customizes: true, Decorates: decorates}
+	return append(errs, validateHook(customize, form, path.Child("customize"))...)
 }
 
-func validateHook(hook *v1alpha1.Hook, path *field.Path) field.ErrorList {
+// validateHook checks a hook. form is that of an inline one.
+func validateHook(hook *v1alpha1.Hook, form inline.Form, path *field.Path) field.ErrorList {
 	errs := validateHookVersion(hook, path)
 	if hasWebhook(hook) {
 		errs = append(errs, validateWebhook(hook.Webhook, path.Child("webhook"))...)
 	}
-	return errs
+	if hook == nil || hook.Inline == nil {
+		return errs
+	}
+	if hook.Webhook != nil {
+		errs = append(errs, field.Forbidden(path.Child("inline"), "a hook has either a webhook or inline: remove one of them"))
+	}
+	if hook.Version != nil && *hook.Version == v1alpha1.HookVersionV1 {
+		errs = append(errs, field.Invalid(path.Child("version"), *hook.Version, "an inline hook is of version v2: remove the field"))
+	}
+	_, found := inline.Compile(hook.Inline, form, path.Child("inline"))
+	return append(errs, found...)
 }
 
 // validateFinalizeHook checks the hook that puts a finalizer on objects. The name of the finalizer
@@ -75,10 +89,11 @@ func validateFinalizeHook(hook *v1alpha1.Hook, prefix, controller string, path *
 	if hook == nil {
 		return nil
 	}
-	errs := validateHook(hook, path)
-	if hook.Webhook == nil {
+	form := inline.Form{Finalizes: true, Decorates: prefix == v1alpha1.DecoratorFinalizerPrefix}
+	errs := validateHook(hook, form, path)
+	if !hook.IsCalled() {
 		errs = append(errs, field.Required(path.Child("webhook"),
-			"a finalize hook needs a webhook: set it, or remove the hook"))
+			"a finalize hook needs a webhook or inline: set one, or remove the hook"))
 	}
 	_, name, _ := strings.Cut(prefix, "/")
 	if maxName := maxFinalizerLength - len(name); len(controller) > maxName {

@@ -16,10 +16,10 @@ import (
 )
 
 func (w *warnings) hooks(sync, finalize, customize *v1alpha1.Hook, path *field.Path) {
-	if !hasWebhook(sync) {
+	if !sync.IsCalled() {
 		w.add(path.Child("sync"), "has no webhook, so only deletion is handled")
 	}
-	if customize != nil && !hasWebhook(customize) {
+	if customize != nil && !customize.IsCalled() {
 		w.add(path.Child("customize"), "has no webhook, so it is never called")
 	}
 	w.hookVersions(sync, finalize, customize, path)
@@ -160,16 +160,16 @@ func isOutside(host string) bool {
 
 // hookVersions warns of hooks of one controller that speak different versions of the protocol.
 func (w *warnings) hookVersions(sync, finalize, customize *v1alpha1.Hook, path *field.Path) {
-	if hasWebhook(finalize) && hasWebhook(sync) && finalize.GetVersion() != sync.GetVersion() {
+	if finalize.IsCalled() && sync.IsCalled() && finalize.GetVersion() != sync.GetVersion() {
 		w.add(path.Child("finalize", "version"), `is %q, and that of sync is %q: set both to the same; in v2, keys in requests `+
 			`are "namespace/name" where they are "name" in v1, and unknown fields in answers are errors`,
 			finalize.GetVersion(), sync.GetVersion())
 	}
 	shown, name := sync, "sync"
-	if !hasWebhook(sync) {
+	if !sync.IsCalled() {
 		shown, name = finalize, "finalize"
 	}
-	if !hasWebhook(customize) || !hasWebhook(shown) || customize.GetVersion() == shown.GetVersion() {
+	if !customize.IsCalled() || !shown.IsCalled() || customize.GetVersion() == shown.GetVersion() {
 		return
 	}
 	customizes := path.Child("customize", "version")

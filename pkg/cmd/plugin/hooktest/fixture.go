@@ -99,7 +99,7 @@ func (f *fixture) completeParent(deleted bool) error {
 		finalizer = v1alpha1.DecoratorFinalizerPrefix + f.controller.GetName()
 	}
 	_, given, _ := unstructured.NestedFieldNoCopy(parent.Object, "metadata", "finalizers")
-	if !given && f.controller.Webhook("finalize") != nil {
+	if !given && f.controller.Hook("finalize").IsCalled() {
 		parent.SetFinalizers([]string{finalizer})
 	}
 	if deleted && parent.GetDeletionTimestamp() == nil {

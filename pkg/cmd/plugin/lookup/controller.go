@@ -89,6 +89,14 @@ func (c *Controller) IsFor(parents schema.GroupResource) bool {
 
 // Webhook returns the webhook of a hook: sync, finalize or customize. It is nil if the controller has none.
 func (c *Controller) Webhook(name string) *v1alpha1.Webhook {
+	if hook := c.Hook(name); hook != nil {
+		return hook.Webhook
+	}
+	return nil
+}
+
+// Hook returns a hook: sync, finalize or customize. It is nil if the controller has none.
+func (c *Controller) Hook(name string) *v1alpha1.Hook {
 	var hooks v1alpha1.CompositeControllerHooks
 	switch of := c.Object.(type) {
 	case *v1alpha1.CompositeController:
@@ -100,11 +108,7 @@ func (c *Controller) Webhook(name string) *v1alpha1.Webhook {
 			hooks.Sync, hooks.Finalize, hooks.Customize = own.Sync, own.Finalize, own.Customize
 		}
 	}
-	hook := map[string]*v1alpha1.Hook{"sync": hooks.Sync, "finalize": hooks.Finalize, "customize": hooks.Customize}[name]
-	if hook == nil {
-		return nil
-	}
-	return hook.Webhook
+	return map[string]*v1alpha1.Hook{"sync": hooks.Sync, "finalize": hooks.Finalize, "customize": hooks.Customize}[name]
 }
 
 // kindOf returns the kind of controllers for a type in an argument; empty if it is another type.

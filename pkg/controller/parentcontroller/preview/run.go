@@ -172,7 +172,7 @@ func (r *run) answer(ctx context.Context, call hook.Call) ([]byte, error) {
 		}
 		return given, err
 	}
-	if !r.options.CallHooks {
+	if !r.options.CallHooks && !call.Inline {
 		return nil, ErrAnswerMissing
 	}
 	return nil, nil

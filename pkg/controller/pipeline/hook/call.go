@@ -70,7 +70,7 @@ func (w *Webhook) call(ctx context.Context, snapshot *pipeline.Snapshot, q quest
 	etags := w.etagCacheFor(snapshot)
 	began := time.Now()
 	cached := etags.get(parent.UID, began)
-	reply, err := w.post(ctx, posted, snapshot.Trigger, cached.etag)
+	reply, err := w.ask(ctx, posted, snapshot.Trigger, cached.etag)
 	took := time.Since(began)
 	if err != nil {
 		w.record(ctx, snapshot, began, took, posted.bytes, &reply, nil, err)
@@ -201,8 +201,9 @@ type Preview struct {
 
 // Call is one call for a preview. Its bytes must not be changed.
 type Call struct {
-	// Hook is Sync, Finalize or Customize.
-	Hook string
+	// Hook is Sync, Finalize or Customize. Inline is true if it is written in the controller.
+	Hook   string
+	Inline bool
 	// Snapshot is the state that the call is about.
 	Snapshot *pipeline.Snapshot
 	// Request is the body that is sent.
@@ -225,6 +226,9 @@ func (w *Webhook) Preview(preview *Preview) *Webhook {
 	}
 	of := *w
 	of.preview = preview
+	if w.inline != nil {
+		return &of
+	}
 	unmeasured, _ := (*Metrics)(nil).measure(w.transport, w.name, w.shown, ControllerRef{})
 	of.client = &http.Client{Transport: unmeasured, CheckRedirect: w.client.CheckRedirect}
 	return &of
@@ -232,7 +236,7 @@ func (w *Webhook) Preview(preview *Preview) *Webhook {
 
 // callForPreview is call for previews.
 func (w *Webhook) callForPreview(ctx context.Context, snapshot *pipeline.Snapshot, q question) (err error) {
-	call := Call{Hook: w.name, Snapshot: snapshot, Request: q.request(nil)}
+	call := Call{Hook: w.name, Inline: w.inline != nil, Snapshot: snapshot, Request: q.request(nil)}
 	if body := w.preview.Request(call); body != nil {
 		call.Request = body
 	}
@@ -265,5 +269,5 @@ func (w *Webhook) postForPreview(ctx context.Context, request []byte, trigger pi
 	posted := w.spare.requests.get()
 	defer posted.release()
 	posted.bytes = append(posted.bytes, request...)
-	return w.post(ctx, posted, trigger, "")
+	return w.ask(ctx, posted, trigger, "")
 }

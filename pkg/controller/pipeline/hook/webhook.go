@@ -18,6 +18,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/protocol"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/transport"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/inline"
 )
 
 // Options are the settings that all hooks of a controller share.
@@ -44,6 +45,8 @@ type Options struct {
 	Controller ControllerRef
 	// Sources reads Secrets and ConfigMaps with credentials.
 	Sources transport.Sources
+	// Decorates is true for the hooks of a DecoratorController.
+	Decorates bool
 	// DeveloperMode logs slow calls and ignored fields, and makes errors quote whole answers.
 	DeveloperMode bool
 }
@@ -57,7 +60,7 @@ func (o *Options) etagCaches() *etagCaches {
 }
 
 // Webhook is one hook of one parent controller. It has its own connections, so that a slow hook does not use up the
-// connections of another one.
+// connections of another one. A hook that is written in the controller is a Webhook with a template in place of them.
 type Webhook struct {
 	name    string
 	version v1alpha1.HookVersion
@@ -69,8 +72,13 @@ type Webhook struct {
 	// timeoutError is the error of a call that takes longer than timeout.
 	timeoutError error
 	// limit is the maximum size of an answer in bytes, and whyLimit says what sets it.
-	limit     int64
-	whyLimit  string
+	limit    int64
+	whyLimit string
+	// inline is the template of an inline hook, which has neither a client nor a transport; nil for all others.
+	inline *inline.Template
+	// turn has room for one evaluation of an inline hook at a time, so that expensive expressions of one controller do not
+	// keep the others from running.
+	turn      chan struct{}
 	client    *http.Client
 	transport *transport.Transport
 	unmeasure func()
@@ -104,6 +112,9 @@ const (
 // closed. Endpoints are the endpoint configs of the controller. The error says what is invalid in
 // the spec.
 func New(name string, hook *v1alpha1.Hook, endpoints []v1alpha1.EndpointConfig, options Options) (*Webhook, error) {
+	if hook.Inline != nil {
+		return newInline(name, hook.Inline, options)
+	}
 	spec := hook.Webhook
 	target, err := spec.Address().Parse()
 	if err != nil {
@@ -173,6 +184,9 @@ func timeout(spec *v1alpha1.Webhook) (time.Duration, error) {
 // unusable, calls continue with the old one, and stale is called with the reason. It is called with
 // nil when the content is usable again.
 func (w *Webhook) Connect(ctx context.Context, stale func(error)) error {
+	if w.inline != nil {
+		return nil
+	}
 	explain := func(err error) error {
 		return fmt.Errorf("can't resolve endpoint config for %s hook: %w", w.name, err)
 	}
@@ -190,8 +204,10 @@ func (w *Webhook) Connect(ctx context.Context, stale func(error)) error {
 
 // Close stops what Connect began, closes idle connections and ends the hook's metrics.
 func (w *Webhook) Close() {
-	w.transport.Close()
-	w.unmeasure()
+	if w.inline == nil {
+		w.transport.Close()
+		w.unmeasure()
+	}
 	w.etags.close()
 }
 
@@ -281,8 +297,11 @@ func (w *Webhook) Customize(
 }
 
 // References returns the Secrets and ConfigMaps that the webhook of that name reads when it is
-// connected. A webhook whose address is invalid reads none, because New refuses it.
+// connected. A webhook whose address is invalid reads none, because New refuses it. An inline hook reads none.
 func References(name string, hook *v1alpha1.Hook, endpoints []v1alpha1.EndpointConfig) []transport.Reference {
+	if hook.Webhook == nil {
+		return nil
+	}
 	target, err := hook.Webhook.Address().Parse()
 	if err != nil {
 		return nil

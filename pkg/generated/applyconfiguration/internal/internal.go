@@ -478,6 +478,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: io.k8s.metacontroller.v1alpha1.Hook
   map:
     fields:
+    - name: inline
+      type:
+        namedType: io.k8s.metacontroller.v1alpha1.InlineHook
     - name: version
       type:
         scalar: string
@@ -485,6 +488,83 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: webhook
       type:
         namedType: io.k8s.metacontroller.v1alpha1.Webhook
+- name: io.k8s.metacontroller.v1alpha1.InlineChild
+  map:
+    fields:
+    - name: forEach
+      type:
+        map:
+          elementType:
+            scalar: string
+    - name: object
+      type:
+        namedType: io.k8s.metacontroller.v1alpha1.JSONValue
+    - name: when
+      type:
+        scalar: string
+- name: io.k8s.metacontroller.v1alpha1.InlineHook
+  map:
+    fields:
+    - name: annotations
+      type:
+        namedType: io.k8s.metacontroller.v1alpha1.JSONValue
+    - name: attachments
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.metacontroller.v1alpha1.InlineChild
+          elementRelationship: atomic
+    - name: children
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.metacontroller.v1alpha1.InlineChild
+          elementRelationship: atomic
+    - name: events
+      type:
+        namedType: io.k8s.metacontroller.v1alpha1.JSONValue
+    - name: finalized
+      type:
+        namedType: io.k8s.metacontroller.v1alpha1.JSONValue
+    - name: labels
+      type:
+        namedType: io.k8s.metacontroller.v1alpha1.JSONValue
+    - name: relatedResources
+      type:
+        namedType: io.k8s.metacontroller.v1alpha1.JSONValue
+    - name: resyncAfterSeconds
+      type:
+        namedType: io.k8s.metacontroller.v1alpha1.JSONValue
+    - name: status
+      type:
+        namedType: io.k8s.metacontroller.v1alpha1.JSONValue
+    - name: variables
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.metacontroller.v1alpha1.InlineVariable
+          elementRelationship: atomic
+- name: io.k8s.metacontroller.v1alpha1.InlineVariable
+  map:
+    fields:
+    - name: expression
+      type:
+        scalar: string
+      default: ""
+    - name: name
+      type:
+        scalar: string
+      default: ""
+- name: io.k8s.metacontroller.v1alpha1.JSONValue
+  scalar: untyped
+  list:
+    elementType:
+      namedType: __untyped_atomic_
+    elementRelationship: atomic
+  map:
+    elementType:
+      namedType: __untyped_deduced_
+    elementRelationship: separable
 - name: io.k8s.metacontroller.v1alpha1.LabelSelector
   map:
     fields:

@@ -116,8 +116,11 @@ func resources(rules []v1alpha1.ResourceRule) string {
 
 // address returns the address of a hook without what may be secret in it.
 func address(hook *v1alpha1.Hook) string {
-	if hook == nil || hook.Webhook == nil {
+	switch {
+	case hook == nil, hook.Webhook == nil && hook.Inline == nil:
 		return None
+	case hook.Webhook == nil:
+		return "inline"
 	}
 	raw := hook.Webhook.Address().Raw()
 	if raw == "" {

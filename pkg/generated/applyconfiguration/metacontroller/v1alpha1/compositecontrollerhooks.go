@@ -8,7 +8,7 @@ package v1alpha1
 // CompositeControllerHooksApplyConfiguration represents a declarative configuration of the CompositeControllerHooks type for use
 // with apply.
 //
-// CompositeControllerHooks are the webhooks of a CompositeController.
+// CompositeControllerHooks are the hooks of a CompositeController: webhooks, or inline.
 type CompositeControllerHooksApplyConfiguration struct {
 	// customize returns which related objects the other hooks need besides the parent and its children. These objects are
 	// sent to the other hooks in "related", and a change of one leads to a sync of the parent.
@@ -21,7 +21,7 @@ type CompositeControllerHooksApplyConfiguration struct {
 	// finalize is called instead of sync when the parent is being deleted or no longer selected, until it answers
 	// "finalized": true; it cleans up in order, or outside the cluster. When it is set, every parent gets a finalizer, and
 	// so does this object: when this object is deleted, it waits until the finalizer is removed from all parents. It needs
-	// a webhook, and metadata.name may have at most 43 characters. It is often the same webhook as sync.
+	// a webhook or inline, and metadata.name may have at most 43 characters. It is often the same webhook as sync.
 	// Default: absent, a parent is deleted at once, and its children by the cluster's garbage collector.
 	Finalize *HookApplyConfiguration `json:"finalize,omitempty"`
 	// preUpdateChild is accepted and stored for compatibility. It is never called. Default: absent.

@@ -8,7 +8,7 @@ package v1alpha1
 // DecoratorControllerHooksApplyConfiguration represents a declarative configuration of the DecoratorControllerHooks type for use
 // with apply.
 //
-// DecoratorControllerHooks are the webhooks of a DecoratorController.
+// DecoratorControllerHooks are the hooks of a DecoratorController: webhooks, or inline.
 type DecoratorControllerHooksApplyConfiguration struct {
 	// customize returns which related objects the other hooks need besides the target and its attachments. These objects
 	// are sent to the other hooks in "related", and a change of one leads to a sync of the target.
@@ -21,7 +21,7 @@ type DecoratorControllerHooksApplyConfiguration struct {
 	Sync *HookApplyConfiguration `json:"sync,omitempty"`
 	// finalize is called instead of sync when the target is being deleted or no longer selected, until it answers
 	// "finalized": true; it cleans up in order, or outside the cluster. When it is set, every target gets a finalizer. It
-	// needs a webhook, and metadata.name may have at most 43 characters. It is often the same webhook as sync.
+	// needs a webhook or inline, and metadata.name may have at most 43 characters. It is often the same webhook as sync.
 	// Default: absent, a target is deleted at once, and its attachments by the cluster's garbage collector.
 	Finalize *HookApplyConfiguration `json:"finalize,omitempty"`
 }

@@ -19,8 +19,8 @@ type DecoratorControllerSpecApplyConfiguration struct {
 	// [{apiVersion: v1, resource: services, updateStrategy: {method: InPlace}}].
 	// Default: empty, which is for a controller that only sets labels, annotations or status.
 	Attachments []DecoratorControllerAttachmentRuleApplyConfiguration `json:"attachments,omitempty"`
-	// hooks are the webhooks that decide. Required: a sync hook with a webhook, or a finalize hook for a controller that
-	// handles only deletion. For example {sync: {webhook: {url: "http://my-hooks.my-namespace/sync"}}}.
+	// hooks decide. Required: a sync hook with a webhook or inline, or a finalize hook for a controller that handles only
+	// deletion. For example {sync: {webhook: {url: "http://my-hooks.my-namespace/sync"}}}.
 	Hooks *DecoratorControllerHooksApplyConfiguration `json:"hooks,omitempty"`
 	// endpointConfigs holds TLS and authentication settings by webhook host, so that they need not be repeated in every
 	// hook. The first entry whose host matches the host of a webhook's URL is used, and only if that webhook itself sets

@@ -12,15 +12,19 @@ import (
 // HookApplyConfiguration represents a declarative configuration of the Hook type for use
 // with apply.
 //
-// Hook is a place where the controller asks a webhook what to do.
+// Hook is a place where the controller asks what to do: a webhook, or expressions in the controller itself.
 type HookApplyConfiguration struct {
-	// version of the protocol spoken with this hook. The hooks of one controller may differ.
-	// Default: v1.
+	// version of the protocol spoken with this hook. The hooks of one controller may differ. That of an inline hook is v2.
+	// Default: v1, for an inline hook v2.
 	Version *metacontrollerv1alpha1.HookVersion `json:"version,omitempty"`
-	// webhook is the endpoint of the hook, for example {url: "http://my-hooks.my-namespace/sync"}. It is required for a
-	// finalize hook.
-	// Default: absent, the hook is not called.
+	// webhook is the endpoint of the hook, for example {url: "http://my-hooks.my-namespace/sync"}. A finalize hook needs
+	// it, or inline.
+	// Default: absent, the hook is not called, unless it has inline.
 	Webhook *WebhookApplyConfiguration `json:"webhook,omitempty"`
+	// inline is the answer itself, as a template with CEL expressions, for example {children: [{object: {apiVersion: v1,
+	// kind: ConfigMap, metadata: {name: "${parent.metadata.name}"}}}]}. It cannot be combined with webhook.
+	// Default: absent.
+	Inline *InlineHookApplyConfiguration `json:"inline,omitempty"`
 }
 
 // HookApplyConfiguration constructs a declarative configuration of the Hook type for use with
@@ -42,5 +46,13 @@ func (b *HookApplyConfiguration) WithVersion(value metacontrollerv1alpha1.HookVe
 // If called multiple times, the Webhook field is set to the value of the last call.
 func (b *HookApplyConfiguration) WithWebhook(value *WebhookApplyConfiguration) *HookApplyConfiguration {
 	b.Webhook = value
+	return b
+}
+
+// WithInline sets the Inline field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Inline field is set to the value of the last call.
+func (b *HookApplyConfiguration) WithInline(value *InlineHookApplyConfiguration) *HookApplyConfiguration {
+	b.Inline = value
 	return b
 }

@@ -1,0 +1,457 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inline
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/nearest"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/text"
+)
+
+const (
+	// maxTemplateBytes limits the JSON of a template.
+	maxTemplateBytes = 256 << 10
+	// maxExpressions limits how many expressions a template has.
+	maxExpressions = 1000
+)
+
+// Form says which fields a template has, and which fields of a request its expressions see.
+type Form struct {
+	// Customizes and Finalizes are true for hooks of these names. All others are sync hooks.
+	Customizes, Finalizes bool
+	// Decorates is true for the hooks of DecoratorControllers.
+	Decorates bool
+}
+
+// names returns the fields of the request.
+func (f Form) names() []string {
+	switch {
+	case f.Customizes:
+		return []string{"controller", "parent"}
+	case f.Decorates:
+		return []string{"controller", "object", "attachments", "related", "finalizing"}
+	}
+	return []string{"controller", "parent", "children", "related", "finalizing"}
+}
+
+// lacks returns why a template of the form cannot have a field; empty if it can.
+func (f Form) lacks(name string) string {
+	switch name {
+	case "relatedResources":
+		if !f.Customizes {
+			return "only the customize hook answers relatedResources"
+		}
+		return ""
+	case "finalized":
+		if !f.Finalizes {
+			return "only the finalize hook answers finalized"
+		}
+	case "children":
+		if f.Decorates {
+			return "the children of a DecoratorController are its attachments"
+		}
+	case "attachments", "labels", "annotations":
+		if !f.Decorates {
+			return "only the hooks of a DecoratorController answer " + name
+		}
+	}
+	if f.Customizes {
+		return "the customize hook answers only relatedResources"
+	}
+	return ""
+}
+
+// Template is a compiled hook. It is safe for concurrent use.
+type Template struct {
+	variables     []variable
+	variablesType ref.Type
+	adapter       types.Adapter
+	answer        object
+}
+
+type variable struct {
+	name       string
+	expression *expression
+}
+
+// Compile compiles a hook. path is its field in the spec. The errors are all that can be known about the template by
+// itself.
+func Compile(hook *v1alpha1.InlineHook, form Form, path *field.Path) (*Template, field.ErrorList) {
+	raw, err := json.Marshal(hook)
+	if err != nil {
+		return nil, field.ErrorList{field.Invalid(path, "", err.Error())}
+	}
+	if len(raw) > maxTemplateBytes {
+		return nil, field.ErrorList{{Type: field.ErrorTypeTooLong, Field: path.String(), Detail: fmt.Sprintf(
+			"the template has %d bytes of JSON, and %d are allowed; use a webhook", len(raw), maxTemplateBytes)}}
+	}
+	known, err := newLanguage(form.names())
+	if err != nil {
+		return nil, field.ErrorList{field.InternalError(path, err)}
+	}
+	c := &compiler{root: path}
+	t := &Template{variablesType: known.variables, adapter: known.env.CELTypeAdapter()}
+	t.variables = c.variables(hook.Variables, path.Child("variables"), known)
+	t.answer = c.answer(hook, form, known)
+	if c.expressions > maxExpressions {
+		c.errs = append(c.errs, field.TooMany(path, c.expressions, maxExpressions))
+	}
+	return t, c.errs
+}
+
+// compiler compiles the parts of one template.
+type compiler struct {
+	root        *field.Path
+	expressions int
+	errs        field.ErrorList
+}
+
+func (c *compiler) invalid(path *field.Path, value any, detail string) {
+	if long, ok := value.(string); ok {
+		value = text.Shorten(long, 200)
+	}
+	c.errs = append(c.errs, field.Invalid(path, value, detail))
+}
+
+func (c *compiler) variables(written []v1alpha1.InlineVariable, path *field.Path, known *language) []variable {
+	var compiled []variable
+	for i, one := range written {
+		at := path.Index(i)
+		if err := identifier(one.Name); err != nil {
+			c.invalid(at.Child("name"), one.Name, err.Error())
+			continue
+		}
+		if known.variables.Fields[one.Name] != nil {
+			c.errs = append(c.errs, field.Duplicate(at.Child("name"), one.Name))
+			continue
+		}
+		x := c.expression(bare(one.Expression), at.Child("expression"), known)
+		known.declare(one.Name)
+		compiled = append(compiled, variable{one.Name, x})
+	}
+	return compiled
+}
+
+// answerField is a field of the answer that is any JSON. kinds are the kinds of JSON that it may be, besides a string
+// that is one expression.
+type answerField struct {
+	name  string
+	value *v1alpha1.JSONValue
+	kinds []string
+}
+
+// answer compiles the fields of the answer.
+func (c *compiler) answer(hook *v1alpha1.InlineHook, form Form, known *language) (answer object) {
+	for _, one := range []answerField{
+		{"status", hook.Status, []string{"object"}},
+		{"labels", hook.Labels, []string{"object"}},
+		{"annotations", hook.Annotations, []string{"object"}},
+		{"resyncAfterSeconds", hook.ResyncAfterSeconds, []string{"number"}},
+		{"events", hook.Events, []string{"list"}},
+		{"finalized", hook.Finalized, []string{"boolean"}},
+		{"relatedResources", hook.RelatedResources, []string{"list"}},
+	} {
+		if one.value == nil || !c.allows(form, one.name) {
+			continue
+		}
+		path := c.root.Child(one.name)
+		content, ok := c.decode(one.value, path)
+		if !ok {
+			continue
+		}
+		if !slices.Contains(one.kinds, kindOf(content)) && !isExpression(content) {
+			c.invalid(path, kindOf(content), fmt.Sprintf("must be a JSON %s, or one expression", strings.Join(one.kinds, " or ")))
+			continue
+		}
+		answer = append(answer, member{one.name, c.node(content, path, known)})
+	}
+	for name, written := range map[string][]v1alpha1.InlineChild{"children": hook.Children, "attachments": hook.Attachments} {
+		if written == nil || !c.allows(form, name) {
+			continue
+		}
+		var all children
+		for i := range written {
+			all = append(all, c.child(&written[i], c.root.Child(name).Index(i), known))
+		}
+		answer = append(answer, member{name, all})
+	}
+	return answer
+}
+
+// allows reports whether a template of the form may have a field.
+func (c *compiler) allows(form Form, name string) bool {
+	why := form.lacks(name)
+	if why != "" {
+		c.errs = append(c.errs, field.Forbidden(c.root.Child(name), why))
+	}
+	return why == ""
+}
+
+func (c *compiler) decode(value *v1alpha1.JSONValue, path *field.Path) (content any, ok bool) {
+	if len(value.Raw) == 0 {
+		c.errs = append(c.errs, field.Required(path, "is the object, with its apiVersion, kind and metadata.name"))
+		return nil, false
+	}
+	if err := utiljson.Unmarshal(value.Raw, &content); err != nil {
+		c.invalid(path, string(value.Raw), err.Error())
+		return nil, false
+	}
+	return content, true
+}
+
+// kindOf returns the kind of decoded JSON.
+func kindOf(content any) string {
+	switch content.(type) {
+	case map[string]any:
+		return "object"
+	case []any:
+		return "list"
+	case string:
+		return "string"
+	case bool:
+		return "boolean"
+	case nil:
+		return "null"
+	}
+	return "number"
+}
+
+// isExpression reports whether decoded JSON is a string that is one expression.
+func isExpression(content any) bool {
+	text, ok := content.(string)
+	if !ok {
+		return false
+	}
+	parts, err := split(text)
+	return err != nil || len(parts) == 1 && parts[0].isExpression
+}
+
+func (c *compiler) child(written *v1alpha1.InlineChild, path *field.Path, known *language) (made child) {
+	for _, name := range slices.Sorted(maps.Keys(written.ForEach)) {
+		at := path.Child("forEach").Key(name)
+		if err := identifier(name); err != nil {
+			c.invalid(at, name, err.Error())
+			continue
+		}
+		if slices.Contains(known.names, name) {
+			c.invalid(at, name, "expressions know something else by this name")
+			continue
+		}
+		in := c.expression(bare(written.ForEach[name]), at, known, cel.ListKind, cel.MapKind, cel.OpaqueKind)
+		made.loops = append(made.loops, loop{name, in})
+		var err error
+		if known, err = known.with([]string{name}); err != nil {
+			c.errs = append(c.errs, field.InternalError(at, err))
+			return made
+		}
+	}
+	if written.When != nil {
+		made.when = c.expression(bare(*written.When), path.Child("when"), known, cel.BoolKind)
+	}
+	path = path.Child("object")
+	content, ok := c.decode(&written.Object, path)
+	if !ok {
+		return made
+	}
+	c.checkIdentity(content, path)
+	made.object = c.node(content, path, known)
+	return made
+}
+
+// checkIdentity checks that an object says what it is, unless it is one expression.
+func (c *compiler) checkIdentity(content any, path *field.Path) {
+	of, ok := content.(map[string]any)
+	if !ok {
+		if !isExpression(content) {
+			c.invalid(path, kindOf(content), "must be an object, or one expression")
+		}
+		return
+	}
+	for _, name := range []string{"apiVersion", "kind"} {
+		if text, ok := of[name].(string); !ok || text == "" {
+			c.errs = append(c.errs, field.Required(path.Child(name), "says, with its version, what the object is"))
+		}
+	}
+	metadata, ok := of["metadata"].(map[string]any)
+	if name, isText := metadata["name"].(string); !isExpression(of["metadata"]) && (!ok || !isText || name == "") {
+		c.errs = append(c.errs, field.Required(path.Child("metadata", "name"), "must be the same in every answer"))
+	}
+}
+
+// node compiles decoded JSON.
+func (c *compiler) node(content any, path *field.Path, known *language) node {
+	switch content := content.(type) {
+	case string:
+		return c.text(content, path, known)
+	case []any:
+		made := make(list, len(content))
+		for i, item := range content {
+			made[i] = c.node(item, path.Index(i), known)
+		}
+		return folded(made, made)
+	case map[string]any:
+		made := make(object, 0, len(content))
+		var values []node
+		for _, name := range slices.Sorted(maps.Keys(content)) {
+			at := childPath(path, name)
+			if strings.Contains(name, "${") {
+				c.invalid(at, name, "names of fields cannot have expressions; write the whole object as one expression")
+			}
+			value := c.node(content[name], at, known)
+			made, values = append(made, member{name, value}), append(values, value)
+		}
+		return folded(made, values)
+	}
+	raw, err := json.Marshal(content)
+	if err != nil {
+		c.invalid(path, "", err.Error())
+	}
+	return literal(raw)
+}
+
+// childPath returns the path of a field of an object. Names such as those of labels are in brackets.
+func childPath(path *field.Path, name string) *field.Path {
+	if identifier(name) != nil {
+		return path.Key(name)
+	}
+	return path.Child(name)
+}
+
+// folded returns the literal of a node whose parts are all literals, or else the node.
+func folded(of node, parts []node) node {
+	for _, one := range parts {
+		if _, ok := one.(literal); !ok {
+			return of
+		}
+	}
+	w := &writer{limit: 2 * maxTemplateBytes}
+	if _, err := of.append(nil, w); err != nil {
+		return of
+	}
+	return literal(w.body)
+}
+
+// text compiles a string.
+func (c *compiler) text(written string, path *field.Path, known *language) node {
+	parts, err := split(written)
+	if err != nil {
+		c.invalid(path, written, err.Error())
+		return literal("null")
+	}
+	if len(parts) == 1 && parts[0].isExpression {
+		return c.expression(parts[0].text, path, known)
+	}
+	var joined concatenation
+	plain := ""
+	for _, one := range parts {
+		if !one.isExpression {
+			joined, plain = append(joined, one.text), plain+one.text
+			continue
+		}
+		before := len(c.errs)
+		joined = append(joined, c.expression(one.text, path, known, textKinds()...))
+		c.hintLiteral(one.text, before)
+	}
+	if !slices.ContainsFunc(parts, func(one part) bool { return one.isExpression }) {
+		w := &writer{limit: 2 * maxTemplateBytes}
+		if err := w.quoted(plain); err != nil {
+			c.invalid(path, written, err.Error())
+		}
+		return literal(w.body)
+	}
+	return joined
+}
+
+// textKinds returns the types of values that can be within a text.
+func textKinds() []cel.Kind {
+	return []cel.Kind{cel.StringKind, cel.IntKind, cel.UintKind, cel.DoubleKind, cel.BoolKind, cel.TimestampKind,
+		cel.DurationKind, cel.OpaqueKind, cel.NullTypeKind}
+}
+
+// shellVariable matches what stands between "${" and "}" in shell scripts.
+var shellVariable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*([:#%/^,@+=?-].*)?$|^[!#]`)
+
+// hintLiteral adds to the errors since before that a part of a text looks like a variable of a shell.
+func (c *compiler) hintLiteral(source string, before int) {
+	if !shellVariable.MatchString(source) {
+		return
+	}
+	for _, err := range c.errs[before:] {
+		err.Detail += fmt.Sprintf("; if this is not an expression, write $${%s}", text.Shorten(source, 50))
+	}
+}
+
+// expression compiles an expression. kinds are the types that its value may have; none allows all.
+func (c *compiler) expression(source string, path *field.Path, known *language, kinds ...cel.Kind) *expression {
+	c.expressions++
+	made := &expression{path: strings.TrimPrefix(path.String(), c.root.String()+".")}
+	if c.expressions > maxExpressions {
+		return made
+	}
+	ast, issues := known.env.Compile(source)
+	if issues.Err() != nil {
+		for _, issue := range issues.Errors() {
+			c.invalid(path, source, fmt.Sprintf("at %d:%d: %s", max(issue.Location.Line(), 1), issue.Location.Column()+1,
+				known.explain(issue.Message)))
+		}
+		return made
+	}
+	if of := ast.OutputType(); len(kinds) > 0 && of.Kind() != cel.DynKind && !slices.Contains(kinds, of.Kind()) {
+		c.invalid(path, source, fmt.Sprintf("the value must be %s, not %s", kindNames(kinds), of))
+		return made
+	}
+	made.ast = ast
+	var err error
+	if made.program, err = known.program(ast); err != nil {
+		c.invalid(path, source, err.Error())
+	}
+	return made
+}
+
+// kindNames says which kinds of values are possible.
+func kindNames(kinds []cel.Kind) string {
+	switch kinds[0] {
+	case cel.BoolKind:
+		return "true or false"
+	case cel.ListKind:
+		return "a list or a map"
+	}
+	return "text or a number"
+}
+
+var (
+	undeclared     = regexp.MustCompile(`^undeclared reference to '([^']*)' \(in container ''\)$`)
+	undefinedField = regexp.MustCompile(`^undefined field '([^']*)'$`)
+)
+
+// explain returns a message of the compiler with the name that was probably meant.
+func (l *language) explain(message string) string {
+	if found := undeclared.FindStringSubmatch(message); found != nil {
+		message = fmt.Sprintf("undeclared reference to '%s'", found[1])
+		if meant := nearest.To(found[1], l.names); meant != "" {
+			return message + "; did you mean " + meant + "?"
+		}
+		return message + "; there are " + strings.Join(l.names, ", ")
+	}
+	if found := undefinedField.FindStringSubmatch(message); found != nil {
+		message = fmt.Sprintf("no variable %s is defined before this", found[1])
+		if meant := nearest.To(found[1], slices.Collect(maps.Keys(l.variables.Fields))); meant != "" {
+			return message + "; did you mean " + meant + "?"
+		}
+	}
+	return message
+}
