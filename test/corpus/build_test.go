@@ -96,7 +96,9 @@ func (b builder) build(ctx context.Context, pair pki.KeyPair) error {
 }
 
 func (b builder) connect(ctx context.Context, name string, of *v1alpha1.Hook, pair pki.KeyPair) error {
-	made, err := hook.New(name, of, b.endpointConfigs, hook.Options{MaxResponseBytes: 1, MaxIdleConnections: 1, Sources: b.sources(of, pair)})
+	made, err := hook.New(name, of, b.endpointConfigs, hook.Options{
+		MaxResponseBytes: 1, MaxIdleConnections: 1, Sources: b.sources(of, pair), Decorates: b.kind.ChildrenField == "attachments",
+	})
 	if err != nil {
 		return err
 	}
@@ -141,7 +143,9 @@ func (b builder) sources(of *v1alpha1.Hook, pair pki.KeyPair) sources {
 			put("Secret", auth.SecretRef.Namespace, auth.SecretRef.Name, auth.GetPasswordKey(), []byte("word"))
 		}
 	}
-	add(of.Webhook.CABundle, of.Webhook.ClientTLS, of.Webhook.Authorization, of.Webhook.BasicAuth)
+	if of.Webhook != nil {
+		add(of.Webhook.CABundle, of.Webhook.ClientTLS, of.Webhook.Authorization, of.Webhook.BasicAuth)
+	}
 	for _, config := range b.endpointConfigs {
 		add(config.CABundle, config.ClientTLS, config.Authorization, config.BasicAuth)
 	}

@@ -1,0 +1,159 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package composite
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
+)
+
+// inline returns a hook that is written in the controller.
+func inline(t testing.TB, template string) *v1alpha1.Hook {
+	t.Helper()
+	made := &v1alpha1.Hook{Inline: &v1alpha1.InlineHook{}}
+	if err := yaml.UnmarshalStrict([]byte(template), made.Inline); err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// website makes children of three types, with a loop and a condition, and counts them in the status.
+const website = `
+variables:
+- {name: pages, expression: "children['ConfigMap.v1']"}
+status:
+  pages: ${size(variables.pages)}
+  title: ${parent.spec.?title}
+children:
+- forEach: {language: "${parent.spec.languages}"}
+  object:
+    apiVersion: v1
+    kind: ConfigMap
+    metadata: {name: "${parent.metadata.name}-${language}"}
+    data: {text: "${parent.spec.greeting} in ${language}", script: "echo $${HOME}"}
+- when: ${parent.spec.public}
+  object:
+    apiVersion: v1
+    kind: Service
+    metadata: {name: "${parent.metadata.name}"}
+    spec: {selector: {app: "${parent.metadata.name}"}, ports: [{port: "${parent.spec.port}"}]}
+- object:
+    apiVersion: v1
+    kind: Secret
+    metadata: {name: "${parent.metadata.name}"}
+    data: {token: "${base64.encode(bytes(hash.sha256(parent.metadata.name)))}"}
+`
+
+func TestAnInlineHook(t *testing.T) {
+	t.Parallel()
+	f := prepare(t, hook.Serve(t, answers(t, oneConfigMap)))
+	f.RunComposite(f.CompositeSpec(func(spec *v1alpha1.CompositeControllerSpec) {
+		spec.Hooks.Sync = inline(t, website)
+		spec.ChildResources = append(spec.ChildResources, harness.ChildRule("v1", "services", v1alpha1.ChildUpdateInPlace),
+			harness.ChildRule("v1", "secrets", v1alpha1.ChildUpdateInPlace))
+	}))
+	f.CreateParent("a", object{"languages": []string{"en", "de"}, "greeting": "Hello", "public": true, "port": 80})
+	f.WaitForConfigMap("a-en", harness.HasData("text", "Hello in en"))
+	f.WaitForConfigMap("a-de", harness.HasData("script", "echo ${HOME}"))
+	f.WaitForParent("a", func(parent *unstructured.Unstructured) error {
+		status, _, _ := unstructured.NestedMap(parent.Object, "status")
+		if status["pages"] != int64(2) || status["title"] != nil {
+			return fmt.Errorf("status %v", status)
+		}
+		return nil
+	})
+	if _, err := env.Kube.CoreV1().Services(f.Namespace).Get(t.Context(), "a", metav1.GetOptions{}); err != nil {
+		t.Error(err)
+	}
+	if _, err := env.Kube.CoreV1().Secrets(f.Namespace).Get(t.Context(), "a", metav1.GetOptions{}); err != nil {
+		t.Error(err)
+	}
+	f.PatchParent("a", object{"spec": object{"languages": []string{"fr"}, "greeting": "Salut"}})
+	f.WaitForConfigMap("a-fr", harness.HasData("text", "Salut in fr"))
+	f.WaitUntilConfigMapIsGone("a-de")
+
+	// An error is about one parent, names its field, and changes nothing.
+	f.PatchParent("a", object{"spec": object{"greeting": nil}})
+	env.WaitForEvent(t, f.Namespace, "a", "SyncError",
+		"sync hook failed: inline: children[0].object.data.text: no such key: greeting (at 1:12 of the expression)")
+	if !f.HasConfigMap("a-fr") {
+		t.Error("a failed evaluation deleted a child")
+	}
+	calls, err := env.Metacontroller.MetacontrollerV1alpha1().HookCalls(f.Namespace).List(t.Context(),
+		metav1.ListOptions{FieldSelector: "parent=a,result=Failed"})
+	if err != nil || len(calls.Items) == 0 {
+		t.Fatalf("%d failed calls, error %v", len(calls.Items), err)
+	}
+	if call := calls.Items[0]; call.Spec.URL != "inline" || !strings.Contains(call.Status.Message, "no such key: greeting") {
+		t.Errorf("call %+v", call)
+	}
+}
+
+// A finalizer, related objects and a customize hook work without a program.
+func TestInlineHooksOfAllKinds(t *testing.T) {
+	t.Parallel()
+	f := prepare(t, hook.Serve(t, answers(t, oneConfigMap)))
+	source := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "source"}, Data: map[string]string{"value": "1"}}
+	if _, err := env.Kube.CoreV1().ConfigMaps(f.Namespace).Create(t.Context(), source, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	f.RunComposite(f.CompositeSpec(func(spec *v1alpha1.CompositeControllerSpec) {
+		spec.Hooks.Customize = inline(t, `relatedResources: [{apiVersion: v1, resource: configmaps, names: ["${parent.spec.from}"]}]`)
+		spec.Hooks.Sync = inline(t, `
+variables: [{name: sources, expression: "related['ConfigMap.v1']"}]
+events: [{reason: Copied, message: "from ${parent.spec.from}"}]
+children:
+- forEach: {key: variables.sources}
+  object: {apiVersion: v1, kind: ConfigMap, metadata: {name: "${parent.metadata.name}"}, data: "${variables.sources[key].data}"}`)
+		spec.Hooks.Finalize = inline(t, `{children: [], finalized: "${size(children['ConfigMap.v1']) == 0}"}`)
+	}))
+	f.CreateParent("copy", object{"from": "source"})
+	f.WaitForConfigMap("copy", harness.HasData("value", "1"))
+	f.WaitForFinalizers("copy", f.Finalizer())
+	f.PatchConfigMap("source", object{"data": object{"value": "2"}})
+	f.WaitForConfigMap("copy", harness.HasData("value", "2"))
+	env.WaitForEvent(t, f.Namespace, "copy", "Copied", "from source")
+	f.DeleteParent("copy")
+	f.WaitUntilParentIsGone("copy")
+	f.WaitUntilConfigMapIsGone("copy")
+}
+
+// All mistakes of a template are reported when it is applied.
+func TestAnInlineHookThatIsRefused(t *testing.T) {
+	t.Parallel()
+	f := prepare(t, hook.Serve(t, answers(t, oneConfigMap)))
+	_, err := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers().Create(t.Context(),
+		&v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: harness.Name("refused")},
+			Spec: f.CompositeSpec(func(spec *v1alpha1.CompositeControllerSpec) {
+				both := inline(t, `{status: {a: "${prent.spec}", b: "${1 +}"}, children: [{object: {apiVersion: v1, metadata: {name: a}}}]}`)
+				both.Webhook, both.Version = spec.Hooks.Sync.Webhook, ptr.To(v1alpha1.HookVersionV1)
+				spec.Hooks.Sync = both
+			})}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	if !apierrors.IsInvalid(err) {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`spec.hooks.sync.inline: Forbidden: a hook has either a webhook or inline: remove one of them`,
+		`spec.hooks.sync.version: Invalid value: "v1": an inline hook is of version v2: remove the field`,
+		`spec.hooks.sync.inline.status.a: Invalid value: "prent.spec": at 1:1: undeclared reference to 'prent'; did you mean parent?`,
+		`spec.hooks.sync.inline.status.b: Invalid value: "1 +": at 1:4: Syntax error`,
+		`spec.hooks.sync.inline.children[0].object.kind: Required value`,
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the error lacks %q:\n%v", want, err)
+		}
+	}
+}
