@@ -146,24 +146,23 @@ func (c *compiler) variables(written []v1alpha1.InlineVariable, path *field.Path
 	return compiled
 }
 
-// answerField is a field of the answer that is any JSON. kinds are the kinds of JSON that it may be, besides a string
-// that is one expression.
+// answerField is a field of the answer that is JSON of a kind, or a string that is one expression.
 type answerField struct {
 	name  string
 	value *v1alpha1.JSONValue
-	kinds []string
+	kind  string
 }
 
 // answer compiles the fields of the answer.
 func (c *compiler) answer(hook *v1alpha1.InlineHook, form Form, known *language) (answer object) {
 	for _, one := range []answerField{
-		{"status", hook.Status, []string{"object"}},
-		{"labels", hook.Labels, []string{"object"}},
-		{"annotations", hook.Annotations, []string{"object"}},
-		{"resyncAfterSeconds", hook.ResyncAfterSeconds, []string{"number"}},
-		{"events", hook.Events, []string{"list"}},
-		{"finalized", hook.Finalized, []string{"boolean"}},
-		{"relatedResources", hook.RelatedResources, []string{"list"}},
+		{"status", hook.Status, "object"},
+		{"labels", hook.Labels, "object"},
+		{"annotations", hook.Annotations, "object"},
+		{"resyncAfterSeconds", hook.ResyncAfterSeconds, "number"},
+		{"events", hook.Events, "list"},
+		{"finalized", hook.Finalized, "boolean"},
+		{"relatedResources", hook.RelatedResources, "list"},
 	} {
 		if one.value == nil || !c.allows(form, one.name) {
 			continue
@@ -173,13 +172,15 @@ func (c *compiler) answer(hook *v1alpha1.InlineHook, form Form, known *language)
 		if !ok {
 			continue
 		}
-		if !slices.Contains(one.kinds, kindOf(content)) && !isExpression(content) {
-			c.invalid(path, kindOf(content), fmt.Sprintf("must be a JSON %s, or one expression", strings.Join(one.kinds, " or ")))
+		if kindOf(content) != one.kind && !isExpression(content) {
+			c.invalid(path, kindOf(content), fmt.Sprintf("must be a JSON %s, or one expression", one.kind))
 			continue
 		}
 		answer = append(answer, member{one.name, c.node(content, path, known)})
 	}
-	for name, written := range map[string][]v1alpha1.InlineChild{"children": hook.Children, "attachments": hook.Attachments} {
+	for name, written := range map[string][]v1alpha1.InlineChild{
+		"children": hook.Children, "attachments": hook.Attachments,
+	} {
 		if written == nil || !c.allows(form, name) {
 			continue
 		}

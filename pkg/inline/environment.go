@@ -187,8 +187,8 @@ func identifier(name string) error {
 	switch name {
 	case "":
 		return fmt.Errorf("is the name that expressions use")
-	case "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let",
-		"loop", "package", "namespace", "return", "var", "void", "while":
+	case "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import",
+		"let", "loop", "package", "namespace", "return", "var", "void", "while":
 		return fmt.Errorf("is a reserved word of CEL")
 	}
 	return nil

@@ -33,9 +33,8 @@ const (
 var errCost = errors.New("costs too much")
 
 // meter counts what the expressions of one evaluation cost. CEL itself counts the cost of a call when the call has
-// returned, and counts a list as one unit for each item, whatever is in it. So a list that holds itself twice, forty
-// levels deep, would keep a comparison busy for hours. The meter counts what is in the arguments before it lets the call
-// happen.
+// returned, and counts a list as one unit for each item, whatever is in it. So a list that has another list twice, forty
+// levels deep, would keep a comparison busy for hours. The meter counts what is in the arguments before the call.
 type meter struct {
 	ctx context.Context
 	// expression and evaluation count units, and made counts bytes.
@@ -76,7 +75,8 @@ func (m *meter) spend(units uint64) error {
 
 // left returns how many units are left.
 func (m *meter) left() uint64 {
-	return min(maxExpressionCost-min(m.expression, maxExpressionCost), maxEvaluationCost-min(m.evaluation, maxEvaluationCost))
+	ofExpression := maxExpressionCost - min(m.expression, maxExpressionCost)
+	return min(ofExpression, maxEvaluationCost-min(m.evaluation, maxEvaluationCost))
 }
 
 // before counts the work of a call that is about to happen.

@@ -151,8 +151,8 @@ func (w *writer) mapping(of traits.Mapper) error {
 	return w.raw("}")
 }
 
-// member appends a member of an object, whose value is appended by a func. It takes back what it has appended if there is
-// no value. first is true before the first member.
+// member appends a member of an object, whose value a func appends. It takes back what it has appended if there is no
+// value. first is true before the first member.
 func (w *writer) member(first *bool, name string, value func() (bool, error)) error {
 	return w.item(first, func() (bool, error) {
 		if err := w.quoted(name); err != nil {
@@ -206,7 +206,7 @@ func textOf(value ref.Val) (string, error) {
 	case types.Timestamp:
 		return value.Format(time.RFC3339Nano), nil
 	case types.Duration:
-		return value.Duration.String(), nil
+		return fmt.Sprint(value.Duration), nil
 	case *types.Err:
 		return "", value
 	}

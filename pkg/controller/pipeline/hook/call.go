@@ -101,6 +101,20 @@ func (w *Webhook) call(ctx context.Context, snapshot *pipeline.Snapshot, q quest
 	return nil
 }
 
+// ask returns the reply to a request: that of the webhook, or that of the template of an inline hook. etag is the ETag
+// of the cached answer; empty if there is none.
+func (w *Webhook) ask(ctx context.Context, posted *buffer, trigger pipeline.Trigger, etag string) (reply, error) {
+	if w.inline == nil {
+		return w.post(ctx, posted, trigger, etag)
+	}
+	if w.mayCall != nil {
+		if err := w.mayCall(); err != nil {
+			return reply{}, err
+		}
+	}
+	return w.inline.reply(ctx, posted.bytes, etag)
+}
+
 // record keeps a call as a HookCall.
 func (w *Webhook) record(
 	ctx context.Context, snapshot *pipeline.Snapshot, began time.Time, took time.Duration,

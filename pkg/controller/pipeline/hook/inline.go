@@ -14,7 +14,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/redact"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/inline"
 )
@@ -37,8 +36,7 @@ func newInline(name string, hook *v1alpha1.InlineHook, options Options) (*Webhoo
 		shown:    inlineAddress,
 		limit:    limit,
 		whyLimit: whyLimit,
-		inline:   template,
-		turn:     make(chan struct{}, 1),
+		inline:   &evaluator{template: template, limit: limit, turn: make(chan struct{}, 1)},
 		breaker:  &circuitBreaker{},
 		etags:    newETagCache(&v1alpha1.WebhookEtagConfig{Enabled: ptr.To(true)}, options.etagCaches()),
 		spare:    &spareBuffers{},
@@ -49,34 +47,31 @@ func newInline(name string, hook *v1alpha1.InlineHook, options Options) (*Webhoo
 	}, nil
 }
 
-// ask returns the reply to a request: that of the webhook, or that of the template of an inline hook. etag is the ETag
-// of the cached answer; empty if there is none.
-func (w *Webhook) ask(ctx context.Context, posted *buffer, trigger pipeline.Trigger, etag string) (reply, error) {
-	if w.inline == nil {
-		return w.post(ctx, posted, trigger, etag)
-	}
-	return w.evaluate(ctx, posted.bytes, etag)
+// evaluator answers requests from the template of an inline hook.
+type evaluator struct {
+	template *inline.Template
+	// limit is the maximum size of an answer in bytes.
+	limit int64
+	// turn has room for one evaluation at a time, so that expensive expressions of one controller do not keep the others
+	// from running.
+	turn chan struct{}
 }
 
 // decodedFactor is how many times its size a request takes in memory while expressions read it.
 const decodedFactor = 8
 
-// evaluate answers a request from the template. The ETag of an answer is the hash of its request: a template always has
-// the same answer to the same request, so the cached answer counts without another evaluation.
-func (w *Webhook) evaluate(ctx context.Context, request []byte, etag string) (reply, error) {
-	if w.mayCall != nil {
-		if err := w.mayCall(); err != nil {
-			return reply{}, err
-		}
-	}
+// reply answers a request. The ETag of an answer is the hash of its request: a template always has the same answer to
+// the same request, so the cached answer counts without another evaluation. etag is that of the cached answer; empty if
+// there is none.
+func (e *evaluator) reply(ctx context.Context, request []byte, etag string) (reply, error) {
 	evaluated := reply{status: http.StatusOK, sent: true, etag: strconv.FormatUint(xxhash.Sum64(request), 36)}
 	if evaluated.etag == etag {
 		evaluated.notModified = true
 		return evaluated, nil
 	}
 	select {
-	case w.turn <- struct{}{}:
-		defer func() { <-w.turn }()
+	case e.turn <- struct{}{}:
+		defer func() { <-e.turn }()
 	case <-ctx.Done():
 		return reply{}, context.Cause(ctx)
 	}
@@ -85,7 +80,7 @@ func (w *Webhook) evaluate(ctx context.Context, request []byte, etag string) (re
 		return reply{}, err
 	}
 	defer room.free(size)
-	answer, err := w.inline.Evaluate(ctx, request, w.limit)
+	answer, err := e.template.Evaluate(ctx, request, e.limit)
 	if ctx.Err() != nil {
 		return reply{}, context.Cause(ctx)
 	}
@@ -97,8 +92,8 @@ func (w *Webhook) evaluate(ctx context.Context, request []byte, etag string) (re
 	return evaluated, nil
 }
 
-// evaluationError is the error of a template that has no answer to a request. It shows nothing about whether the hook is
-// up, so it counts as an unreadable answer.
+// evaluationError is the error of a template that has no answer to a request. It counts as an unreadable answer, which
+// shows nothing about whether a hook is up.
 type evaluationError struct{ text string }
 
 func (e *evaluationError) Error() string { return e.text }

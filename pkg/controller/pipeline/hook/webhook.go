@@ -18,7 +18,6 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/protocol"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/transport"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/inline"
 )
 
 // Options are the settings that all hooks of a controller share.
@@ -74,11 +73,8 @@ type Webhook struct {
 	// limit is the maximum size of an answer in bytes, and whyLimit says what sets it.
 	limit    int64
 	whyLimit string
-	// inline is the template of an inline hook, which has neither a client nor a transport; nil for all others.
-	inline *inline.Template
-	// turn has room for one evaluation of an inline hook at a time, so that expensive expressions of one controller do not
-	// keep the others from running.
-	turn      chan struct{}
+	// inline answers for an inline hook, which has neither a client nor a transport; nil for all others.
+	inline    *evaluator
 	client    *http.Client
 	transport *transport.Transport
 	unmeasure func()
