@@ -25,7 +25,8 @@ const request = `{
 	"parent": {"metadata": {"name": "shop", "namespace": "default", "labels": {"team": "a"}},
 		"spec": {"replicas": 2, "languages": ["en", "de"], "ratio": 0.5, "public": true, "empty": [],
 			"ports": {"web": 80, "admin": 8080}, "title": "a \"b\"", "nothing": null}},
-	"children": {"Deployment.apps/v1": {"default/shop-en": {"metadata": {"name": "shop-en"}, "status": {"readyReplicas": 2}}},
+	"children": {"Deployment.apps/v1": {"default/shop-en": {"metadata": {"name": "shop-en"}, "status": ` +
+	`{"readyReplicas": 2}}},
 		"Service.v1": {}},
 	"related": {}, "finalizing": false}`
 
@@ -54,7 +55,8 @@ func TestEvaluate(t *testing.T) {
 		"nothing": {`{}`, `{}`},
 		"literals": {`status: {a: [1, 1.5, true, null, "x"], "b c": {}}`,
 			`{"status":{"a":[1,1.5,true,null,"x"],"b c":{}}}`},
-		"an expression keeps its type": {`status: {i: "${parent.spec.replicas}", f: "${parent.spec.ratio}", b: "${parent.spec.public}",
+		"an expression keeps its type": {`status: {i: "${parent.spec.replicas}", f: "${parent.spec.ratio}", b: ` +
+			`"${parent.spec.public}",
 			l: "${parent.spec.languages}", m: "${parent.spec.ports}", s: "${parent.spec.title}", z: "${parent.spec.nothing}"}`,
 			`{"status":{"i":2,"f":0.5,"b":true,"l":["en","de"],"m":{"admin":8080,"web":80},"s":"a \"b\"","z":null}}`},
 		"a text is put together": {`status: {s: "${parent.metadata.name}-${parent.spec.replicas}: ${parent.spec.public}"}`,
@@ -64,11 +66,13 @@ func TestEvaluate(t *testing.T) {
 		"braces in strings and maps": {`status: {s: "${{'a': {'}': '\\'{'}}}", r: "${r'\\}' + '}'}", c: "${1 // }\n + 1}"}`,
 			`{"status":{"c":2,"r":"\\}}","s":{"a":{"}":"'{"}}}}`},
 		"an absent optional leaves out its field and its item": {
-			`status: {a: "${parent.spec.?title}", b: "${parent.spec.?gone}", c: ["${parent.spec.?gone}", "${1}"], d: "${optional.none()}"}`,
+			`status: {a: "${parent.spec.?title}", b: "${parent.spec.?gone}", c: ["${parent.spec.?gone}", "${1}"], d: ` +
+				`"${optional.none()}"}`,
 			`{"status":{"a":"a \"b\"","c":[1]}}`},
 		"a field that is one expression": {`status: "${parent.spec.ports}"`, `{"status":{"admin":8080,"web":80}}`},
 		"variables use the variables before them": {
-			`{variables: [{name: one, expression: parent.spec.replicas}, {name: m, expression: "${variables.one + 1}"}], status: {m: "${variables.m}"}}`,
+			`{variables: [{name: one, expression: parent.spec.replicas}, {name: m, expression: "${variables.one + 1}"}], ` +
+				`status: {m: "${variables.m}"}}`,
 			`{"status":{"m":3}}`},
 		"a variable that is not used is not evaluated": {
 			`{variables: [{name: bad, expression: "1 / 0"}], status: {ok: true}}`, `{"status":{"ok":true}}`},
@@ -89,18 +93,25 @@ func TestEvaluate(t *testing.T) {
 				`{"apiVersion":"v1","kind":"Service","metadata":{"name":"de-admin"}},` +
 				`{"apiVersion":"v1","kind":"Service","metadata":{"name":"de-web"}},` +
 				`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"made"}}]}`},
-		"the other fields": {`{resyncAfterSeconds: "${parent.spec.ratio}", events: [{reason: Seen, message: "${parent.metadata.name}"}]}`,
+		"the other fields": {`{resyncAfterSeconds: "${parent.spec.ratio}", events: [{reason: Seen, message: ` +
+			`"${parent.metadata.name}"}]}`,
 			`{"resyncAfterSeconds":0.5,"events":[{"reason":"Seen","message":"shop"}]}`},
-		"functions": {`status: {a: "${base64.encode(b'hi')}", b: "${json.marshal(parent.spec.ports)}", c: "${yaml.marshal({'a': [1]})}",
-			d: "${{'x': 1, 'y': 1}.merge({'y': 2})}", e: "${hash.sha256('a').substring(0, 8)}", f: "${json.unmarshal('{\"a\": [1]}').a[0]}",
-			g: "${quantity('1Gi').add(quantity('1Gi'))}", h: "${['b', 'a'].sort().join('-')}", i: "${'%s-%d'.format(['a', 1])}"}`,
+		"functions": {`status: {a: "${base64.encode(b'hi')}", b: "${json.marshal(parent.spec.ports)}", c: ` +
+			`"${yaml.marshal({'a': [1]})}",
+			d: "${{'x': 1, 'y': 1}.merge({'y': 2})}", e: "${hash.sha256('a').substring(0, 8)}", f: ` +
+			`"${json.unmarshal('{\"a\": [1]}').a[0]}",
+			g: "${quantity('1Gi').add(quantity('1Gi'))}", h: "${['b', 'a'].sort().join('-')}", i: ` +
+			`"${'%s-%d'.format(['a', 1])}"}`,
 			`{"status":{"a":"aGk=","b":"{\"admin\":8080,\"web\":80}","c":"a:\n- 1\n","d":{"x":1,"y":2},"e":"ca978112","f":1,` +
 				`"g":"2Gi","h":"a-b","i":"a-1"}}`},
 		"maps are in the order of their keys": {
 			`status: {a: "${{'d': 1, 'a': 1, 'c': 1, 'b': 1}.map(k, k)}", b: "${parent.spec.ports.map(k, k)}",
-			c: "${['d', 'a', 'c', 'b'].transformMapEntry(i, v, {v: i}).map(k, k)}", d: "${[{'z': 1, 'y': 1}].map(m, m.map(k, k))}",
-			e: "${{'d': 1, 'a': 2, 'c': 3, 'b': 4}.transformMap(k, v, v).map(k, k)}", f: "${{'z': 0}.merge({'y': 0}).map(k, k)}"}`,
-			`{"status":{"a":["a","b","c","d"],"b":["admin","web"],"c":["a","b","c","d"],"d":[["y","z"]],"e":["a","b","c","d"],"f":["y","z"]}}`},
+			c: "${['d', 'a', 'c', 'b'].transformMapEntry(i, v, {v: i}).map(k, k)}", d: "${[{'z': 1, 'y': 1}].map(m, ` +
+				`m.map(k, k))}",
+			e: "${{'d': 1, 'a': 2, 'c': 3, 'b': 4}.transformMap(k, v, v).map(k, k)}", f: "${{'z': 0}.merge({'y': ` +
+				`0}).map(k, k)}"}`,
+			`{"status":{"a":["a","b","c","d"],"b":["admin","web"],"c":["a","b","c","d"],"d":[["y","z"]],"e":["a","b","c",` +
+				`"d"],"f":["y","z"]}}`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -128,25 +139,34 @@ func TestEvaluateErrors(t *testing.T) {
 		return string(raw)
 	}
 	tests := map[string]struct{ hook, want string }{
-		"a missing key":          {status(`parent.spec.gone`), `status.x: no such key: gone (at 1:12 of the expression)`},
-		"a division by zero":     {status(`1 / (parent.spec.replicas - 2)`), `status.x: division by zero (at 1:3 of the expression)`},
-		"an index too large":     {status(`parent.spec.languages[7]`), `status.x: index out of bounds: 7 (at 1:22 of the expression)`},
-		"types do not match":     {status(`parent.spec.replicas + 'a'`), `status.x: no such overload: _+_(int, string) (at 1:22 of the expression)`},
-		"not a number of JSON":   {status(`1.0 / 0.0`), `status.x: the value is +Inf, which JSON does not have`},
-		"a key that is not text": {status(`{1: 2}`), `status.x: the value has the key 1, and the keys of JSON objects are strings`},
+		"a missing key": {status(`parent.spec.gone`), `status.x: no such key: gone (at 1:12 of the expression)`},
+		"a division by zero": {status(`1 / (parent.spec.replicas - 2)`), `status.x: division by zero (at 1:3 of ` +
+			`the expression)`},
+		"an index too large": {status(`parent.spec.languages[7]`), `status.x: index out of bounds: 7 (at 1:22 of ` +
+			`the expression)`},
+		"types do not match": {status(`parent.spec.replicas + 'a'`), `status.x: no such overload: _+_(int, ` +
+			`string) (at 1:22 of the expression)`},
+		"not a number of JSON": {status(`1.0 / 0.0`), `status.x: the value is +Inf, which JSON does not have`},
+		"a key that is not text": {status(`{1: 2}`), `status.x: the value has the key 1, and the keys of JSON objects ` +
+			`are strings`},
 		"a list in a text": {`status: {x: "a-${parent.spec.languages}"}`,
 			`status.x: the value is of type list, which is neither JSON nor text`},
 		"an absent optional in a text": {`status: {x: "a-${parent.spec.?gone}"}`,
 			`status.x: the value is an absent optional, which only a string that is one expression may have; add .orValue('')`},
-		"an error of a variable": {`{variables: [{name: v, expression: parent.spec.gone.more}], status: {x: "${variables.v}"}}`,
+		"an error of a variable": {`{variables: [{name: v, expression: parent.spec.gone.more}], status: {x: ` +
+			`"${variables.v}"}}`,
 			`variables[0].expression: no such key: gone (at 1:17 of the expression)`},
-		"a condition that is not one": {`children: [{when: parent.spec.replicas, object: {apiVersion: v1, kind: A, metadata: {name: a}}}]`,
+		"a condition that is not one": {`children: [{when: parent.spec.replicas, object: {apiVersion: v1, kind: A, ` +
+			`metadata: {name: a}}}]`,
 			`children[0].when: the value must be true or false, not int`},
-		"a loop over text": {`children: [{forEach: {x: parent.metadata.name}, object: {apiVersion: v1, kind: A, metadata: {name: a}}}]`,
+		"a loop over text": {`children: [{forEach: {x: parent.metadata.name}, object: {apiVersion: v1, kind: A, ` +
+			`metadata: {name: a}}}]`,
 			`children[0].forEach[x]: the value must be a list or a map, not string`},
-		"a loop over a number": {`children: [{forEach: {x: parent.spec.replicas}, object: {apiVersion: v1, kind: A, metadata: {name: a}}}]`,
+		"a loop over a number": {`children: [{forEach: {x: parent.spec.replicas}, object: {apiVersion: v1, kind: A, ` +
+			`metadata: {name: a}}}]`,
 			`children[0].forEach[x]: the value must be a list or a map, not int`},
-		"a field of a label": {`children: [{object: {apiVersion: v1, kind: A, metadata: {name: a, labels: {a.b/c: "${parent.gone}"}}}}]`,
+		"a field of a label": {`children: [{object: {apiVersion: v1, kind: A, metadata: {name: a, labels: {a.b/c: ` +
+			`"${parent.gone}"}}}}]`,
 			`children[0].object.metadata.labels[a.b/c]: no such key: gone (at 1:7 of the expression)`},
 	}
 	for name, test := range tests {
@@ -166,19 +186,23 @@ func TestCompileErrors(t *testing.T) {
 		want []string
 	}{
 		"all errors at once": {
-			hook: `{variables: [{name: ready, expression: "1 +"}], status: {a: "${parnt.x}", b: "${variables.raedy}"}, children: [{object: {apiVersion: v1, metadata: {name: "${"}}}]}`,
+			hook: `{variables: [{name: ready, expression: "1 +"}], status: {a: "${parnt.x}", b: "${variables.raedy}"}, ` +
+				`children: [{object: {apiVersion: v1, metadata: {name: "${"}}}]}`,
 			want: []string{
 				`inline.variables[0].expression: Invalid value: "1 +": at 1:4: Syntax error: mismatched input '<EOF>'`,
 				`inline.status.a: Invalid value: "parnt.x": at 1:1: undeclared reference to 'parnt'; did you mean parent?`,
-				`inline.status.b: Invalid value: "variables.raedy": at 1:10: no variable raedy is defined before this; did you mean ready?`,
+				`inline.status.b: Invalid value: "variables.raedy": at 1:10: no variable raedy is defined before this; did ` +
+					`you mean ready?`,
 				`inline.children[0].object.kind: Required value`,
-				`inline.children[0].object.metadata.name: Invalid value: "${": has ${ without a matching }; write $${ if ${ is meant literally`,
+				`inline.children[0].object.metadata.name: Invalid value: "${": has ${ without a matching }; write $${ if ${ ` +
+					`is meant literally`,
 			},
 		},
 		"a shell variable": {
 			hook: `status: {script: "echo ${HOME} ${X:-y}"}`,
 			want: []string{
-				`inline.status.script: Invalid value: "HOME": at 1:1: undeclared reference to 'HOME'; there are variables, controller, parent, children, related, finalizing; if this is not an expression, write $${HOME}`,
+				`inline.status.script: Invalid value: "HOME": at 1:1: undeclared reference to 'HOME'; there are variables, ` +
+					`controller, parent, children, related, finalizing; if this is not an expression, write $${HOME}`,
 				`inline.status.script: Invalid value: "X:-y": at 1:2: Syntax error`,
 			},
 		},
@@ -212,7 +236,8 @@ func TestCompileErrors(t *testing.T) {
 			},
 		},
 		"types": {
-			hook: `{status: {a: "x${[1]}"}, children: [{when: size('a'), forEach: {num: "1"}, object: {apiVersion: v1, kind: A, metadata: {name: a}}}]}`,
+			hook: `{status: {a: "x${[1]}"}, children: [{when: size('a'), forEach: {num: "1"}, object: {apiVersion: v1, ` +
+				`kind: A, metadata: {name: a}}}]}`,
 			want: []string{
 				`inline.status.a: Invalid value: "[1]": the value must be text or a number, not list(int)`,
 				`inline.children[0].forEach[num]: Invalid value: "1": the value must be a list or a map, not int`,
@@ -231,10 +256,13 @@ func TestCompileErrors(t *testing.T) {
 			},
 		},
 		"names": {
-			hook: `{variables: [{name: a-b, expression: "1"}, {name: v, expression: "1"}, {name: v, expression: "1"}, {name: in, expression: "1"}],
-				status: {"a${1}": 1}, children: [{forEach: {parent: "[1]", 1a: "[1]"}, object: {apiVersion: v1, kind: A, metadata: {name: a}}}]}`,
+			hook: `{variables: [{name: a-b, expression: "1"}, {name: v, expression: "1"}, {name: v, expression: "1"}, ` +
+				`{name: in, expression: "1"}],
+				status: {"a${1}": 1}, children: [{forEach: {parent: "[1]", 1a: "[1]"}, object: {apiVersion: v1, kind: A, ` +
+				`metadata: {name: a}}}]}`,
 			want: []string{
-				`inline.variables[0].name: Invalid value: "a-b": must be a letter or an underscore, then letters, digits and underscores`,
+				`inline.variables[0].name: Invalid value: "a-b": must be a letter or an underscore, then letters, digits ` +
+					`and underscores`,
 				`inline.variables[2].name: Duplicate value: "v"`,
 				`inline.variables[3].name: Invalid value: "in": is a reserved word of CEL`,
 				`inline.status[a${1}]: Invalid value: "a${1}": names of fields cannot have expressions`,
@@ -243,8 +271,10 @@ func TestCompileErrors(t *testing.T) {
 			},
 		},
 		"a name of another object's loop": {
-			hook: `children: [{forEach: {num: "[1]"}, object: {apiVersion: v1, kind: A, metadata: {name: a}}}, {object: {apiVersion: v1, kind: A, metadata: {name: "${num}"}}}]`,
-			want: []string{`inline.children[1].object.metadata.name: Invalid value: "num": at 1:1: undeclared reference to 'num'`},
+			hook: `children: [{forEach: {num: "[1]"}, object: {apiVersion: v1, kind: A, metadata: {name: a}}}, {object: ` +
+				`{apiVersion: v1, kind: A, metadata: {name: "${num}"}}}]`,
+			want: []string{`inline.children[1].object.metadata.name: Invalid value: "num": at 1:1: undeclared reference ` +
+				`to 'num'`},
 		},
 		"a template that is too large": {
 			hook: `status: {a: "` + strings.Repeat("x", maxTemplateBytes) + `"}`,
@@ -291,7 +321,8 @@ func TestWhatCostsTooMuch(t *testing.T) {
 	}
 	const tens = `[0,1,2,3,4,5,6,7,8,9]`
 	tests := map[string]string{
-		"nested comprehensions":             `status: {s: "${` + strings.Repeat(tens+".map(i, ", 9) + "i" + strings.Repeat(")", 9) + `}"}`,
+		"nested comprehensions": `status: {s: ` +
+			`"${` + strings.Repeat(tens+".map(i, ", 9) + "i" + strings.Repeat(")", 9) + `}"}`,
 		"a doubled string":                  doubled("'0123456789'", "x + x", 50, "size(x)"),
 		"a doubled list":                    doubled("[1]", "x + x", 50, "x == x"),
 		"a doubled list that is written":    doubled("[1]", "x + x", 50, "x"),
@@ -303,13 +334,17 @@ func TestWhatCostsTooMuch(t *testing.T) {
 		"a replaced string":                 doubled("'aaaaaaaaaa'", "x.replace('a', x)", 12, "size(x)"),
 		"a joined list":                     doubled("'aaaaaaaaaa'", "lists.range(1000).map(i, x).join(x)", 5, "size(x)"),
 		"a long range":                      `status: {s: "${lists.range(1000000000).size()}"}`,
-		"a format":                          doubled("'aaaaaaaaaa'", "'%s%s%s%s%s%s%s%s%s%s'.format([x,x,x,x,x,x,x,x,x,x])", 12, "size(x)"),
-		"a regular expression":              doubled("'aaaaaaaaaa'", "x + x", 18, "x.matches('(a|b|c|d|e)*(x*)*(y*)*z{100}')"),
-		"many states":                       doubled("'aaaaaaaaaa'", "x + x", 14, "x.matches('(a?){900}b')"),
-		"a naive search":                    doubled("'aaaaaaaaaa'", "x + x", 14, "x.indexOf(x + 'b')"),
-		"an error that is caught":           doubled("[1]", "[x, x]", 50, "[1].all(i, x == x || true)"),
-		"many objects":                      `children: [{forEach: {a: lists.range(30000)}, object: {apiVersion: v1, kind: A, metadata: {name: a}}}]`,
-		"nested loops":                      `children: [{forEach: {a: lists.range(1000), b: lists.range(1000)}, object: {apiVersion: v1, kind: A, metadata: {name: "a${a}"}}}]`,
+		"a format": doubled("'aaaaaaaaaa'", "'%s%s%s%s%s%s%s%s%s%s'.format([x,x,x,x,x,x,x,x,x"+
+			",x])", 12, "size(x)"),
+		"a regular expression": doubled("'aaaaaaaaaa'", "x + "+
+			"x", 18, "x.matches('(a|b|c|d|e)*(x*)*(y*)*z{100}')"),
+		"many states":             doubled("'aaaaaaaaaa'", "x + x", 14, "x.matches('(a?){900}b')"),
+		"a naive search":          doubled("'aaaaaaaaaa'", "x + x", 14, "x.indexOf(x + 'b')"),
+		"an error that is caught": doubled("[1]", "[x, x]", 50, "[1].all(i, x == x || true)"),
+		"many objects": `children: [{forEach: {a: lists.range(30000)}, object: {apiVersion: v1, ` +
+			`kind: A, metadata: {name: a}}}]`,
+		"nested loops": `children: [{forEach: {a: lists.range(1000), b: lists.range(1000)}, ` +
+			`object: {apiVersion: v1, kind: A, metadata: {name: "a${a}"}}}]`,
 	}
 	for name, hook := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -317,7 +352,8 @@ func TestWhatCostsTooMuch(t *testing.T) {
 			if err == nil {
 				t.Fatalf("no error, and %d bytes of answer", len(answer))
 			}
-			if !errors.Is(err, errCost) && !errors.Is(err, errTooLarge) && !strings.Contains(err.Error(), "more than 20000 objects") {
+			if !errors.Is(err, errCost) && !errors.Is(err, errTooLarge) && !strings.Contains(err.Error(), "more than "+
+				"20000 objects") {
 				t.Error(err)
 			}
 		})

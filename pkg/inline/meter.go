@@ -33,8 +33,9 @@ const (
 var errCost = errors.New("costs too much")
 
 // meter counts what the expressions of one evaluation cost. CEL itself counts the cost of a call when the call has
-// returned, and counts a list as one unit for each item, whatever is in it. So a list that has another list twice, forty
-// levels deep, would keep a comparison busy for hours. The meter counts what is in the arguments before the call.
+// returned, and counts a list as one unit for each item, whatever is in it. So a list that has another list twice, and
+// so on for forty levels, would keep a comparison busy for hours. The meter counts what is in the arguments before the
+// call.
 type meter struct {
 	ctx context.Context
 	// expression and evaluation count units, and made counts bytes.

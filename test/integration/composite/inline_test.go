@@ -97,7 +97,8 @@ func TestAnInlineHook(t *testing.T) {
 	if err != nil || len(calls.Items) == 0 {
 		t.Fatalf("%d failed calls, error %v", len(calls.Items), err)
 	}
-	if call := calls.Items[0]; call.Spec.URL != "inline" || !strings.Contains(call.Status.Message, "no such key: greeting") {
+	if call := calls.Items[0]; call.Spec.URL != "inline" || !strings.Contains(call.Status.Message, "no such key: "+
+		"greeting") {
 		t.Errorf("call %+v", call)
 	}
 }
@@ -107,17 +108,20 @@ func TestInlineHooksOfAllKinds(t *testing.T) {
 	t.Parallel()
 	f := prepare(t, hook.Serve(t, answers(t, oneConfigMap)))
 	source := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "source"}, Data: map[string]string{"value": "1"}}
-	if _, err := env.Kube.CoreV1().ConfigMaps(f.Namespace).Create(t.Context(), source, metav1.CreateOptions{}); err != nil {
+	_, err := env.Kube.CoreV1().ConfigMaps(f.Namespace).Create(t.Context(), source, metav1.CreateOptions{})
+	if err != nil {
 		t.Fatal(err)
 	}
 	f.RunComposite(f.CompositeSpec(func(spec *v1alpha1.CompositeControllerSpec) {
-		spec.Hooks.Customize = inline(t, `relatedResources: [{apiVersion: v1, resource: configmaps, names: ["${parent.spec.from}"]}]`)
+		spec.Hooks.Customize = inline(t, `relatedResources: [{apiVersion: v1, resource: configmaps, names: `+
+			`["${parent.spec.from}"]}]`)
 		spec.Hooks.Sync = inline(t, `
 variables: [{name: sources, expression: "related['ConfigMap.v1']"}]
 events: [{reason: Copied, message: "from ${parent.spec.from}"}]
 children:
 - forEach: {key: variables.sources}
-  object: {apiVersion: v1, kind: ConfigMap, metadata: {name: "${parent.metadata.name}"}, data: "${variables.sources[key].data}"}`)
+  object: {apiVersion: v1, kind: ConfigMap, metadata: {name: "${parent.metadata.name}"}, data: `+
+			`"${variables.sources[key].data}"}`)
 		spec.Hooks.Finalize = inline(t, `{children: [], finalized: "${size(children['ConfigMap.v1']) == 0}"}`)
 	}))
 	f.CreateParent("copy", object{"from": "source"})
@@ -138,7 +142,8 @@ func TestAnInlineHookThatIsRefused(t *testing.T) {
 	_, err := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers().Create(t.Context(),
 		&v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: harness.Name("refused")},
 			Spec: f.CompositeSpec(func(spec *v1alpha1.CompositeControllerSpec) {
-				both := inline(t, `{status: {a: "${prent.spec}", b: "${1 +}"}, children: [{object: {apiVersion: v1, metadata: {name: a}}}]}`)
+				both := inline(t, `{status: {a: "${prent.spec}", b: "${1 +}"}, children: [{object: {apiVersion: v1, `+
+					`metadata: {name: a}}}]}`)
 				both.Webhook, both.Version = spec.Hooks.Sync.Webhook, ptr.To(v1alpha1.HookVersionV1)
 				spec.Hooks.Sync = both
 			})}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
@@ -148,7 +153,8 @@ func TestAnInlineHookThatIsRefused(t *testing.T) {
 	for _, want := range []string{
 		`spec.hooks.sync.inline: Forbidden: a hook has either a webhook or inline: remove one of them`,
 		`spec.hooks.sync.version: Invalid value: "v1": an inline hook is of version v2: remove the field`,
-		`spec.hooks.sync.inline.status.a: Invalid value: "prent.spec": at 1:1: undeclared reference to 'prent'; did you mean parent?`,
+		`spec.hooks.sync.inline.status.a: Invalid value: "prent.spec": at 1:1: undeclared reference to 'prent'; did ` +
+			`you mean parent?`,
 		`spec.hooks.sync.inline.status.b: Invalid value: "1 +": at 1:4: Syntax error`,
 		`spec.hooks.sync.inline.children[0].object.kind: Required value`,
 	} {

@@ -3,8 +3,8 @@
 
 package v1alpha1
 
-// InlineHook is a hook without a program: its fields are those of the answer, as a template. Each string in them may have
-// CEL expressions, as in "${parent.metadata.name}-web". A string that is one expression becomes the value of the
+// InlineHook is a hook without a program: its fields are those of the answer, as a template. Each string may have CEL
+// expressions, as in "${parent.metadata.name}-web". A string that is one expression becomes the value of the
 // expression, with its type; the value of an absent optional leaves the field or the list item out. "$${" is a literal
 // "${". The expressions see the fields of a request in version v2: controller, parent (of a DecoratorController:
 // object), children (attachments), related and finalizing; those of a customize hook see controller and parent.

@@ -41,7 +41,8 @@ func TestValidateCompositeController(t *testing.T) {
 			want: []string{
 				`spec.parentResource.apiVersion: Required value: is "group/version", such as "apps/v1", or "version" for the core group, such as "v1"`,
 				`spec.parentResource.resource: Required value: is the plural, lower-case name of the resource, such as "deployments"`,
-				`spec.hooks: Required value: a sync hook with a webhook or inline is required: it returns the desired state of each parent`,
+				`spec.hooks: Required value: a sync hook with a webhook or inline is required: it returns the desired state ` +
+					`of each parent`,
 			},
 		},
 		"a parent type that cannot exist": {
@@ -102,15 +103,18 @@ func TestValidateCompositeController(t *testing.T) {
 		},
 		"no hook at all": {
 			patch: "spec: {hooks: {sync: null}}",
-			want:  []string{`spec.hooks.sync: Required value: a sync hook with a webhook or inline is required: it returns the desired state of each parent`},
+			want: []string{`spec.hooks.sync: Required value: a sync hook with a webhook or inline is required: it ` +
+				`returns the desired state of each parent`},
 		},
 		"a sync hook without a webhook": {
 			patch: "spec: {hooks: {sync: {version: v2, webhook: null}}}",
-			want:  []string{`spec.hooks.sync: Required value: a sync hook with a webhook or inline is required: it returns the desired state of each parent`},
+			want: []string{`spec.hooks.sync: Required value: a sync hook with a webhook or inline is required: it ` +
+				`returns the desired state of each parent`},
 		},
 		"a finalize hook without a webhook": {
 			patch: `spec: {hooks: {finalize: {version: v2}}}`,
-			want:  []string{`spec.hooks.finalize.webhook: Required value: a finalize hook needs a webhook or inline: set one, or remove the hook`},
+			want: []string{`spec.hooks.finalize.webhook: Required value: a finalize hook needs a webhook or inline: set ` +
+				`one, or remove the hook`},
 		},
 		"the longest name that a finalizer can hold": {
 			patch: `{metadata: {name: a23456789b123456789c123456789d123456789e123}, spec: {hooks: {finalize: {webhook: {url: "http://hooks.example/finalize"}}}}}`,
@@ -121,7 +125,8 @@ func TestValidateCompositeController(t *testing.T) {
 		},
 		"only a customize hook": {
 			patch: `spec: {hooks: {sync: null, customize: {webhook: {url: "http://hooks.example/customize"}}}}`,
-			want:  []string{`spec.hooks.sync: Required value: a sync hook with a webhook or inline is required: it returns the desired state of each parent`},
+			want: []string{`spec.hooks.sync: Required value: a sync hook with a webhook or inline is required: it ` +
+				`returns the desired state of each parent`},
 		},
 		"an unknown version of a hook that is never called": {
 			patch: `spec: {hooks: {sync: {webhook: {url: "http://hooks.example/sync"}}, postUpdateChild: {version: v3}}}`,
@@ -167,14 +172,17 @@ func TestValidateDecoratorController(t *testing.T) {
 			patch: "spec: null",
 			want: []string{
 				"spec.resources: Required value: lists the types of the objects to decorate",
-				"spec.hooks: Required value: a sync hook with a webhook or inline is required: it returns the desired state of each parent",
+				"spec.hooks: Required value: a sync hook with a webhook or inline is required: it returns the desired state " +
+					"of each parent",
 			},
 		},
 		"no hook leads anywhere": {
 			patch: "spec: {hooks: {sync: null, finalize: {}}}",
 			want: []string{
-				"spec.hooks.sync: Required value: a sync hook with a webhook or inline is required: it returns the desired state of each parent",
-				"spec.hooks.finalize.webhook: Required value: a finalize hook needs a webhook or inline: set one, or remove the hook",
+				"spec.hooks.sync: Required value: a sync hook with a webhook or inline is required: it returns the desired " +
+					"state of each parent",
+				"spec.hooks.finalize.webhook: Required value: a finalize hook needs a webhook or inline: set one, or remove " +
+					"the hook",
 			},
 		},
 		"items that name nothing": {

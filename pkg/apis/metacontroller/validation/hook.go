@@ -45,7 +45,8 @@ func hasWebhook(hook *v1alpha1.Hook) bool {
 
 // noHooks returns the error of a controller that has no hook to call.
 func noHooks(path *field.Path) *field.Error {
-	return field.Required(path, "a sync hook with a webhook or inline is required: it returns the desired state of each parent")
+	return field.Required(path,
+		"a sync hook with a webhook or inline is required: it returns the desired state of each parent")
 }
 
 // validateHooks checks the hooks that both kinds of controllers have. finalizer is the prefix of
@@ -74,10 +75,12 @@ func validateHook(hook *v1alpha1.Hook, form inline.Form, path *field.Path) field
 		return errs
 	}
 	if hook.Webhook != nil {
-		errs = append(errs, field.Forbidden(path.Child("inline"), "a hook has either a webhook or inline: remove one of them"))
+		errs = append(errs, field.Forbidden(path.Child("inline"),
+			"a hook has either a webhook or inline: remove one of them"))
 	}
 	if hook.Version != nil && *hook.Version == v1alpha1.HookVersionV1 {
-		errs = append(errs, field.Invalid(path.Child("version"), *hook.Version, "an inline hook is of version v2: remove the field"))
+		errs = append(errs, field.Invalid(path.Child("version"), *hook.Version,
+			"an inline hook is of version v2: remove the field"))
 	}
 	_, found := inline.Compile(hook.Inline, form, path.Child("inline"))
 	return append(errs, found...)

@@ -55,7 +55,8 @@ func TestAnUpdateIsRefusedOnlyForWhatItBreaks(t *testing.T) {
 		},
 		"a hook is taken away": {
 			patch: "spec: {hooks: null}",
-			want:  []string{"spec.hooks: Required value: a sync hook with a webhook or inline is required: it returns the desired state of each parent"},
+			want: []string{"spec.hooks: Required value: a sync hook with a webhook or inline is required: it returns " +
+				"the desired state of each parent"},
 		},
 	}
 	stored := decode[*v1alpha1.CompositeController](t, oldCompositeController)

@@ -191,9 +191,11 @@ func TestResolveRefuses(t *testing.T) {
 		is   func(error) bool
 		want string
 	}{
-		"no hooks":                    {`{` + parentWebs + `}`, isInvalid, "no hooks defined"},
-		"no sync hook":                {`{` + parentWebs + `, hooks: {}}`, isInvalid, "no sync hook defined: spec.hooks.sync.webhook says where it is, or spec.hooks.sync.inline is the hook"},
-		"a sync hook without webhook": {`{` + parentWebs + `, hooks: {sync: {}}}`, isInvalid, "no sync hook defined: spec.hooks.sync.webhook says where it is, or spec.hooks.sync.inline is the hook"},
+		"no hooks": {`{` + parentWebs + `}`, isInvalid, "no hooks defined"},
+		"no sync hook": {`{` + parentWebs + `, hooks: {}}`, isInvalid, "no sync hook defined: " +
+			"spec.hooks.sync.webhook says where it is, or spec.hooks.sync.inline is the hook"},
+		"a sync hook without webhook": {`{` + parentWebs + `, hooks: {sync: {}}}`, isInvalid, "no sync hook defined: " +
+			"spec.hooks.sync.webhook says where it is, or spec.hooks.sync.inline is the hook"},
 		"a parent type that is not there": {
 			`{parentResource: {apiVersion: ctl.example/v1, resource: shops}, ` + syncHook + `}`, isUnknown,
 			`parent type: can't find resource "shops" in apiVersion "ctl.example/v1"` + notServed,

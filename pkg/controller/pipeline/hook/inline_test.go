@@ -33,7 +33,8 @@ func inlineHook(t *testing.T, name, template string, options Options) *Webhook {
 	return made
 }
 
-const namesParent = `{status: {name: "${parent.metadata.name}"}, children: [{object: {apiVersion: v1, kind: Pod, metadata: {name: "${parent.metadata.name}"}}}]}`
+const namesParent = `{status: {name: "${parent.metadata.name}"}, children: [{object: {apiVersion: v1, kind: ` +
+	`Pod, metadata: {name: "${parent.metadata.name}"}}}]}`
 
 func TestInlineHooksAnswer(t *testing.T) {
 	response, err := inlineHook(t, Sync, namesParent, Options{}).SyncComposite(t.Context(), snapshot(t))
@@ -43,12 +44,14 @@ func TestInlineHooksAnswer(t *testing.T) {
 	if string(response.Status) != `{"name":"shop"}` || len(response.Children) != 1 || response.Children[0].Name != "shop" {
 		t.Errorf("response %+v", response)
 	}
-	decorator := inlineHook(t, Sync, `{labels: {a: "${object.metadata.name}", b: null}, attachments: []}`, Options{Decorates: true})
+	decorator := inlineHook(t, Sync, `{labels: {a: "${object.metadata.name}", b: null}, attachments: `+
+		`[]}`, Options{Decorates: true})
 	response, err = decorator.SyncDecorator(t.Context(), snapshot(t))
 	if err != nil || *response.Labels["a"] != "shop" || response.Labels["b"] != nil || !response.SaysChildren {
 		t.Errorf("response %+v, error %v", response, err)
 	}
-	customize := inlineHook(t, Customize, `relatedResources: [{apiVersion: v1, resource: pods, names: ["${parent.metadata.name}"]}]`, Options{})
+	customize := inlineHook(t, Customize, `relatedResources: [{apiVersion: v1, resource: pods, names: `+
+		`["${parent.metadata.name}"]}]`, Options{})
 	rules, _, err := customize.Customize(t.Context(), snapshot(t))
 	if err != nil || len(rules) != 1 || rules[0].Names[0] != "shop" {
 		t.Errorf("rules %v, error %v", rules, err)
@@ -87,8 +90,10 @@ func TestAFailedEvaluation(t *testing.T) {
 	if err := hook.CircuitOpen(); err != nil {
 		t.Error(err)
 	}
-	large := inlineHook(t, Sync, `status: {a: "${'x'.replace('x', 'xxxxxxxxxx').replace('x', 'xxxxxxxxxx').replace('x', 'xxxxxxxxxx')}y"}`, Options{})
-	if _, err := large.SyncComposite(t.Context(), snapshot(t)); err == nil || !strings.Contains(err.Error(), "the answer is too large") {
+	large := inlineHook(t, Sync, `status: {a: "${'x'.replace('x', 'xxxxxxxxxx').replace('x', `+
+		`'xxxxxxxxxx').replace('x', 'xxxxxxxxxx')}y"}`, Options{})
+	if _, err := large.SyncComposite(t.Context(), snapshot(t)); err == nil || !strings.Contains(err.Error(), "the "+
+		"answer is too large") {
 		t.Errorf("error %v", err)
 	}
 	stopped := errors.New("stopped")

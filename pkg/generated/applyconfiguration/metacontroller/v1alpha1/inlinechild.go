@@ -19,7 +19,7 @@ type InlineChildApplyConfiguration struct {
 	// several names, there is an object for each combination; they nest in alphabetical order, and the expression of a
 	// name may use the names before it.
 	// Default: absent, one object.
-	ForEach map[string]string `json:"forEach,omitzero"`
+	ForEach map[string]string `json:"forEach,omitempty"`
 	// when is an expression that must be true for the object to exist, for example "${parent.spec.replicas > 0}". It may
 	// use the names of forEach.
 	// Default: absent, the object exists.
