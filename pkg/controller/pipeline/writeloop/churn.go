@@ -4,19 +4,23 @@
 package writeloop
 
 import (
-	"slices"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// Churn: the syncs of a parent create and delete children of a kind again and again although nothing else
-// changes, because the hook gives them other names in each answer. No object is written twice then. So all
-// children of a kind are a target, too.
+// Churn: the syncs of a parent create children of a kind and delete those that they created before, again and again
+// although nothing else changes, because the hook gives them other names in each answer. No object is written twice
+// then. So all children of a kind are a target, too.
+//
+// A hook that replaces children for a reason, such as a schedule, wants the new child in the next answer, too. So a
+// round counts if no sync since the last one has left the children of the kind as they are, however long that took.
 
 // churnTarget returns the target that stands for all children of a kind of a parent.
 func churnTarget(parent *object.Object, kind schema.GroupKind) target {
@@ -45,7 +49,8 @@ func (g *Guard) postponeChurn(plan *pipeline.Plan, state *state, now time.Time) 
 		if history == nil {
 			continue
 		}
-		step := g.churnOf(plan, history, group.Type)
+		step, rests := g.churnOf(plan, history, group.Type)
+		history.rested = history.rested || rests
 		if step == nil {
 			history.wantedSince = time.Time{}
 			if history.loop != nil {
@@ -72,59 +77,84 @@ func (g *Guard) postponeChurn(plan *pipeline.Plan, state *state, now time.Time) 
 }
 
 // churnOf returns a step that stands for the creations and deletions of a kind in a plan; nil if the plan does
-// not create any, or if none was or will be deleted.
-func (g *Guard) churnOf(plan *pipeline.Plan, history *history, of object.Type) *pipeline.Step {
+// not create any, or if none that the hook has made was or will be deleted. It also reports whether the plan neither
+// creates nor deletes any.
+func (g *Guard) churnOf(plan *pipeline.Plan, history *history, of object.Type) (churn *pipeline.Step, rests bool) {
 	var first *pipeline.Step
 	deletes, names := history.deleted, uint64(0)
+	rests = true
 	for i := range plan.Steps {
 		step := &plan.Steps[i]
 		if step.Type.GroupKind() != of.GroupKind() || !g.isChurn(step) {
 			continue
 		}
+		rests = false
 		names += xxhash.Sum64String(string(step.Op) + step.Namespace + "/" + step.Name)
 		if step.Op == pipeline.Delete {
-			deletes = true
+			deletes = deletes || history.made.Has(step.Key().NamespacedName)
 		} else if first == nil {
 			first = step
 		}
 	}
 	if first == nil || !deletes {
-		return nil
+		return nil, rests
 	}
-	return &pipeline.Step{Op: pipeline.Create, Type: of, Namespace: first.Namespace, Name: first.Name, Desired: names}
+	churn = &pipeline.Step{Op: pipeline.Create, Type: of, Namespace: first.Namespace, Name: first.Name, Desired: names}
+	return churn, false
 }
 
 // wroteChurn adds the creations and deletions of a sync to the histories of churn.
 func (g *Guard) wroteChurn(outcomes []pipeline.Outcome, state *state, now time.Time) {
 	for _, group := range state.snapshot.Children {
-		kind := group.Type.GroupKind()
-		is := func(outcome pipeline.Outcome) bool {
-			return outcome.Type.GroupKind() == kind && changed(&outcome) && g.isChurn(&outcome.Step)
-		}
-		created := slices.IndexFunc(outcomes, func(outcome pipeline.Outcome) bool {
-			return is(outcome) && outcome.Op != pipeline.Delete
-		})
-		deleted := slices.ContainsFunc(outcomes, func(outcome pipeline.Outcome) bool {
-			return is(outcome) && outcome.Op == pipeline.Delete
-		})
-		at := churnTarget(state.snapshot.Parent, kind)
+		at := churnTarget(state.snapshot.Parent, group.Type.GroupKind())
 		history := g.historyOf(state.snapshot, at)
+		var created, deleted []*pipeline.Step
+		for i := range outcomes {
+			step := &outcomes[i].Step
+			switch {
+			case step.Type.GroupKind() != group.Type.GroupKind() || !changed(&outcomes[i]) || !g.isChurn(step):
+			case step.Op == pipeline.Delete:
+				deleted = append(deleted, step)
+			default:
+				created = append(created, step)
+			}
+		}
 		switch {
-		case history == nil && !deleted:
+		case history == nil && len(deleted) == 0:
 			continue
 		case history == nil:
 			history = newChurn(state, now)
 			g.histories[at] = history
 		}
-		history.deleted = history.deleted || deleted
-		if created < 0 || !history.deleted {
+		if len(created) > 0 || len(deleted) > 0 {
+			history.replaced(&group, created, deleted)
+		}
+		if len(created) == 0 || !history.deleted {
 			continue
 		}
-		step := outcomes[created].Step
+		step := *created[0]
 		step.Op, step.Body, step.Desired, step.Path = pipeline.Create, nil, 0, ""
 		history.wrote(&step, state, now)
-		history.deleted, history.keep = false, calm
+		history.deleted, history.keep, history.rested, history.related = false, calm, false, state.related()
 	}
+}
+
+// replaced records which children of a kind a sync has created and deleted. Children that the observed state no
+// longer has are forgotten.
+func (h *history) replaced(group *pipeline.Group, created, deleted []*pipeline.Step) {
+	for _, step := range deleted {
+		h.deleted = h.deleted || h.made.Has(step.Key().NamespacedName)
+	}
+	made := sets.New[types.NamespacedName]()
+	for _, child := range group.Claimed {
+		if h.made.Has(child.Key()) {
+			made.Insert(child.Key())
+		}
+	}
+	for _, step := range created {
+		made.Insert(step.Key().NamespacedName)
+	}
+	h.made = made
 }
 
 func newChurn(state *state, now time.Time) *history {

@@ -5,6 +5,7 @@ package writeloop
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -72,6 +73,91 @@ func TestRandomNamesAreSlowedDownAndRecover(t *testing.T) {
 	if n.has != "c" || n.isLooping() {
 		t.Errorf("12 s after the hook was fixed the child is %s, and a loop goes on: %v", n.has, n.isLooping())
 	}
+}
+
+// replaced is a hook that wants some children, and replaces them one after the other.
+type replaced struct {
+	*world
+	// wants returns the names at a sync, seen what is to change of what the hook sees before it.
+	wants func(sync int) []string
+	seen  func()
+}
+
+// syncs are syncs in turn, with a pause between them.
+func (r *replaced) syncs(count int, pause time.Duration) {
+	for sync := range count {
+		if r.seen != nil {
+			r.seen()
+		}
+		wants := r.wants(sync)
+		var steps []pipeline.Step
+		for _, name := range wants {
+			op := pipeline.Create
+			if slices.Contains(r.others, name) {
+				op = pipeline.Keep
+			}
+			steps = append(steps, step(op, name, 1))
+		}
+		for _, name := range r.others {
+			if !slices.Contains(wants, name) {
+				steps = append(steps, step(pipeline.Delete, name, 0))
+			}
+		}
+		if taken, next := r.sync(steps...); len(taken) > 0 || next == 0 {
+			r.others = wants
+		}
+		r.loops()
+		r.now += pause
+	}
+}
+
+func TestWhichReplacementsAreALoop(t *testing.T) {
+	name := func(n int) string { return fmt.Sprint("n-", n) }
+	tests := map[string]struct {
+		wants func(sync int) []string
+		pause time.Duration
+		sees  bool // something else in each sync
+		want  bool
+	}{
+		"another name each time":                     {wants: func(n int) []string { return []string{name(n)} }, pause: 20 * time.Millisecond, want: true},
+		"another name each time, of many parents":    {wants: func(n int) []string { return []string{name(n)} }, pause: 2 * time.Second, want: true},
+		"another name each time, of very many":       {wants: func(n int) []string { return []string{name(n)} }, pause: 20 * time.Second, want: true},
+		"another name each time, and the one before": {wants: func(n int) []string { return []string{name(n), name(n + 1)} }, pause: 2 * time.Second, want: true},
+		"some with another name each time":           {wants: func(n int) []string { return []string{"a", name(n), "b"} }, pause: time.Second, want: true},
+		"none, and then another name": {wants: func(n int) []string {
+			return []string{name(n)}[:n%2]
+		}, pause: time.Second, want: true},
+		"a Job by a schedule":                           {wants: func(n int) []string { return []string{name(n / 2)} }, pause: time.Second},
+		"a Job by a schedule, and the one before":       {wants: func(n int) []string { return []string{name(n / 2), name(n/2 + 1)} }, pause: time.Second},
+		"names that follow related objects":             {wants: func(n int) []string { return []string{name(n)} }, pause: time.Second, sees: true},
+		"blue and green, each for some syncs":           {wants: func(n int) []string { return []string{name(n / 20 % 2)} }, pause: time.Second},
+		"the former children, one in each sync":         {wants: func(n int) []string { return replacedOneByOne(n, 90) }, pause: 20 * time.Millisecond},
+		"the former children, one in each, more slowly": {wants: func(n int) []string { return replacedOneByOne(n, 90) }, pause: time.Second},
+	}
+	for of, test := range tests {
+		t.Run(of, func(t *testing.T) {
+			r := &replaced{world: newWorld(t), wants: test.wants}
+			if test.sees {
+				r.seen = func() { r.related++ }
+			}
+			r.syncs(80, test.pause)
+			if found := len(r.reported) > 0; found != test.want {
+				t.Errorf("it is a loop: %v; reported is %+v", found, r.reported)
+			}
+		})
+	}
+}
+
+// replacedOneByOne returns children of which as many have the new name as there were syncs.
+func replacedOneByOne(syncs, children int) (names []string) {
+	for i := range children {
+		if i < syncs {
+			names = append(names, fmt.Sprint("new-", i))
+		} else {
+			names = append(names, fmt.Sprint("old-", i))
+		}
+	}
+	return names
 }
 
 func TestARequestedSyncEndsALoop(t *testing.T) {

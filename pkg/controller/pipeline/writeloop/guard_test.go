@@ -148,8 +148,10 @@ func TestWhatIsNotSlowedDown(t *testing.T) {
 		"a child that is created and deleted again as the hook says": func(w *world) {
 			for range 100 {
 				w.sync(step(pipeline.Create, "c", 1))
+				w.sync(step(pipeline.Keep, "c", 1))
 				w.now += 5 * time.Second
 				w.sync(step(pipeline.Delete, "c", 0))
+				w.sync()
 				w.now += 5 * time.Second
 			}
 		},
@@ -170,6 +172,7 @@ func TestWhatIsNotSlowedDown(t *testing.T) {
 		"a child that is replaced by one of another name again and again, but slowly": func(w *world) {
 			for i := range 100 {
 				w.sync(step(pipeline.Delete, fmt.Sprint("run-", i), 0), step(pipeline.Create, fmt.Sprint("run-", i+1), 1))
+				w.sync(step(pipeline.Keep, fmt.Sprint("run-", i+1), 1)) // because it sees what it has written
 				w.now += 2 * time.Second
 			}
 		},

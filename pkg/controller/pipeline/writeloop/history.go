@@ -11,6 +11,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 	"github.com/go-json-experiment/json/jsontext"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
@@ -64,9 +65,13 @@ type history struct {
 	undone, changing int
 	// loop is the loop that the target is in; nil if there is none. Few targets ever are in one.
 	loop *loop
-	// isChurn is true if the target stands for all children of a kind. Then deleted is true if one was deleted since the
-	// last creation.
-	isChurn, deleted bool
+	// isChurn is true if the target stands for all children of a kind. Then made has the children that the hook has
+	// wanted since the history began, and deleted is true if one of them was deleted since the last creation. rested is
+	// true if a sync since the last write neither created nor deleted any, and related is the hash of the related
+	// objects that the hook had seen.
+	isChurn, deleted, rested bool
+	made                     sets.Set[types.NamespacedName]
+	related                  uint64
 	// seen is what the hook has wanted of the target since the time seenAt, which is after the last write, and seenState
 	// the state that the hook saw then. turned is true if the hook has changed its mind although the state was the same:
 	// either its answers are random, or the hook itself was changed.
@@ -168,12 +173,18 @@ func (h *history) counts(step *pipeline.Step, state *state) (undone, changing in
 	}
 	switch {
 	case h.state != state.hashFor(step) || pause >= calm:
-	case pause < soon:
+	case pause < soon, h.isRestless(state):
 		changing += h.changing
 	default: // a busy machine may be slow at times
 		changing = max(h.changing-1, 1)
 	}
 	return undone, changing
+}
+
+// isRestless reports whether the children of a kind are replaced by each sync although the hook sees the same related
+// objects. It does not depend on the time between syncs, which is long if many parents are synced.
+func (h *history) isRestless(state *state) bool {
+	return h.isChurn && !h.rested && h.related == state.related()
 }
 
 // completesRecreate reports whether the step creates a child that was deleted to be created
@@ -300,24 +311,32 @@ func (s *state) full() uint64 { return s.withOthers(s.snapshot.Parent.Hash) }
 // withOthers adds the hash of the objects other than the parent to the hash of the parent.
 func (s *state) withOthers(parent uint64) uint64 {
 	if !s.computed {
-		s.computed, s.others = true, hashOthers(s.snapshot)
+		s.computed, s.others = true, s.hashOthers()
 	}
 	return parent + s.others
 }
 
+// related returns the hash of the related objects.
+func (s *state) related() (sum uint64) {
+	for _, related := range s.snapshot.Related {
+		sum += hashOf(related.Objects)
+	}
+	return sum
+}
+
 // hashOthers returns the hash of the children and the related objects.
-func hashOthers(snapshot *pipeline.Snapshot) (sum uint64) {
-	add := func(objects []*object.Object) {
-		for _, object := range objects {
-			// The sum does not depend on the order, because caches do not keep it.
-			sum += xxhash.Sum64String(string(object.UID) + object.ResourceVersion)
-		}
+func (s *state) hashOthers() uint64 {
+	sum := s.related()
+	for _, group := range s.snapshot.Children {
+		sum += hashOf(group.Claimed)
 	}
-	for _, group := range snapshot.Children {
-		add(group.Claimed)
-	}
-	for _, related := range snapshot.Related {
-		add(related.Objects)
+	return sum
+}
+
+// hashOf returns the hash of objects. It does not depend on the order, because caches do not keep it.
+func hashOf(objects []*object.Object) (sum uint64) {
+	for _, object := range objects {
+		sum += xxhash.Sum64String(string(object.UID) + object.ResourceVersion)
 	}
 	return sum
 }

@@ -29,6 +29,8 @@ type world struct {
 	parent   uint64 // the hash of its content
 	uid      int    // of the parent
 	child    int    // the resource version of its child
+	others   []string
+	related  int // the resource version of a related object
 	now      time.Duration
 	written  []time.Duration
 	reported []pipeline.WriteLoop
@@ -41,10 +43,15 @@ func newWorld(t *testing.T) *world { return &world{T: t, guard: New(), parent: 1
 func (w *world) snapshot() *pipeline.Snapshot {
 	parent := observed("p", fmt.Sprint(w.parent), w.parent)
 	parent.UID = types.UID(fmt.Sprint(w.uid))
+	children := []*object.Object{observed("c", fmt.Sprint(w.child), 0)}
+	for _, name := range w.others {
+		children = append(children, observed(name, "1", 0))
+	}
 	return &pipeline.Snapshot{
 		ParentType: webs,
 		Parent:     parent,
-		Children:   []pipeline.Group{{Type: configMaps, Claimed: []*object.Object{observed("c", fmt.Sprint(w.child), 0)}}},
+		Children:   []pipeline.Group{{Type: configMaps, Claimed: children}},
+		Related:    []pipeline.Related{{Objects: []*object.Object{observed("r", fmt.Sprint(w.related), 0)}}},
 	}
 }
 
