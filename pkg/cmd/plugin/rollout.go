@@ -168,6 +168,10 @@ func (r *rolloutStatus) progress(ctx context.Context, of *lookup.Parent) (*progr
 			state += ": " + row.Status.Message
 		}
 	}
+	behind, err := isBehind(parent, revisions)
+	if err != nil {
+		return nil, err
+	}
 	earlier := slices.ContainsFunc(revisions, func(of v1alpha1.ControllerRevision) bool { return !isCurrent(&of) })
 	// An earlier revision without children is kept until those at the present one are healthy.
 	seen := &progressOfRollout{parent: parent, done: !earlier && synced, revisions: revisions}
@@ -181,9 +185,23 @@ func (r *rolloutStatus) progress(ctx context.Context, of *lookup.Parent) (*progr
 		if !earlier && children != nil { // no revision may name the children that have not moved
 			moved, all = int(children.AsWanted), int(children.Wanted)
 		}
+		if behind {
+			moved = 0
+		}
 		seen.text = fmt.Sprintf("has %d of %d children at the current version; %s", moved, all, state)
 	}
 	return seen, nil
+}
+
+// isBehind reports whether no revision records the parent as it is, so that no child can be at its version.
+func isBehind(parent *unstructured.Unstructured, revisions []v1alpha1.ControllerRevision) (bool, error) {
+	for i := range revisions {
+		patch, err := backTo(parent, &revisions[i], &revisions[0])
+		if err != nil || !differs(patch) {
+			return false, err
+		}
+	}
+	return len(revisions) > 0, nil
 }
 
 // countChildren returns how many children the current revision names, and how many all revisions name, each once: until
@@ -296,11 +314,7 @@ func (u *rolloutUndo) run(ctx context.Context, argument string) error {
 	if err != nil {
 		return err
 	}
-	revision, err := u.choose(all)
-	if err != nil {
-		return err
-	}
-	patch, err := backTo(parent, revision)
+	revision, patch, err := u.choose(parent, all)
 	if err != nil {
 		return err
 	}
@@ -315,26 +329,35 @@ func (u *rolloutUndo) run(ctx context.Context, argument string) error {
 	return u.printDone(patched, done)
 }
 
-// choose returns the revision to roll back to.
-func (u *rolloutUndo) choose(all []v1alpha1.ControllerRevision) (*v1alpha1.ControllerRevision, error) {
-	at := slices.IndexFunc(all, func(revision v1alpha1.ControllerRevision) bool {
-		if u.toRevision != "" {
-			return revision.Name == u.toRevision
+// choose returns the revision to roll back to, and the patch of the parent. By default, this is the first revision that
+// differs from the parent. The current one differs if no revision records the parent yet, for example because the hook
+// fails.
+func (u *rolloutUndo) choose(parent *unstructured.Unstructured, all []v1alpha1.ControllerRevision) (
+	to *v1alpha1.ControllerRevision, patch []byte, err error,
+) {
+	for i := range all {
+		if u.toRevision != "" && all[i].Name != u.toRevision {
+			continue
 		}
-		return !isCurrent(&revision)
-	})
-	switch {
-	case at >= 0:
-		return &all[at], nil
-	case u.toRevision != "":
-		return nil, fmt.Errorf("the parent has no ControllerRevision %q", u.toRevision)
+		if patch, err = backTo(parent, &all[i], &all[0]); err != nil {
+			return nil, nil, err
+		}
+		if u.toRevision != "" || differs(patch) {
+			return &all[i], patch, nil
+		}
 	}
-	return nil, errors.New("there is no earlier version to roll back to: the last rolling update is done; " +
+	if u.toRevision != "" {
+		return nil, nil, fmt.Errorf("the parent has no ControllerRevision %q", u.toRevision)
+	}
+	return nil, nil, errors.New("there is no earlier version to roll back to: the last rolling update is done; " +
 		"to undo it, apply the earlier parent")
 }
 
+// differs reports whether a JSON merge patch changes anything.
+func differs(patch []byte) bool { return string(patch) != "{}" }
+
 // backTo returns the JSON merge patch that restores the fields of a parent that a revision records.
-func backTo(parent *unstructured.Unstructured, revision *v1alpha1.ControllerRevision) ([]byte, error) {
+func backTo(parent *unstructured.Unstructured, revision, current *v1alpha1.ControllerRevision) ([]byte, error) {
 	raw, err := parent.MarshalJSON()
 	if err != nil {
 		return nil, err
@@ -343,7 +366,7 @@ func backTo(parent *unstructured.Unstructured, revision *v1alpha1.ControllerRevi
 	if err != nil {
 		return nil, err
 	}
-	then, err := revisions.Restore(now, revision, revisions.Recorded(revision))
+	then, err := revisions.Restore(now, revision, revisions.Recorded(revision, current))
 	if err != nil {
 		return nil, err
 	}

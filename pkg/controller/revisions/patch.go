@@ -124,10 +124,13 @@ func Restore(parent *object.Object, revision *v1alpha1.ControllerRevision, paths
 	return restored, nil
 }
 
-// Recorded returns the paths of a revision: the whole spec if it does not record them.
-func Recorded(revision *v1alpha1.ControllerRevision) []string {
-	if paths, found := recordedPaths(revision); found {
-		return paths
+// Recorded returns the paths of a revision. One that Metacontroller wrote does not record them: its paths are those of
+// the current revision of the parent, and the whole spec if that does not record them either.
+func Recorded(revision, current *v1alpha1.ControllerRevision) []string {
+	for _, one := range []*v1alpha1.ControllerRevision{revision, current} {
+		if paths, found := recordedPaths(one); found {
+			return paths
+		}
 	}
 	return []string{"spec"}
 }

@@ -66,6 +66,9 @@ func badge(of *request) hook.Answer {
 
 // rack is what the hook of the racks wants: two Pods.
 func rack(of *request) hook.Answer {
+	if of.Parent.Spec.Image == "broken" {
+		return hook.Text(http.StatusInternalServerError, "there is no such image")
+	}
 	var pods []any
 	for i := range 2 {
 		pods = append(pods, map[string]any{
