@@ -27,6 +27,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/lookup"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/printing"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/reviews"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/redact"
 )
 
 // newCalls returns the command that shows recent calls of hooks.
@@ -321,6 +322,12 @@ func (r *replay) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
+	if r.printer == nil && len(result.Steps) > 0 {
+		const note = "note: the cluster did not check these writes"
+		if _, err := fmt.Fprintln(r.streams.ErrOut, note); err != nil {
+			return err
+		}
+	}
 	return exitOf(&result)
 }
 
@@ -399,27 +406,38 @@ func answerDifference(call *v1alpha1.HookCall, sync *v1alpha1.ReviewedSync) (str
 	case then == nil || then.Object == nil:
 		return fmt.Sprintf("There was no answer then (%s), and there is one now.", call.Status.Message), nil
 	}
-	before, err := withoutSecrets(then.Object.Raw)
-	if err != nil {
+	difference, err := responseDifference(then.Object.Raw, now.Raw)
+	switch {
+	case err != nil:
 		return "", err
-	}
-	after, err := withoutSecrets(now.Raw)
-	if err != nil {
-		return "", err
-	}
-	if difference := printing.Difference(before, after); difference != "" {
+	case difference != "":
 		return "The answer then (-) and now (+):\n" + difference, nil
 	}
 	return "The answer is the same as then.", nil
 }
 
-// withoutSecrets returns a response as YAML without the values of Secrets, which are redacted in recorded calls and
-// digests in reviews.
-func withoutSecrets(answer []byte) (string, error) {
-	var content map[string]any
-	if err := json.Unmarshal(answer, &content); err != nil {
+// responseDifference describes how two responses differ, apart from the values of Secrets, which are blanks in recorded
+// calls and digests in reviews, wherever they are.
+func responseDifference(then, now []byte) (string, error) {
+	var before, after map[string]any
+	if err := errors.Join(json.Unmarshal(then, &before), json.Unmarshal(now, &after)); err != nil {
 		return "", fmt.Errorf("read the answer of the hook: %w", err)
 	}
+	redact.Unblank(before, after)
+	var texts [2]string
+	for i, content := range []map[string]any{before, after} {
+		hideSecrets(content)
+		text, err := yaml.Marshal(content)
+		if err != nil {
+			return "", err
+		}
+		texts[i] = string(text)
+	}
+	return printing.Difference(texts[0], texts[1]), nil
+}
+
+// hideSecrets replaces the values in the Secrets of a response.
+func hideSecrets(content map[string]any) {
 	for _, field := range []string{"children", "attachments"} {
 		objects, _ := content[field].([]any)
 		for _, one := range objects {
@@ -435,6 +453,4 @@ func withoutSecrets(answer []byte) (string, error) {
 			}
 		}
 	}
-	text, err := yaml.Marshal(content)
-	return string(text), err
 }

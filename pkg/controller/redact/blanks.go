@@ -1,0 +1,46 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package redact
+
+import "strings"
+
+// Unblank fills the blanks of a decoded value that was kept with what the value of now has in their places, and returns
+// it. It changes the kept value. A blank stays if the texts around it differ, or if there is nothing now.
+func Unblank(kept, now any) any {
+	switch kept := kept.(type) {
+	case map[string]any:
+		present, _ := now.(map[string]any)
+		for name, value := range kept {
+			kept[name] = Unblank(value, present[name])
+		}
+	case []any:
+		present, _ := now.([]any)
+		for i := range min(len(kept), len(present)) {
+			kept[i] = Unblank(kept[i], present[i])
+		}
+	case string:
+		if present, ok := now.(string); ok && isBlankedFrom(kept, present) {
+			return present
+		}
+	}
+	return kept
+}
+
+// isBlankedFrom reports whether a text has blanks, and is as another one between them.
+func isBlankedFrom(kept, now string) bool {
+	parts := strings.Split(kept, blank)
+	last := len(parts) - 1
+	if last == 0 || !strings.HasPrefix(now, parts[0]) {
+		return false
+	}
+	now = now[len(parts[0]):]
+	for _, part := range parts[1:last] {
+		_, after, found := strings.Cut(now, part)
+		if !found {
+			return false
+		}
+		now = after
+	}
+	return strings.HasSuffix(now, parts[last])
+}
