@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -51,7 +52,50 @@ func (s *status) showParent(ctx context.Context, find *lookup.Lookup, only *look
 	if s.printer != nil {
 		return printItems(&s.output, rows)
 	}
-	return s.showTree(ctx, find, client, object, rows)
+	if err := s.showTree(ctx, find, client, object, rows); err != nil || only != nil {
+		return err
+	}
+	return s.showIdle(ctx, find, parent.Mapping.Resource.GroupResource(), rows)
+}
+
+// showIdle prints which other controllers of the type of a parent do not run, and why. Whether they select the parent is
+// not known.
+func (s *status) showIdle(
+	ctx context.Context, find *lookup.Lookup, resource schema.GroupResource, rows []v1alpha1.Sync,
+) error {
+	all, err := find.Controllers(ctx)
+	if apierrors.IsForbidden(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, one := range all {
+		why := whyNotRunning(one)
+		isShown := func(row v1alpha1.Sync) bool { return row.Spec.Controller == one.Reference() }
+		if why == "" || !one.IsFor(resource) || slices.ContainsFunc(rows, isShown) {
+			continue
+		}
+		note := s.style().Warning(fmt.Sprintf("%s may be for it, too: %s", one, why))
+		if _, err := fmt.Fprintln(s.streams.Out, note); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// whyNotRunning returns why a controller does not run; empty if it runs.
+func whyNotRunning(one *lookup.Controller) string {
+	conditions := one.GetStatus().Conditions
+	ready := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)
+	synced := meta.FindStatusCondition(conditions, v1alpha1.ConditionParentsSynced)
+	switch {
+	case ready == nil || ready.Reason == v1alpha1.ReasonNotObservedYet:
+		return "it does not run: the server has not seen it yet"
+	case synced == nil || synced.Reason == v1alpha1.ReasonNotRunning:
+		return "it does not run: " + withReason(*ready)
+	}
+	return ""
 }
 
 // rowsOf returns the Syncs of a parent, with CompositeControllers first. Those of a cluster-scoped parent are in the
@@ -228,13 +272,7 @@ func (s *status) whyNoController(
 		reasons = append(reasons, fmt.Sprintf("%s %s controls it: %s", owner.Kind, owner.Name, command))
 	}
 	for _, one := range controllers {
-		reason := "its selectors or namespaces leave it out"
-		if ready := meta.FindStatusCondition(one.GetStatus().Conditions, v1alpha1.ConditionReady); ready == nil ||
-			ready.Reason == v1alpha1.ReasonNotObservedYet {
-			reason = "it does not run: the server has not seen it yet"
-		} else if !v1alpha1.Runs(ready.Reason) {
-			reason = "it does not run: " + withReason(*ready)
-		}
+		reason := cmp.Or(whyNotRunning(one), "its selectors or namespaces leave it out")
 		reasons = append(reasons, one.String()+": "+reason)
 	}
 	if len(controllers) == 0 {
