@@ -87,6 +87,12 @@ func TestAllParentsAreSyncedSoonAfterAnOutage(t *testing.T) {
 		"with errors":            answerWith(http.StatusInternalServerError),
 		"with those of a proxy":  answerWith(http.StatusServiceUnavailable),
 		"with a page of a proxy": answerWith(http.StatusNotFound),
+		"with a page and 200": func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, "<html><body>We are back soon</body></html>")
+		},
+		"with a text and 200":       func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "no healthy upstream") },
+		"with nothing and 200":      answerWith(http.StatusOK),
+		"with 429 and without time": answerWith(http.StatusTooManyRequests),
 	} {
 		var down atomic.Bool
 		server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

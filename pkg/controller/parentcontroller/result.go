@@ -167,7 +167,7 @@ func postponement(ctx context.Context, err error) (next syncqueue.Result, postpo
 	if throttled, ok := errors.AsType[*hook.ThrottledError](err); ok {
 		klog.FromContext(ctx).V(2).Info("Hook asks to be called later", "after", throttled.After)
 		if throttled.After == 0 {
-			return syncqueue.Backoff(0), true
+			return syncqueue.Backoff(0).Within(hook.RetryAfter(err)), true
 		}
 		return syncqueue.RequeueAfter(throttled.After), true
 	}
@@ -175,7 +175,7 @@ func postponement(ctx context.Context, err error) (next syncqueue.Result, postpo
 		return syncqueue.RequeueAfter(waiting.After), true
 	}
 	if _, ok := errors.AsType[*hook.NoRoomError](err); ok {
-		return syncqueue.Backoff(0), true
+		return syncqueue.Backoff(0).Within(hook.RetryAfter(err)), true
 	}
 	if early, ok := errors.AsType[*finalizerPostponedError](err); ok {
 		return syncqueue.RequeueAfter(early.after), true

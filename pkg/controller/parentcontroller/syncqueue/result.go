@@ -42,10 +42,12 @@ func RequeueAfter(after time.Duration) Result {
 	return Result{kind: requeueAfter, after: max(after, minBackoff)}
 }
 
-// Within returns the result with a limit: the parent is synced again after that time at the latest.
-// In contrast to the time that Done asks for, a sync that runs earlier cancels it.
+// Within returns the result with a limit: the parent is synced again after that time at the latest. Of several limits,
+// the earliest counts. In contrast to the time that Done asks for, a sync that runs earlier cancels it.
 func (r Result) Within(latest time.Duration) Result {
-	r.latest = max(latest, minBackoff)
+	if latest = max(latest, minBackoff); r.latest == 0 || latest < r.latest {
+		r.latest = latest
+	}
 	return r
 }
 

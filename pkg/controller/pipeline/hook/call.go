@@ -156,6 +156,9 @@ func (w *Webhook) read(
 		return false, w.forgottenAnswer(strings.Clone(q.nothing)) // a clone, because the error keeps it
 	}
 	if free, err = q.decode(d, answer); err != nil {
+		if isPage(answer) {
+			err = &pageError{err}
+		}
 		return false, err
 	}
 	return free, w.checkStrict(ctx, d)

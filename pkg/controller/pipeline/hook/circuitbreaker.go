@@ -150,12 +150,14 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// cause returns why the hook counts as down, or nil if it does not. A hook that responds with an error status is not
-// down, although it is called as rarely: a mistake in one parent may cause the error.
+// cause returns why the hook counts as down, or nil if it does not. A hook that responds with an error status or a page
+// is not down, although it is called as rarely: a mistake in one parent may cause the error.
 func (b *circuitBreaker) cause() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if status, ok := errors.AsType[*statusError](b.last); b.failures < failuresToOpen || ok && status.fromHook() {
+	status, isStatus := errors.AsType[*statusError](b.last)
+	_, isPage := errors.AsType[*pageError](b.last)
+	if b.failures < failuresToOpen || isPage || isStatus && status.fromHook() {
 		return nil
 	}
 	return b.last

@@ -4,6 +4,7 @@
 package hook
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -11,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/protocol"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/transport"
@@ -23,10 +26,25 @@ var ErrUnreadable = protocol.ErrUnreadable
 type SourceError = transport.SourceError
 
 // Answered reports whether a call that ended with this error, or without one, has shown that the hook is up. It
-// occurs with an unreadable answer, a request to be called later, and an answer for which there is no room.
+// occurs with an unreadable answer, unless that is a page, a request to be called later, and an answer for which there
+// is no room.
 func Answered(err error) bool {
 	_, throttled := errors.AsType[*ThrottledError](err)
-	return err == nil || throttled || isNoRoom(err) || errors.Is(err, ErrUnreadable)
+	_, page := errors.AsType[*pageError](err)
+	return err == nil || throttled || isNoRoom(err) || errors.Is(err, ErrUnreadable) && !page
+}
+
+// pageError is the error of an answer that is empty or not JSON. A proxy may answer so in the place of a hook that is
+// down, as with an error status.
+type pageError struct{ error }
+
+func (e *pageError) Unwrap() error { return e.error }
+
+// isPage reports whether an answer that cannot be read is empty or not JSON. An answer that begins like a JSON object
+// is from the hook.
+func isPage(answer []byte) bool {
+	answer = bytes.TrimSpace(answer)
+	return len(answer) == 0 || answer[0] != '{' && !jsontext.Value(answer).IsValid()
 }
 
 // downError is the error of a call that failed while the hook counts as down.
@@ -38,10 +56,13 @@ type downError struct {
 func (e *downError) Unwrap() error { return e.error }
 
 // RetryAfter returns the time after which a parent is synced again at the latest if a call about it ended with this
-// error. It is zero if the hook does not count as down.
+// error. It is zero if nothing shows that later calls may succeed without a change of the parent.
 func RetryAfter(err error) time.Duration {
 	if down, ok := errors.AsType[*downError](err); ok {
 		return down.retryAfter
+	}
+	if throttled, ok := errors.AsType[*ThrottledError](err); ok && throttled.After == 0 || isNoRoom(err) {
+		return maxPause
 	}
 	return 0
 }
@@ -100,7 +121,7 @@ const maxThrottle = time.Hour
 // synced again later, and no event is written.
 type ThrottledError struct {
 	// After is the time after which the hook wants to be called again, an hour at most. It is zero, and the usual backoff
-	// applies, if the hook named no valid time.
+	// applies up to maxPause, if the hook named no valid time.
 	After time.Duration
 }
 
