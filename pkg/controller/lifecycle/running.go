@@ -261,12 +261,13 @@ func (r *Reconciler) stopIfRefused(ctx context.Context, state *controllerState) 
 
 // A controller whose child type is removed from the host keeps running: its parents fail if they want a child of the
 // type, and parents that are being deleted go if their finalize hook wants none. A controller that starts without a
-// child type, and whose parents may have its finalizer, syncs only parents that are being deleted. The others report
-// what they wait for.
+// child type syncs only parents that are being deleted. The others report what they wait for. It starts only if its
+// parents may have its finalizer, or if it has run before.
 
 // runWithoutChild starts a controller for an object if err says that a child type is missing, and nothing runs for it.
 func (r *Reconciler) runWithoutChild(ctx context.Context, state *controllerState, object controllerObject, err error) {
-	if !parentcontroller.LacksChild(err) || !hasDrainFinalizer(object) || state.getRunning() != nil {
+	hasRun := object.GetStatus().Parents != nil
+	if !parentcontroller.LacksChild(err) || !hasDrainFinalizer(object) && !hasRun || state.getRunning() != nil {
 		return
 	}
 	spec, err := r.resolveWithoutChildren(ctx, object, err)

@@ -56,7 +56,20 @@ func TestAControllerThatStartsWithoutAChildTypeSyncsWhatIsDeleted(t *testing.T) 
 	}
 }
 
-// Its parents have no finalizer, so none hangs.
+// After a restart, the parents must show what they wait for.
+func TestAControllerThatHasRunStartsWithoutAChildType(t *testing.T) {
+	f := newFixture(t)
+	before := controllerOf("a", "v1 pods", "v1 nonsense")
+	before.Status.Parents = &v1alpha1.ParentCounts{Total: 1}
+	f.create(t, before)
+	f.untilReady(t, "a", `False UnknownType: child type: can't find resource "nonsense"`)
+	waitUntil(t, func() string { return "the controller does not run" }, func() bool { return f.runs("a") })
+	if spec := f.states.of("a").getRunning().spec; spec.Lacks == nil || len(spec.Children) != 1 {
+		t.Errorf("it lacks %v, and its children are %v", spec.Lacks, spec.Children)
+	}
+}
+
+// Its parents have no finalizer, so none hangs, and it has not synced any.
 func TestAControllerWithoutAFinalizeHookDoesNotStartWithoutAChildType(t *testing.T) {
 	f := newFixture(t)
 	f.create(t, controllerOf("a", "v1 pods", "v1 nonsense"))
