@@ -192,17 +192,21 @@ func (c *children) advance() (condition metav1.Condition, moved []*child, waitsF
 			behind = append(behind, child)
 		}
 	}
-	switch {
-	case len(behind) == 0 && len(heldBack) == 0:
+	if len(behind) == 0 && len(heldBack) == 0 {
 		condition, waitsFor, err = c.finish()
 		return condition, nil, waitsFor, err
-	case len(behind) == 0:
-		message := fmt.Sprintf("partition %d holds back %s", heldBack[0].kind.Partition, c.list(heldBack))
-		return updated(rolloutWaiting, message), nil, nil, nil
 	}
 	motion, err := c.countMotion()
 	if err != nil {
 		return metav1.Condition{}, nil, nil, err
+	}
+	if len(behind) == 0 {
+		message := fmt.Sprintf("partition %d holds back %s", heldBack[0].kind.Partition, c.list(heldBack))
+		if motion.latest == 0 {
+			return updated(rolloutWaiting, message), nil, nil, nil
+		}
+		waitsFor = motion.waitsFor()
+		return updated(rolloutWaiting, message+"; "+waitsFor.motion), nil, waitsFor, nil
 	}
 	for i := motion.next(behind); i >= 0; i = motion.next(behind) {
 		motion.move(behind[i])
@@ -213,7 +217,11 @@ func (c *children) advance() (condition metav1.Condition, moved []*child, waitsF
 		return updated(rolloutProgressing, "updating "+c.list(moved)), moved, nil, nil
 	}
 	waitsFor = motion.waitsFor()
-	return updated(rolloutWaiting, waitsFor.motion), nil, waitsFor, nil
+	message := waitsFor.motion
+	if waitsFor.at != 0 && waitsFor.isBeforePartition() {
+		message += fmt.Sprintf("; partition %d holds it back", waitsFor.kind.Partition)
+	}
+	return updated(rolloutWaiting, message), nil, waitsFor, nil
 }
 
 // finish returns the condition when all children are at the latest revision. The rollout has finished once they are
