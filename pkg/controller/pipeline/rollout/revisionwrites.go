@@ -78,7 +78,8 @@ func (r *Rollout) store(revision *Revision, claims []v1alpha1.ControllerRevision
 	}
 	after := before.DeepCopy()
 	r.describe(revision, after)
-	if adopts {
+	// Metacontroller, and earlier versions of the server, have stored references that block the deletion of the parent.
+	if adopts || slices.ContainsFunc(after.OwnerReferences, r.isParent) {
 		after.OwnerReferences = append(slices.DeleteFunc(after.OwnerReferences, r.isParent), owner)
 	}
 	if !isClaimed {

@@ -83,6 +83,27 @@ func TestARevisionOfTheOriginalIsTakenOverAsItIs(t *testing.T) {
 	}
 }
 
+// Only a write for another reason changes the reference.
+func TestARevisionThatIsWrittenNoLongerBlocksTheDeletionOfTheParent(t *testing.T) {
+	w := newWorld(t, "v2", "Pod a", "Pod b")
+	w.has("Pod a v1", "Pod b v1")
+	w.remembers("v1: Pod a, Pod b")
+	w.stored[0].OwnerReferences[0].BlockOwnerDeletion = ptr.To(true)
+	w.write(w.decide().Writes)
+	for _, stored := range w.stored {
+		if of := stored.OwnerReferences; len(of) != 1 || of[0].BlockOwnerDeletion != nil {
+			t.Errorf("the owners of %s are %+v", stored.Name, of)
+		}
+	}
+	w = newWorld(t, "v1", "Pod a")
+	w.has("Pod a v1")
+	w.remembers("v1: Pod a")
+	w.stored[0].OwnerReferences[0].BlockOwnerDeletion = ptr.To(true)
+	if writes := w.decide().Writes; len(writes) > 0 {
+		t.Errorf("writes are %+v", writes)
+	}
+}
+
 func TestOfTwoRevisionsThatRememberTheSameOneStays(t *testing.T) {
 	for name, version := range map[string]string{"the latest": "v2", "an older one": "v3"} {
 		t.Run(name, func(t *testing.T) {
