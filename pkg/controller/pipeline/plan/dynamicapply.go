@@ -48,11 +48,17 @@ func (d dynamicApply) change(method Method, observed, desired *object.Object) (p
 		step.Body, err = d.newChild(desired)
 		return step, err
 	}
+	if result.hasNoRecord && hasUnreadableRecord(observed) {
+		step.Why = whyUnreadable
+	}
 	// Recreate, too, keeps the annotation current, because a field that is not in it is never removed. The
 	// annotation and marks are not a reason to replace a child.
 	step.Body, err = object.Canonical(result.merged)
 	return step, err
 }
+
+const whyUnreadable = "its annotation " + object.LastAppliedAnnotation + " cannot be read, so fields that the hook has " +
+	"left out since it was written stay"
 
 // markListed records on a child that the hook has listed it, as if nothing but its identity had been applied.
 func (d dynamicApply) markListed(observed *object.Object) (pipeline.Step, error) {
@@ -107,8 +113,9 @@ type mergeResult struct {
 	// merged is the merged child. If it differs, it has the record of what was last applied.
 	merged map[string]any
 	// contentDiffers is true if merged differs from the observed child. annotationDiffers is true if its record of
-	// what was last applied does. onlyMarks is true if the content differs only in marks.
-	contentDiffers, annotationDiffers, onlyMarks bool
+	// what was last applied does. onlyMarks is true if the content differs only in marks, and hasNoRecord if it is not
+	// known what was last applied.
+	contentDiffers, annotationDiffers, onlyMarks, hasNoRecord bool
 	// path is the first field that differs.
 	path string
 }
@@ -123,7 +130,7 @@ func (d dynamicApply) merge(observed, desired *object.Object) (*mergeResult, err
 	if err != nil {
 		return nil, err
 	}
-	last, err := takeLastApplied(observed, have, want)
+	last, err := takeLastApplied(have, want)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +142,7 @@ func (d dynamicApply) merge(observed, desired *object.Object) (*mergeResult, err
 	merged := child.merge(runtime.DeepCopyJSON(have), base, goal).(map[string]any)
 	restoreReadOnlyFields(merged, have)
 
-	result := &mergeResult{merged: merged}
+	result := &mergeResult{merged: merged, hasNoRecord: last == nil}
 	result.path, result.contentDiffers = difference(have, merged)
 	result.onlyMarks = differOnlyInMarks(d.schema, result.path, have, merged)
 	_, result.annotationDiffers = difference(withoutSystemFields(last), withoutSystemFields(want))

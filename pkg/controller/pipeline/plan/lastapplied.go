@@ -19,10 +19,26 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/redact"
 )
 
-// recordsLastApplied reports whether a child has a record of what was last applied.
+// recordsLastApplied reports whether a child has a record of what was last applied that can be read.
 func recordsLastApplied(observed *object.Object) bool {
 	text, _ := observed.Annotation(object.LastAppliedAnnotation)
+	return readRecord(text) != nil
+}
+
+// hasUnreadableRecord reports whether a child, of which it is not known what was last applied, has a record of that.
+func hasUnreadableRecord(observed *object.Object) bool {
+	text, _ := observed.Annotation(object.LastAppliedAnnotation)
 	return !isEmptyRecord(text)
+}
+
+// readRecord returns what the text of LastAppliedAnnotation records; nil if that is nothing, or if the text cannot be
+// read because somebody has changed it.
+func readRecord(text string) map[string]any {
+	var record map[string]any
+	if isEmptyRecord(text) || utiljson.Unmarshal([]byte(text), &record) != nil {
+		return nil
+	}
+	return record
 }
 
 // isEmptyRecord reports whether the text of LastAppliedAnnotation records nothing. Somebody may have emptied it.
@@ -33,22 +49,15 @@ func isEmptyRecord(text string) bool {
 
 // takeLastApplied removes LastAppliedAnnotation from have, the content of an observed child, and returns what it
 // records. It replaces digests by the texts that encodeLastApplied shortened, if have or want contains these texts.
-// The result is nil if the annotation is missing or empty: then merging removes nothing.
-func takeLastApplied(observed *object.Object, have, want map[string]any) (map[string]any, error) {
+// The result is nil if the annotation is missing or empty, or cannot be read: then merging removes nothing.
+func takeLastApplied(have, want map[string]any) (map[string]any, error) {
 	text, found, err := unstructured.NestedString(have, "metadata", "annotations", object.LastAppliedAnnotation)
 	if err != nil || !found {
 		return nil, err
 	}
 	unstructured.RemoveNestedField(have, "metadata", "annotations", object.LastAppliedAnnotation)
-	if isEmptyRecord(text) {
-		return nil, nil
-	}
-	var last map[string]any
-	if err := utiljson.Unmarshal([]byte(text), &last); err != nil {
-		return nil, fmt.Errorf("%s: the annotation %s is not a JSON object; delete the annotation",
-			observed, object.LastAppliedAnnotation)
-	}
-	if strings.Contains(text, digestPrefix) {
+	last := readRecord(text)
+	if last != nil && strings.Contains(text, digestPrefix) {
 		last = lengthened(last, have, want)
 	}
 	return last, nil

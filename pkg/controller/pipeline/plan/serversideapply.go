@@ -101,7 +101,7 @@ func (s serverSideApply) toServerSideApply(observed *object.Object, why string) 
 	if err != nil {
 		return pipeline.Step{}, err
 	}
-	last, err := takeLastApplied(observed, have, nil)
+	last, err := takeLastApplied(have, nil)
 	if err != nil {
 		return pipeline.Step{}, err
 	}

@@ -111,6 +111,7 @@ func (p *parent) engine(name Engine, schema *openapi.Type) engine {
 
 // UpToDate returns a function that reports whether the strategy of an observed child's type would not write the child
 // to make it the desired one. Rollouts use it for the children of rolling methods. It adds such children to upToDate.
+// One that cannot be compared is not up to date; the plan refuses it, and says why.
 func UpToDate(
 	snapshot *pipeline.Snapshot, strategies Strategies, upToDate *UpToDateCache,
 ) func(observed, desired *object.Object) (bool, error) {
@@ -128,6 +129,6 @@ func UpToDate(
 		group := snapshot.Children[i]
 		strategy := strategies[group.Type.GroupKind()]
 		step, err := updateChild(strategy.Method, parent.engine(strategy.Engine, group.Schema), upToDate, observed, desired)
-		return err == nil && step.Op == pipeline.Keep, err
+		return err == nil && step.Op == pipeline.Keep, nil
 	}
 }
