@@ -57,9 +57,9 @@ func TestAChildStaysWhoseReplacementIsRejected(t *testing.T) {
 		message string
 		// of is the type of the child, a ConfigMap if it is empty.
 		of object.Type
-		// phase is the phase of a Pod.
-		phase string
-		stays bool
+		// phase is the phase of a Pod, and needs what its replacement requests.
+		phase, needs string
+		stays        bool
 	}{
 		"its name is not free":      {reason: metav1.StatusReasonAlreadyExists, message: "it exists"},
 		"it is not valid":           {reason: invalid, message: "spec.replicas: no", stays: true},
@@ -78,6 +78,16 @@ func TestAChildStaysWhoseReplacementIsRejected(t *testing.T) {
 		},
 		"it needs more than the child, and finds no room": {
 			reason: forbidden, message: quota("1200m", "1500m", "2"), of: pods, stays: true,
+		},
+		"it needs more than the child of what another quota may limit": {
+			reason: forbidden, message: quota("500m", "1500m", "1500m"), of: pods, needs: `"cpu":"500m","memory":"1Gi"`, stays: true,
+		},
+		"it needs less than the child of the rest": {
+			reason: forbidden, message: strings.ReplaceAll(quota("1", "3", "3"), "requests.cpu", "pods"), of: pods, needs: `"cpu":"400m"`,
+		},
+		"a quota counts Pods, and it needs more of the rest": {
+			reason: forbidden, message: strings.ReplaceAll(quota("1", "3", "3"), "requests.cpu", "pods"), of: pods, needs: `"cpu":"600m"`,
+			stays: true,
 		},
 		"the quota does not count the child, which has ended": {
 			reason: forbidden, message: quota("500m", "1500m", "1500m"), of: pods, phase: "Succeeded", stays: true,
@@ -101,6 +111,9 @@ func TestAChildStaysWhoseReplacementIsRejected(t *testing.T) {
 				recreate.Type, recreate.Observed, of = services, parsed(t, service), "Service"
 			case pods:
 				recreate.Type, recreate.Observed, of = pods, parsed(t, strings.Replace(pod, "PHASE", test.phase, 1)), "Pod"
+				if test.needs != "" {
+					recreate.Body = []byte(strings.Replace(pod, `"cpu":"500m"`, test.needs, 1))
+				}
 			}
 			codes := map[metav1.StatusReason]int{
 				metav1.StatusReasonAlreadyExists: 409, metav1.StatusReasonInvalid: 422, metav1.StatusReasonForbidden: 403,

@@ -100,8 +100,13 @@ func withMissingRule(err error) error {
 func isFreedByDeletion(step pipeline.Step, err error) bool {
 	switch {
 	case apierrors.IsForbidden(err):
-		denied := denialOf(err)
-		return denied != nil && denied.fits(usageOf(step.Observed, step.Type.GroupKind(), denied))
+		denied, of := denialOf(err), step.Type.GroupKind()
+		replacement, err := object.Parse(step.Body)
+		if denied == nil || err != nil {
+			return false
+		}
+		freed := usageOf(step.Observed, of, denied)
+		return denied.fits(freed) && denied.isOnly(freed, usageOf(replacement, of, denied))
 	case apierrors.IsInvalid(err) && step.Type.Group == "" && step.Type.Kind == "Service":
 		return hasNodePorts(step.Observed, err.Error())
 	}

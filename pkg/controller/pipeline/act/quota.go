@@ -64,6 +64,21 @@ func (d *quotaDenial) fits(freed corev1.ResourceList) bool {
 	return len(d.requested) > 0
 }
 
+// isOnly reports whether the replacement of a child counts for no more than the child, apart from the resources that
+// the denial is about. The host names only one quota that denies an object. Another one may deny the replacement for
+// another resource, even when the child is gone.
+func (d *quotaDenial) isOnly(freed, needed corev1.ResourceList) bool {
+	for name, amount := range needed {
+		_, isAbout := d.requested[name]
+		_, isAboutRequests := d.requested["requests."+name]
+		_, isAboutShort := d.requested[corev1.ResourceName(strings.TrimPrefix(string(name), "requests."))]
+		if free := freed[name]; !isAbout && !isAboutRequests && !isAboutShort && amount.Cmp(free) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // usageOf returns what a quota that denied the replacement of a child counts for the child. It assumes that the quota
 // has no scopes that tell the two apart. It is empty for a child that no quota counts, and for types whose usage is not
 // known here.
@@ -111,9 +126,12 @@ func usageOfClaim(child *object.Object) corev1.ResourceList {
 		return nil
 	}
 	size := claim.Spec.Resources.Requests[corev1.ResourceStorage]
-	class := corev1.ResourceName(ptr.Deref(claim.Spec.StorageClassName, "") + ".storageclass.storage.k8s.io/")
-	usage := oneOf("persistentvolumeclaims", "count/persistentvolumeclaims", class+"persistentvolumeclaims")
-	usage["requests.storage"], usage[class+"requests.storage"] = size, size
+	usage := oneOf("persistentvolumeclaims", "count/persistentvolumeclaims")
+	usage["requests.storage"] = size
+	if name := ptr.Deref(claim.Spec.StorageClassName, ""); name != "" {
+		class := corev1.ResourceName(name + ".storageclass.storage.k8s.io/")
+		usage[class+"persistentvolumeclaims"], usage[class+"requests.storage"] = usage["persistentvolumeclaims"], size
+	}
 	return usage
 }
 
@@ -122,13 +140,16 @@ func usageOfService(child *object.Object) corev1.ResourceList {
 	if err != nil {
 		return nil
 	}
-	names := []corev1.ResourceName{"services", "count/services"}
-	if service.Spec.Type == corev1.ServiceTypeLoadBalancer {
-		names = append(names, "services.loadbalancers")
+	names, allocates := []corev1.ResourceName{"services", "count/services"}, false
+	switch service.Spec.Type {
+	case corev1.ServiceTypeLoadBalancer:
+		names, allocates = append(names, "services.loadbalancers"), ptr.Deref(service.Spec.AllocateLoadBalancerNodePorts, true)
+	case corev1.ServiceTypeNodePort:
+		allocates = true
 	}
 	usage, ports := oneOf(names...), 0
 	for _, port := range service.Spec.Ports {
-		if port.NodePort != 0 {
+		if port.NodePort != 0 || allocates {
 			ports++
 		}
 	}

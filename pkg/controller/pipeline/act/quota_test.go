@@ -35,8 +35,12 @@ func TestWhatQuotasCountForAChild(t *testing.T) {
 			},
 		},
 		"a Service with a load balancer": {
-			schema.GroupKind{Kind: "Service"}, `{"spec":{"type":"LoadBalancer","ports":[{"nodePort":30080},{"port":80}]}}`,
+			schema.GroupKind{Kind: "Service"}, `{"spec":{"type":"LoadBalancer","allocateLoadBalancerNodePorts":false,"ports":[{"nodePort":30080},{"port":80}]}}`,
 			usage{"services": "1", "services.loadbalancers": "1", "services.nodeports": "1"},
+		},
+		"a Service that gets node ports": {
+			schema.GroupKind{Kind: "Service"}, `{"spec":{"type":"NodePort","ports":[{"port":80},{"port":81}]}}`,
+			usage{"services": "1", "services.loadbalancers": "0", "services.nodeports": "2"},
 		},
 		"a Service without node ports": {
 			schema.GroupKind{Kind: "Service"}, `{"spec":{"type":"ClusterIP","ports":[{"port":80}]}}`,
