@@ -17,6 +17,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/enumerate"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/protocol"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
 )
 
 // checkStrict returns the strict errors of an answer as one error if answers of the hook are read strictly. Otherwise
@@ -153,12 +154,8 @@ func childrenToLose(snapshot *pipeline.Snapshot) (lost []string) {
 	if snapshot == nil || !snapshot.Managed || snapshot.Present != nil {
 		return nil
 	}
-	for _, group := range snapshot.Children {
-		for _, child := range group.Claimed {
-			if child.DeletionTimestamp == nil {
-				lost = append(lost, child.String())
-			}
-		}
+	for _, child := range plan.Deletable(snapshot) {
+		lost = append(lost, child.String())
 	}
 	return lost
 }

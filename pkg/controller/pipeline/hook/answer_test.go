@@ -116,6 +116,12 @@ func TestWhatLooseReadersOverlookIsLogged(t *testing.T) {
 	}
 }
 
+// listedPod returns a child that the hook has listed, with more metadata.
+func listedPod(t *testing.T, more string) *object.Object {
+	return parsed(t, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a",`+more+
+		`,"annotations":{"`+object.LastAppliedAnnotation+`":"{\"kind\":\"Pod\"}"}}}`)
+}
+
 // A hook that forgets its return statement, or the children, costs no children if it is read strictly.
 func TestAForgottenAnswerIsAnError(t *testing.T) {
 	const (
@@ -127,6 +133,9 @@ func TestAForgottenAnswerIsAnError(t *testing.T) {
 	deleted := func(s *pipeline.Snapshot) { s.Children[0].Claimed[0].DeletionTimestamp = &metav1.Time{} }
 	past := func(s *pipeline.Snapshot) { s.Present = s.Parent }
 	none := func(s *pipeline.Snapshot) { s.Children[0].Claimed = nil }
+	adopted := func(s *pipeline.Snapshot) {
+		s.Children[0].Claimed[0] = parsed(t, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","namespace":"default"}}`)
+	}
 	for name, test := range map[string]struct {
 		answer string
 		change func(*pipeline.Snapshot)
@@ -146,6 +155,7 @@ func TestAForgottenAnswerIsAnError(t *testing.T) {
 		"children that are null":            {answer: `{"FIELD":null}`},
 		"a misspelt field":                  {answer: `{"FIELDs":[]}`, want: `did you mean "FIELD"?`},
 		"children that are being deleted":   {answer: `{}`, change: deleted},
+		"adopted children":                  {answer: `{}`, change: adopted},
 		"children that are left alone":      {answer: `{}`, change: func(s *pipeline.Snapshot) { s.Managed = false }},
 		"children of the parent's past":     {answer: `{}`, change: past},
 		"null about the parent in the past": {answer: `null`, change: past, want: null},
@@ -154,7 +164,7 @@ func TestAForgottenAnswerIsAnError(t *testing.T) {
 			t.Run(name+", "+field, func(t *testing.T) {
 				about := snapshot(t)
 				about.Managed = true
-				pod := parsed(t, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","namespace":"default"}}`)
+				pod := listedPod(t, `"namespace":"default"`)
 				about.Children = []pipeline.Group{{Claimed: []*object.Object{pod}}}
 				if test.change != nil {
 					test.change(about)
@@ -240,7 +250,7 @@ func TestWarningsAboutAnAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			about := snapshot(t)
 			about.Managed = true
-			about.Children = []pipeline.Group{{Claimed: []*object.Object{parsed(t, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}`)}}}
+			about.Children = []pipeline.Group{{Claimed: []*object.Object{listedPod(t, `"labels":{}`)}}}
 			if test.change != nil {
 				test.change(about)
 			}

@@ -31,6 +31,18 @@ func isKnown(child *object.Object, parent types.UID) bool {
 	return isRecordOf(child, text)
 }
 
+// Deletable returns the observed children that would be deleted if the hook listed none.
+func Deletable(snapshot *pipeline.Snapshot) (children []*object.Object) {
+	for _, group := range snapshot.Children {
+		for _, child := range group.Claimed {
+			if child.DeletionTimestamp == nil && isKnown(child, snapshot.Parent.UID) {
+				children = append(children, child)
+			}
+		}
+	}
+	return children
+}
+
 // isRecordOf reports whether the text of LastAppliedAnnotation is about the child. Users and controllers copy
 // annotations between objects, for example from Deployments to ReplicaSets.
 func isRecordOf(child *object.Object, text string) bool {

@@ -108,7 +108,7 @@ func warnOfDeletedChildren(
 			deleted = append(deleted, step.Observed.String())
 		}
 	}
-	if len(deleted) == 0 || len(deleted) < countLive(snapshot) {
+	if len(deleted) == 0 || len(deleted) < len(Deletable(snapshot)) {
 		return
 	}
 	slices.Sort(deleted)
@@ -134,18 +134,6 @@ func isDeletionKnown(response *pipeline.Response) bool {
 		}
 	}
 	return false
-}
-
-// countLive returns the number of observed children that are not being deleted and would be if the hook listed none.
-func countLive(snapshot *pipeline.Snapshot) (live int) {
-	for _, group := range snapshot.Children {
-		for _, child := range group.Claimed {
-			if child.DeletionTimestamp == nil && isKnown(child, snapshot.Parent.UID) {
-				live++
-			}
-		}
-	}
-	return live
 }
 
 // CompositeInputs returns the hash of everything that the plan for a CompositeController's parent depends on,
