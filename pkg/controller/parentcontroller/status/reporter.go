@@ -159,7 +159,7 @@ func (r *Reporter) HookEvents(told *Told, snapshot *pipeline.Snapshot, events []
 	for _, event := range events {
 		key := xxhash.Sum64String(fmt.Sprintf("%v %q %q %v", event.Warning, event.Reason, event.Message, event.Child))
 		if !told.hookEvents.Has(key) && !keys.Has(key) {
-			r.Events.OfHook(subjectOf(snapshot, event.Child), event)
+			r.Events.OfHook(snapshot.Parent, subjectOf(snapshot, event.Child), event)
 		}
 		if keys == nil {
 			keys = sets.New[uint64]()

@@ -228,8 +228,12 @@ func isEvent(of *object.Object) bool {
 	return kind.Kind == "Event" && (kind.Group == corev1.GroupName || kind.Group == eventsv1.GroupName)
 }
 
-// OfHook writes an event that a hook has answered, about a parent or a child.
-func (e *Events) OfHook(about *object.Object, event pipeline.HookEvent) {
+// OfHook writes an event that a hook has answered about a parent or a child of it. The children of Events get none
+// either: each event about one would be another parent, with another child.
+func (e *Events) OfHook(parent, about *object.Object, event pipeline.HookEvent) {
+	if isEvent(parent) {
+		return
+	}
 	of := corev1.EventTypeNormal
 	if event.Warning {
 		of = corev1.EventTypeWarning

@@ -80,7 +80,9 @@ func TestNoEventIsWrittenAboutAnEvent(t *testing.T) {
 	for _, version := range []string{"v1", "events.k8s.io/v1"} {
 		about := event(version, "first")
 		e.SyncError(about, errors.New("the chat is down"))
-		e.OfHook(about, pipeline.HookEvent{Reason: "Sent", Message: "it was sent"})
+		for _, subject := range []*object.Object{about, parent(t, "child-of-an-event")} {
+			e.OfHook(about, subject, pipeline.HookEvent{Reason: "Sent", Message: "it was sent"})
+		}
 	}
 	e.SyncError(event("calendar.example/v1", "party"), errors.New("the chat is down"))
 	// Events are sent in their order.
