@@ -57,7 +57,7 @@ func TestAChildStaysWhoseReplacementIsRejected(t *testing.T) {
 		message string
 		// of is the type of the child, a ConfigMap if it is empty.
 		of object.Type
-		// phase is the phase of a Pod, and needs what its replacement requests.
+		// phase is the phase of a Pod, and needs what its replacement requests, or the ports of a Service.
 		phase, needs string
 		stays        bool
 	}{
@@ -96,8 +96,12 @@ func TestAChildStaysWhoseReplacementIsRejected(t *testing.T) {
 			reason: forbidden, message: strings.ReplaceAll(quota("1", "2", "2"), "requests.cpu", "limits.cpu"), of: pods,
 			stays: true,
 		},
-		"a quota says something else":   {reason: forbidden, message: counted("3", "few"), stays: true},
-		"it has the node port":          {reason: invalid, message: taken, of: services},
+		"a quota says something else": {reason: forbidden, message: counted("3", "few"), stays: true},
+		"it has the node port":        {reason: invalid, message: taken, of: services},
+		"another may have a second one": {
+			reason: invalid, message: taken, of: services, needs: `{"nodePort":30080},{"nodePort":30081}`, stays: true,
+		},
+		"a second one is not named":     {reason: invalid, message: taken, of: services, needs: `{"nodePort":30080},{"port":81}`},
 		"another has the node port":     {reason: invalid, message: takenByOthers, of: services, stays: true},
 		"another has one of two":        {reason: invalid, message: taken + takenByOthers, of: services, stays: true},
 		"an invalid Service":            {reason: invalid, message: "spec.ports: no", of: services, stays: true},
@@ -109,6 +113,9 @@ func TestAChildStaysWhoseReplacementIsRejected(t *testing.T) {
 			switch test.of {
 			case services:
 				recreate.Type, recreate.Observed, of = services, parsed(t, service), "Service"
+				if test.needs != "" {
+					recreate.Body = []byte(strings.Replace(service, `{"nodePort":30080}`, test.needs, 1))
+				}
 			case pods:
 				recreate.Type, recreate.Observed, of = pods, parsed(t, strings.Replace(pod, "PHASE", test.phase, 1)), "Pod"
 				if test.needs != "" {

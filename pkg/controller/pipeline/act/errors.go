@@ -108,7 +108,7 @@ func isFreedByDeletion(step pipeline.Step, err error) bool {
 		freed := usageOf(step.Observed, of, denied)
 		return denied.fits(freed) && denied.isOnly(freed, usageOf(replacement, of, denied))
 	case apierrors.IsInvalid(err) && step.Type.Group == "" && step.Type.Kind == "Service":
-		return hasNodePorts(step.Observed, err.Error())
+		return hasNodePorts(step.Observed, step.Body, err.Error())
 	}
 	return false
 }
@@ -117,15 +117,19 @@ func isFreedByDeletion(step pipeline.Step, err error) bool {
 var allocated = regexp.MustCompile(`Invalid value: (\d+): provided port is already allocated`)
 
 // hasNodePorts reports whether a new Service was rejected only because of node ports that the observed one has.
-// The host allocates ports after it has validated everything else.
-func hasNodePorts(observed *object.Object, message string) bool {
-	matches := allocated.FindAllStringSubmatch(message, -1)
-	for _, match := range matches {
-		if !hasNodePort(observed, match[1]) {
-			return false
-		}
+// The host allocates ports after it has validated everything else, and names only the first one that is in use. So the
+// observed Service must have all that the new one names.
+func hasNodePorts(observed *object.Object, replacement []byte, message string) bool {
+	hasAll := len(allocated.FindAllString(message, -1)) > 0
+	for _, match := range allocated.FindAllStringSubmatch(message, -1) {
+		hasAll = hasAll && hasNodePort(observed, match[1])
 	}
-	return len(matches) > 0
+	_ = object.Elements(object.Lookup(replacement, "spec", "ports"), func(_ int, port []byte) error {
+		named := string(object.Lookup(port, "nodePort"))
+		hasAll = hasAll && (named == "" || named == "0" || hasNodePort(observed, named))
+		return nil
+	})
+	return hasAll
 }
 
 func hasNodePort(observed *object.Object, wanted string) (has bool) {

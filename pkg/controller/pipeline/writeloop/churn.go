@@ -112,10 +112,10 @@ func (g *Guard) wroteChurn(outcomes []pipeline.Outcome, state *state, now time.T
 		for i := range outcomes {
 			step := &outcomes[i].Step
 			switch {
-			case step.Type.GroupKind() != group.Type.GroupKind() || !changed(&outcomes[i]) || !g.isChurn(step):
-			case step.Op == pipeline.Delete:
+			case step.Type.GroupKind() != group.Type.GroupKind() || !g.isChurn(step):
+			case step.Op == pipeline.Delete: // even if it has failed, since the children would only become more
 				deleted = append(deleted, step)
-			default:
+			case changed(&outcomes[i]):
 				created = append(created, step)
 			}
 		}

@@ -103,7 +103,11 @@ func (r *replaced) syncs(count int, pause time.Duration) {
 				steps = append(steps, step(pipeline.Delete, name, 0))
 			}
 		}
-		if taken, next := r.sync(steps...); len(taken) > 0 || next == 0 {
+		switch taken, next := r.sync(steps...); {
+		case len(taken) == 0 && next != 0:
+		case r.keeps:
+			r.others = append(r.others, wants...)
+		default:
 			r.others = wants
 		}
 		r.loops()
@@ -117,6 +121,7 @@ func TestWhichReplacementsAreALoop(t *testing.T) {
 		wants func(sync int) []string
 		pause time.Duration
 		sees  bool // something else in each sync
+		keeps bool // every deletion fails
 		want  bool
 	}{
 		"another name each time":                     {wants: func(n int) []string { return []string{name(n)} }, pause: 20 * time.Millisecond, want: true},
@@ -124,6 +129,9 @@ func TestWhichReplacementsAreALoop(t *testing.T) {
 		"another name each time, of very many":       {wants: func(n int) []string { return []string{name(n)} }, pause: 20 * time.Second, want: true},
 		"another name each time, and the one before": {wants: func(n int) []string { return []string{name(n), name(n + 1)} }, pause: 2 * time.Second, want: true},
 		"some with another name each time":           {wants: func(n int) []string { return []string{"a", name(n), "b"} }, pause: time.Second, want: true},
+		"another name each time, and no right to delete": {
+			wants: func(n int) []string { return []string{name(n)} }, pause: time.Second, keeps: true, want: true,
+		},
 		"none, and then another name": {wants: func(n int) []string {
 			return []string{name(n)}[:n%2]
 		}, pause: time.Second, want: true},
@@ -140,6 +148,7 @@ func TestWhichReplacementsAreALoop(t *testing.T) {
 			if test.sees {
 				r.seen = func() { r.related++ }
 			}
+			r.keeps = test.keeps
 			r.syncs(80, test.pause)
 			if found := len(r.reported) > 0; found != test.want {
 				t.Errorf("it is a loop: %v; reported is %+v", found, r.reported)

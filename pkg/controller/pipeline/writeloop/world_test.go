@@ -4,6 +4,7 @@
 package writeloop
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -30,7 +31,8 @@ type world struct {
 	uid      int    // of the parent
 	child    int    // the resource version of its child
 	others   []string
-	related  int // the resource version of a related object
+	related  int  // the resource version of a related object
+	keeps    bool // every deletion fails
 	now      time.Duration
 	written  []time.Duration
 	reported []pipeline.WriteLoop
@@ -95,6 +97,9 @@ func (w *world) sync(steps ...pipeline.Step) (taken []pipeline.Op, next time.Dur
 		outcome := pipeline.Outcome{Step: step}
 		if step.Op != pipeline.Delete && step.Op != pipeline.Recreate {
 			outcome.Result = observed(step.Name, "2", 0)
+		}
+		if w.keeps && step.Op == pipeline.Delete {
+			outcome.Err = errors.New("it may not be deleted")
 		}
 		outcomes = append(outcomes, outcome)
 		taken = append(taken, step.Op)
