@@ -20,13 +20,16 @@ func TestTheValuesOfSecretsAreNotADifference(t *testing.T) {
 			`{"children":[{"kind":"Secret","data":{"p":"xxxxx"}}]}`, `{"children":[{"kind":"Secret","data":{"p":"aGlk"}}]}`, "",
 		},
 		"a Secret with another key": {
-			`{"children":[{"kind":"Secret","data":{"p":"xxxxx"}}]}`, `{"children":[{"kind":"Secret","data":{"q":"aGlk"}}]}`, "q:",
+			`{"children":[{"kind":"Secret","data":{"p":"xxxxx"}}]}`,
+			`{"children":[{"kind":"Secret","data":{"q":"aGlk"}}]}`, "q:",
 		},
 		"a value in another object": {
 			`{"children":[{"kind":"ConfigMap","data":{"url":"http://u:xxxxx@db"}}]}`,
 			`{"children":[{"kind":"ConfigMap","data":{"url":"http://u:` + digest + `@db"}}]}`, "",
 		},
-		"a value in the status": {`{"status":{"p":"xxxxx"},"children":[]}`, `{"status":{"p":"` + digest + `"},"children":[]}`, ""},
+		"a value in the status": {
+			`{"status":{"p":"xxxxx"},"children":[]}`, `{"status":{"p":"` + digest + `"},"children":[]}`, "",
+		},
 		"the text beside a value": {
 			`{"attachments":[{"kind":"ConfigMap","data":{"url":"http://u:xxxxx@db"}}]}`,
 			`{"attachments":[{"kind":"ConfigMap","data":{"url":"http://u:` + digest + `@other"}}]}`, "@other",

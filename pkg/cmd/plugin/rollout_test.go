@@ -57,15 +57,28 @@ func TestWhichRevisionUndoGoesBackTo(t *testing.T) {
 		patch     string
 		isBehind  bool
 	}{
-		"no revision":                        {},
-		"the update is done":                 {revisions: all{recording("r3", "3", true)}},
-		"the update is in progress":          {revisions: all{recording("r3", "3", true), recording("r2", "2", false)}, patch: `{"spec":{"image":"2"}}`},
-		"no revision records the parent yet": {revisions: all{recording("r2", "2", true)}, patch: `{"spec":{"image":"2"}}`, isBehind: true},
-		"not yet, and an earlier update is in progress": {
-			revisions: all{recording("r2", "2", true), recording("r1", "1", false)}, patch: `{"spec":{"image":"2"}}`, isBehind: true,
+		"no revision":        {},
+		"the update is done": {revisions: all{recording("r3", "3", true)}},
+		"the update is in progress": {
+			revisions: all{recording("r3", "3", true), recording("r2", "2", false)},
+			patch:     `{"spec":{"image":"2"}}`,
 		},
-		"an undo that is not reconciled yet":        {revisions: all{recording("r4", "4", true), recording("r3", "3", false)}, patch: `{"spec":{"image":"4"}}`},
-		"a revision that does not record its paths": {revisions: all{recording("r3", "3", true), ofMetacontroller}, patch: `{"spec":{"image":"1"}}`},
+		"no revision records the parent yet": {
+			revisions: all{recording("r2", "2", true)},
+			patch:     `{"spec":{"image":"2"}}`, isBehind: true,
+		},
+		"not yet, and an earlier update is in progress": {
+			revisions: all{recording("r2", "2", true), recording("r1", "1", false)},
+			patch:     `{"spec":{"image":"2"}}`, isBehind: true,
+		},
+		"an undo that is not reconciled yet": {
+			revisions: all{recording("r4", "4", true), recording("r3", "3", false)},
+			patch:     `{"spec":{"image":"4"}}`,
+		},
+		"a revision that does not record its paths": {
+			revisions: all{recording("r3", "3", true), ofMetacontroller},
+			patch:     `{"spec":{"image":"1"}}`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			parent := &unstructured.Unstructured{Object: map[string]any{

@@ -58,8 +58,8 @@ func (s *status) showParent(ctx context.Context, find *lookup.Lookup, only *look
 	return s.showIdle(ctx, find, parent.Mapping.Resource.GroupResource(), rows)
 }
 
-// showIdle prints which other controllers of the type of a parent do not run, and why. Whether they select the parent is
-// not known.
+// showIdle prints which other controllers of the type of a parent do not run, and why. It is not known whether they
+// select the parent.
 func (s *status) showIdle(
 	ctx context.Context, find *lookup.Lookup, resource schema.GroupResource, rows []v1alpha1.Sync,
 ) error {

@@ -90,7 +90,9 @@ func TestAllParentsAreSyncedSoonAfterAnOutage(t *testing.T) {
 		"with a page and 200": func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, "<html><body>We are back soon</body></html>")
 		},
-		"with a text and 200":       func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "no healthy upstream") },
+		"with a text and 200": func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, "no healthy upstream")
+		},
 		"with nothing and 200":      answerWith(http.StatusOK),
 		"with 429 and without time": answerWith(http.StatusTooManyRequests),
 	} {

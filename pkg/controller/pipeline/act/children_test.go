@@ -80,14 +80,16 @@ func TestAChildStaysWhoseReplacementIsRejected(t *testing.T) {
 			reason: forbidden, message: quota("1200m", "1500m", "2"), of: pods, stays: true,
 		},
 		"it needs more than the child of what another quota may limit": {
-			reason: forbidden, message: quota("500m", "1500m", "1500m"), of: pods, needs: `"cpu":"500m","memory":"1Gi"`, stays: true,
+			reason: forbidden, message: quota("500m", "1500m", "1500m"), of: pods,
+			needs: `"cpu":"500m","memory":"1Gi"`, stays: true,
 		},
 		"it needs less than the child of the rest": {
-			reason: forbidden, message: strings.ReplaceAll(quota("1", "3", "3"), "requests.cpu", "pods"), of: pods, needs: `"cpu":"400m"`,
+			reason: forbidden, message: strings.ReplaceAll(quota("1", "3", "3"), "requests.cpu", "pods"), of: pods,
+			needs: `"cpu":"400m"`,
 		},
 		"a quota counts Pods, and it needs more of the rest": {
-			reason: forbidden, message: strings.ReplaceAll(quota("1", "3", "3"), "requests.cpu", "pods"), of: pods, needs: `"cpu":"600m"`,
-			stays: true,
+			reason: forbidden, message: strings.ReplaceAll(quota("1", "3", "3"), "requests.cpu", "pods"), of: pods,
+			needs: `"cpu":"600m"`, stays: true,
 		},
 		"the quota does not count the child, which has ended": {
 			reason: forbidden, message: quota("500m", "1500m", "1500m"), of: pods, phase: "Succeeded", stays: true,
@@ -101,7 +103,9 @@ func TestAChildStaysWhoseReplacementIsRejected(t *testing.T) {
 		"another may have a second one": {
 			reason: invalid, message: taken, of: services, needs: `{"nodePort":30080},{"nodePort":30081}`, stays: true,
 		},
-		"a second one is not named":     {reason: invalid, message: taken, of: services, needs: `{"nodePort":30080},{"port":81}`},
+		"a second one is not named": {
+			reason: invalid, message: taken, of: services, needs: `{"nodePort":30080},{"port":81}`,
+		},
 		"another has the node port":     {reason: invalid, message: takenByOthers, of: services, stays: true},
 		"another has one of two":        {reason: invalid, message: taken + takenByOthers, of: services, stays: true},
 		"an invalid Service":            {reason: invalid, message: "spec.ports: no", of: services, stays: true},

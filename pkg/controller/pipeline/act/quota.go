@@ -143,7 +143,8 @@ func usageOfService(child *object.Object) corev1.ResourceList {
 	names, allocates := []corev1.ResourceName{"services", "count/services"}, false
 	switch service.Spec.Type {
 	case corev1.ServiceTypeLoadBalancer:
-		names, allocates = append(names, "services.loadbalancers"), ptr.Deref(service.Spec.AllocateLoadBalancerNodePorts, true)
+		names = append(names, "services.loadbalancers")
+		allocates = ptr.Deref(service.Spec.AllocateLoadBalancerNodePorts, true)
 	case corev1.ServiceTypeNodePort:
 		allocates = true
 	}

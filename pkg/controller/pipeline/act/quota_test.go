@@ -35,7 +35,8 @@ func TestWhatQuotasCountForAChild(t *testing.T) {
 			},
 		},
 		"a Service with a load balancer": {
-			schema.GroupKind{Kind: "Service"}, `{"spec":{"type":"LoadBalancer","allocateLoadBalancerNodePorts":false,"ports":[{"nodePort":30080},{"port":80}]}}`,
+			schema.GroupKind{Kind: "Service"}, `{"spec":{"type":"LoadBalancer","allocateLoadBalancerNodePorts":false,` +
+				`"ports":[{"nodePort":30080},{"port":80}]}}`,
 			usage{"services": "1", "services.loadbalancers": "1", "services.nodeports": "1"},
 		},
 		"a Service that gets node ports": {

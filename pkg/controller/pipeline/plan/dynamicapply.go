@@ -57,8 +57,8 @@ func (d dynamicApply) change(method Method, observed, desired *object.Object) (p
 	return step, err
 }
 
-const whyUnreadable = "its annotation " + object.LastAppliedAnnotation + " cannot be read, so fields that the hook has " +
-	"left out since it was written stay"
+const whyUnreadable = "its annotation " + object.LastAppliedAnnotation + " cannot be read, so fields that the hook " +
+	"has left out since it was written stay"
 
 // markListed records on a child that the hook has listed it, as if nothing but its identity had been applied.
 func (d dynamicApply) markListed(observed *object.Object) (pipeline.Step, error) {

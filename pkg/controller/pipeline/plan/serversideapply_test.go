@@ -248,7 +248,8 @@ func TestMovingToServerSideApply(t *testing.T) {
 	for _, record := range []string{"null", "{"} {
 		t.Run("with a record that says nothing: "+record, func(t *testing.T) {
 			w := newWorld(t, web, configMaps).serverSide(InPlace)
-			w.hasApplied(configMaps, `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {app: shop}, annotations: {`+object.LastAppliedAnnotation+`: "`+record+`"}}}`, "")
+			w.hasApplied(configMaps, `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {app: shop},
+				annotations: {`+object.LastAppliedAnnotation+`: "`+record+`"}}}`, "")
 			if step := stepFor(t, w.plan(w.answer(childA)), "a"); step.Op != pipeline.ToServerSideApply {
 				t.Errorf("%s because %s", step.Op, step.Why)
 			}

@@ -122,14 +122,16 @@ func TestPartition(t *testing.T) {
 		"one that is held and in motion is waited for": {
 			kinds:   []Kind{from(1, recreated(pods))},
 			version: "v2", lists: "Pod a, Pod b", has: "Pod a v1 unready, Pod b v1", remembers: "v1: Pod a, Pod b",
-			condition:  `False RolloutWaiting: child Pod a failed status check: "Ready" condition status is "False" (want "True"); partition 1 holds it back`,
+			condition: `False RolloutWaiting: child Pod a failed status check: "Ready" condition status is "False" ` +
+				`(want "True"); partition 1 holds it back`,
 			wants:      "Pod a v1, Pod b v1",
 			remembered: "v1: Pod a, Pod b; v2:",
 		},
 		"one that has moved is not healthy": {
 			kinds:   []Kind{from(1, recreated(pods))},
 			version: "v2", lists: "Pod a, Pod b", has: "Pod a v1, Pod b v2 unready", remembers: "v1: Pod a; v2: Pod b",
-			condition:  `False RolloutWaiting: partition 1 holds back Pod a; child Pod b failed status check: "Ready" condition status is "False" (want "True")`,
+			condition: "False RolloutWaiting: partition 1 holds back Pod a; " +
+				`child Pod b failed status check: "Ready" condition status is "False" (want "True")`,
 			wants:      "Pod a v1, Pod b v2",
 			remembered: "v1: Pod a; v2: Pod b",
 		},

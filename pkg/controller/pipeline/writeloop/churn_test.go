@@ -117,6 +117,8 @@ func (r *replaced) syncs(count int, pause time.Duration) {
 
 func TestWhichReplacementsAreALoop(t *testing.T) {
 	name := func(n int) string { return fmt.Sprint("n-", n) }
+	another := func(n int) []string { return []string{name(n)} }
+	oneByOne := func(n int) []string { return replacedOneByOne(n, 90) }
 	tests := map[string]struct {
 		wants func(sync int) []string
 		pause time.Duration
@@ -124,23 +126,33 @@ func TestWhichReplacementsAreALoop(t *testing.T) {
 		keeps bool // every deletion fails
 		want  bool
 	}{
-		"another name each time":                     {wants: func(n int) []string { return []string{name(n)} }, pause: 20 * time.Millisecond, want: true},
-		"another name each time, of many parents":    {wants: func(n int) []string { return []string{name(n)} }, pause: 2 * time.Second, want: true},
-		"another name each time, of very many":       {wants: func(n int) []string { return []string{name(n)} }, pause: 20 * time.Second, want: true},
-		"another name each time, and the one before": {wants: func(n int) []string { return []string{name(n), name(n + 1)} }, pause: 2 * time.Second, want: true},
-		"some with another name each time":           {wants: func(n int) []string { return []string{"a", name(n), "b"} }, pause: time.Second, want: true},
+		"another name each time":                  {wants: another, pause: 20 * time.Millisecond, want: true},
+		"another name each time, of many parents": {wants: another, pause: 2 * time.Second, want: true},
+		"another name each time, of very many":    {wants: another, pause: 20 * time.Second, want: true},
+		"another name each time, and the one before": {
+			wants: func(n int) []string { return []string{name(n), name(n + 1)} }, pause: 2 * time.Second, want: true,
+		},
+		"some with another name each time": {
+			wants: func(n int) []string { return []string{"a", name(n), "b"} }, pause: time.Second, want: true,
+		},
 		"another name each time, and no right to delete": {
-			wants: func(n int) []string { return []string{name(n)} }, pause: time.Second, keeps: true, want: true,
+			wants: another, pause: time.Second, keeps: true, want: true,
 		},
 		"none, and then another name": {wants: func(n int) []string {
 			return []string{name(n)}[:n%2]
 		}, pause: time.Second, want: true},
-		"a Job by a schedule":                           {wants: func(n int) []string { return []string{name(n / 2)} }, pause: time.Second},
-		"a Job by a schedule, and the one before":       {wants: func(n int) []string { return []string{name(n / 2), name(n/2 + 1)} }, pause: time.Second},
-		"names that follow related objects":             {wants: func(n int) []string { return []string{name(n)} }, pause: time.Second, sees: true},
-		"blue and green, each for some syncs":           {wants: func(n int) []string { return []string{name(n / 20 % 2)} }, pause: time.Second},
-		"the former children, one in each sync":         {wants: func(n int) []string { return replacedOneByOne(n, 90) }, pause: 20 * time.Millisecond},
-		"the former children, one in each, more slowly": {wants: func(n int) []string { return replacedOneByOne(n, 90) }, pause: time.Second},
+		"a Job by a schedule": {
+			wants: func(n int) []string { return []string{name(n / 2)} }, pause: time.Second,
+		},
+		"a Job by a schedule, and the one before": {
+			wants: func(n int) []string { return []string{name(n / 2), name(n/2 + 1)} }, pause: time.Second,
+		},
+		"names that follow related objects": {wants: another, pause: time.Second, sees: true},
+		"blue and green, each for some syncs": {
+			wants: func(n int) []string { return []string{name(n / 20 % 2)} }, pause: time.Second,
+		},
+		"the former children, one in each sync":         {wants: oneByOne, pause: 20 * time.Millisecond},
+		"the former children, one in each, more slowly": {wants: oneByOne, pause: time.Second},
 	}
 	for of, test := range tests {
 		t.Run(of, func(t *testing.T) {
