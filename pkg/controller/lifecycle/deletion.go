@@ -54,3 +54,10 @@ func deletionWait(left parentcontroller.LeftToDo, deleted, now time.Time) error 
 func mayRunSoon(err error, seen, now time.Time) bool {
 	return problemOf(err).Reason == v1alpha1.ReasonClusterUnreachable && now.Sub(seen) < hookPatience
 }
+
+// completesCalls reports whether calls of a finalize hook are under way that the next spec, which this process has seen
+// at some time, does not repeat. They have to end before the controller is replaced, unless the patience ends earlier.
+// No further sync begins.
+func (r *running) completesCalls(next *parentcontroller.Spec, seen time.Time) bool {
+	return r.spec.LeavesFinalizing(next) && time.Since(seen) < hookPatience && !r.controller.Leaving.End()
+}

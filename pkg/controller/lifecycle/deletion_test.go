@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,6 +18,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/fake"
 )
 
 func TestWhatADeletedControllerWaitsFor(t *testing.T) {
@@ -83,6 +85,7 @@ func TestWhichDeletedControllersDoNotWait(t *testing.T) {
 		"it is paused":                       {func(o *composite) { o.Spec.Paused = ptr.To(true) }, "True Running"},
 		"it has no finalize hook any longer": {func(o *composite) { o.Spec.Hooks.Finalize = nil }, ""},
 		"it cannot run":                      {noParentType, "False UnknownType"},
+		"the host lacks the parent type":     {noParentType, ""},
 		"the host lacks a child type":        {noChildType, "False UnknownType"},
 	}
 	for name, test := range tests {
@@ -106,5 +109,31 @@ func TestWhichDeletedControllersDoNotWait(t *testing.T) {
 				t.Error("the controller runs on")
 			}
 		})
+	}
+}
+
+// A process that begins while an object is being deleted finds what an earlier one has said about it.
+func TestADeletedControllerIsNotStalledAfterARestart(t *testing.T) {
+	own := fake.NewSimpleClientset()
+	object := finalizing("a", "v1 pods")
+	object.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+	for _, kind := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionStalled} {
+		said := v1alpha1.NewCondition(v1alpha1.ConditionReady, v1alpha1.ReasonUnknownType, "no such type", 1)
+		said.Type = kind
+		if kind == v1alpha1.ConditionStalled {
+			said.Status = metav1.ConditionTrue
+		}
+		object.Status.Conditions = append(object.Status.Conditions, said)
+	}
+	f := newFixtureWith(t, own)
+	f.host.set("webs", hangs) // so that the finalizer is not removed from parents
+	f.create(t, object)
+	f.untilReady(t, "a", "False Deleting")
+	stored, err := own.MetacontrollerV1alpha1().CompositeControllers().Get(t.Context(), "a", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if said := meta.FindStatusCondition(stored.Status.Conditions, v1alpha1.ConditionStalled); said != nil {
+		t.Errorf("it is stalled: %+v", said)
 	}
 }

@@ -105,6 +105,7 @@ func (r *Reconciler) keepRunning(
 	state.setProblem(object, nil)
 	r.dropPrepared(state)
 	controller := state.getRunning().controller
+	controller.Leaving.Resume()
 	controller.SetSchemas(spec.Schemas)
 	controller.Recheck(ctx)
 	state.endFollowing()
@@ -120,6 +121,7 @@ func (r *Reconciler) cannotRun(
 		return false // the process is ending, so the error says nothing about the spec
 	}
 	if running := state.getRunning(); running != nil {
+		running.controller.Leaving.Resume()
 		_, err := r.api.resolve(ctx, r.Discovery, running.object)
 		if state.lacksChild = parentcontroller.LacksChild(err); lacksTypes(err) && !state.lacksChild {
 			r.stop(ctx, state)

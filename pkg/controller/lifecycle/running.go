@@ -56,8 +56,9 @@ type prepared struct {
 }
 
 // replace starts a controller with the spec of the object, and stops the one that runs, if any. The old one runs
-// until the new one sees all objects of its types. It continues if the new one cannot be made. replace does not
-// wait: it returns started as false, and the name is enqueued when the new one is ready. The informers that both
+// until the new one sees all objects of its types, and until running calls of a finalize hook that the new one does not
+// repeat have ended. It continues if the new one cannot be made. replace does not wait: it returns started as false,
+// and the name is enqueued when the new one is ready. The informers that both
 // controllers use keep running: the new one acquires them before the old one stops, or finds them lingering.
 func (r *Reconciler) replace(
 	ctx context.Context, state *controllerState, object controllerObject, spec *parentcontroller.Spec,
@@ -70,14 +71,21 @@ func (r *Reconciler) replace(
 	}
 	next.controller.SetSchemas(spec.Schemas)
 	next.controller.SetObject(spec.Object)
-	if running := state.getRunning(); running != nil && !next.controller.IsFilled() {
+	running := state.getRunning()
+	if running != nil && !next.controller.IsFilled() {
 		state.setProblem(object, nil)
+		running.controller.Leaving.Resume()
 		running.controller.Recheck(ctx)
+		return false, nil
+	}
+	if running != nil && running.completesCalls(spec, state.seenSince()) {
+		state.setProblem(object, nil)
+		r.queue.AddAfter(state.name, deletionRecheck)
 		return false, nil
 	}
 	next.stopWaiting()
 	state.setPrepared(nil)
-	if running := state.getRunning(); running != nil {
+	if running != nil {
 		next.controller.ReportLetGo(ctx, running.controller, object.GetName())
 	}
 	r.stop(ctx, state)

@@ -9,10 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 )
 
 // A user who creates a controller and changes it right away is not in conflict with a write of its
@@ -57,6 +59,35 @@ func TestWhyParentsAreHeldIsToldOnce(t *testing.T) {
 	}
 	if state.setDrainErr(nil) || !state.setDrainErr(refused) {
 		t.Error("no error is no change, another error after it is")
+	}
+}
+
+func TestAProblemThatAnEarlierProcessFoundStaysStalled(t *testing.T) {
+	since := metav1.NewTime(time.Now().Add(-time.Hour).Truncate(time.Second))
+	for name, test := range map[string]struct {
+		reason     string
+		generation int64
+		stalled    bool
+	}{
+		"the same problem":                {v1alpha1.ReasonUnknownType, 1, true},
+		"another problem":                 {v1alpha1.ReasonForbidden, 1, false},
+		"the problem of an earlier spec":  {v1alpha1.ReasonUnknownType, 2, false},
+		"the object is now being deleted": {v1alpha1.ReasonDeleting, 2, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			object := &v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Generation: test.generation}}
+			object.Status.Conditions = []metav1.Condition{{
+				Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonUnknownType,
+				ObservedGeneration: 1, LastTransitionTime: since,
+			}}
+			var state controllerState
+			state.setProblem(object, &report.Problem{Reason: test.reason, Err: errors.New("x")})
+			said := report.Status(object.Status, test.generation, nil, state.problem)
+			stalled := meta.FindStatusCondition(said.Conditions, v1alpha1.ConditionStalled)
+			if (stalled != nil) != test.stalled || stalled != nil && !stalled.LastTransitionTime.Equal(&since) {
+				t.Errorf("the condition is %+v", stalled)
+			}
+		})
 	}
 }
 

@@ -210,7 +210,8 @@ func longestLeaving(snapshot *pipeline.Snapshot) (longest *object.Object) {
 	return longest
 }
 
-// Leaving is the end of a controller whose object is being deleted. Tools delete a controller, its parents and its hook
+// Leaving is the end of a controller whose object is being deleted, or whose next spec does not finalize what this one
+// does: then the caller only waits for the last calls. Tools delete a controller, its parents and its hook
 // within milliseconds and in any order. So the controller still finalizes the parents that are deleted with it, and
 // leaves the others alone. The caller decides for how long (Begin), and then waits for the last calls (End).
 type Leaving struct {
@@ -318,5 +319,5 @@ func (l *Leaving) End() bool {
 	return l.syncs.Load() == 0
 }
 
-// Resume lets syncs begin again after End, because a call that was under way was answered.
+// Resume lets syncs begin again after End, because a call that was under way was answered, or the controller stays.
 func (l *Leaving) Resume() { l.ended.Store(false) }

@@ -127,6 +127,14 @@ func (s *Spec) SameTypes(other *Spec) bool {
 		slices.EqualFunc(s.ResyncOn, other.ResyncOn, sameWatched)
 }
 
+// LeavesFinalizing reports whether this spec finalizes parents for which the next one calls no finalize hook.
+func (s *Spec) LeavesFinalizing(next *Spec) bool {
+	return s.Finalize != nil && slices.ContainsFunc(s.Targets, func(target Target) bool {
+		isOfType := func(other Target) bool { return other.Type.GroupResource() == target.Type.GroupResource() }
+		return next.Finalize == nil || !slices.ContainsFunc(next.Targets, isOfType)
+	})
+}
+
 // reference names the controller object.
 func (s *Spec) reference() v1alpha1.ControllerReference {
 	return v1alpha1.ControllerReference{Kind: s.Kind.Name, Name: s.Name}

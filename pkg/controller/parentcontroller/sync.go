@@ -46,7 +46,7 @@ func (c *Controller) sync(ctx context.Context, parent object.Key, cause syncqueu
 	c.Leaving.syncs.Add(1)
 	defer c.Leaving.syncs.Add(-1)
 	if c.Leaving.ended.Load() {
-		return syncqueue.Done(0)
+		return syncqueue.RequeueAfter(readBackInterval) // it may resume
 	}
 	state, started := c.parents.get(parent), time.Now()
 	state.mu.Lock()

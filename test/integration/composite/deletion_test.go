@@ -6,8 +6,10 @@ package composite
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -144,6 +146,29 @@ func TestQ13AHookThatIsGoneKeepsNoParent(t *testing.T) {
 		if !slices.Equal(events, []string{corev1.EventTypeWarning + " NotFinalized"}) {
 			t.Errorf("events about %s: %v (%v)", parent, events, err)
 		}
+	}
+}
+
+// A hook that asks to be called later answers: its controller waits.
+func TestQ13AHookThatPutsCallsOffIsCalledAgain(t *testing.T) {
+	t.Parallel()
+	script := scripted(t, cleaning)
+	f := start(t, script.handle, withFinalize)
+	f.createParentsWithFinalizer(1)
+	f.waitForSynced("p0")
+	var putOff atomic.Int32
+	f.Hook.Handle(func(ctx context.Context, call hook.Call) hook.Answer {
+		if call.Path == harness.FinalizePath && putOff.Add(1) <= 3 {
+			return hook.Answer{Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"3"}}}
+		}
+		return script.handle(ctx, call)
+	})
+	f.DeleteController()
+	f.DeleteParent("p0", metav1.DeletePropagationBackground)
+	f.WaitUntilControllerIsGone()
+	f.WaitUntilParentIsGone("p0")
+	if events, err := f.notFinalizedEvents(t.Context(), "p0"); len(events) > 0 || err != nil || putOff.Load() < 4 {
+		t.Errorf("after %d calls, there are the events %v (%v)", putOff.Load(), events, err)
 	}
 }
 

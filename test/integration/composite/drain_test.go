@@ -141,6 +141,49 @@ func TestQ13AnotherParentTypeLetsGoOfTheOld(t *testing.T) {
 	f.WaitForParentsWithFinalizer(0)
 }
 
+// A call of the finalize hook that the next spec does not repeat ends before the controller is replaced.
+func TestQ13ACallOfTheFinalizeHookIsNotCutByAChangeOfTheSpec(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*fixture) object{
+		"the hook is removed": func(*fixture) object { return object{"hooks": object{"finalize": nil}} },
+		"another parent type": func(f *fixture) object {
+			other := env.Install(f, harness.CRD{Kind: "Thing"})
+			return object{"parentResource": object{"apiVersion": other.GroupVersion().String()}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := start(t, scripted(t, done).handle, withFinalize)
+			f.createParentsWithFinalizer(1)
+			spec := change(f)
+			called, cut := make(chan struct{}, 1), make(chan bool, 1)
+			f.Hook.Handle(func(ctx context.Context, call hook.Call) hook.Answer {
+				if call.Path == harness.FinalizePath {
+					called <- struct{}{}
+					select { // the next controller is ready earlier
+					case <-time.After(3 * time.Second):
+						cut <- false
+					case <-ctx.Done():
+						cut <- true
+					}
+				}
+				return hook.JSON(object{"finalized": true})
+			})
+			f.DeleteParent("p0", metav1.DeletePropagationBackground)
+			<-called
+			f.PatchController(object{"spec": spec})
+			if <-cut {
+				t.Error("the call was cut")
+			}
+			f.WaitUntilParentIsGone("p0")
+			if events, err := f.notFinalizedEvents(t.Context(), "p0"); len(events) > 0 || err != nil {
+				t.Errorf("events: %v (%v)", events, err)
+			}
+			f.WaitForReady(metav1.ConditionTrue, "Running")
+		})
+	}
+}
+
 func TestQ13ParentsWhoseTypeIsGoneKeepNothing(t *testing.T) {
 	t.Parallel()
 	f := start(t, scripted(t, done).handle, withFinalize)
