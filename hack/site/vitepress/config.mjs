@@ -23,7 +23,7 @@ function sidebar() {
 
 export default defineConfig({
   title: "metacontroller-apiserver",
-  description: "Write a Kubernetes controller as one small HTTP function, in any language.",
+  description: "Write a Kubernetes controller as one small HTTP function, in any language, or as one file with expressions.",
   srcDir: "pages",
   outDir: "public",
   cleanUrls: false,

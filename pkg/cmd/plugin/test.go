@@ -52,8 +52,8 @@ updates, finalizers.
     - create ConfigMap shop
     - update status of Website shop
 
-Fields of objects that are missing in expect are ignored, unless it has exact: true. The file tests/suite.yaml has the
-command that starts the hook:
+Fields of objects that are missing in expect are ignored, unless it has exact: true. Inline hooks need no command. For
+all others, the file tests/suite.yaml has the command that starts the hook:
 
   hookCommand: python3 hook.py $PORT
 
@@ -171,7 +171,7 @@ func (t *test) runFolder(ctx context.Context, folder, prefix string) (*hooktest.
 }
 
 // results returns the results of the cases of a suite in order. It calls the hook at --hook, or starts one, which stop
-// stops.
+// stops, unless all hooks are inline.
 func (t *test) results(ctx context.Context, suite *hooktest.Suite) (results iter.Seq[*hooktest.Result], stop func(),
 	err error) {
 	run := suite.Run
@@ -180,13 +180,24 @@ func (t *test) results(ctx context.Context, suite *hooktest.Suite) (results iter
 	}
 	if t.hook != "" {
 		hook, err := localhook.At(t.hook)
-		return runAtOnce(ctx, suite, run, hook), func() {}, err
+		hooks := func(controller *lookup.Controller) reviews.Caller { return hook.Of(controller) }
+		return runAtOnce(ctx, suite, run, hooks), func() {}, err
+	}
+	if t.hookCommand == "" && !suite.NeedsProgram() {
+		return runAtOnce(ctx, suite, run, withoutProgram), func() {}, nil
 	}
 	program, err := t.start(ctx, suite)
 	if err != nil {
 		return nil, nil, err
 	}
 	return runInTurn(ctx, suite, run, program), program.Stop, nil
+}
+
+// withoutProgram returns the Caller of a controller that has only inline hooks, which are not called.
+func withoutProgram(*lookup.Controller) reviews.Caller {
+	return func(_ context.Context, hook string, _ []byte) ([]byte, error) {
+		return nil, fmt.Errorf("the controller has no webhook %s", hook)
+	}
 }
 
 // start starts the hook of a suite.
@@ -228,7 +239,7 @@ func runInTurn(
 
 // runAtOnce runs the cases of a suite in parallel.
 func runAtOnce(
-	ctx context.Context, suite *hooktest.Suite, run runner, hook *localhook.Hook,
+	ctx context.Context, suite *hooktest.Suite, run runner, hooks hooktest.Hooks,
 ) iter.Seq[*hooktest.Result] {
 	return func(yield func(*hooktest.Result) bool) {
 		results := make([]chan *hooktest.Result, len(suite.Cases))
@@ -240,7 +251,7 @@ func runAtOnce(
 			running.Go(func() {
 				places <- struct{}{}
 				defer func() { <-places }()
-				results[i] <- run(ctx, one, func(controller *lookup.Controller) reviews.Caller { return hook.Of(controller) })
+				results[i] <- run(ctx, one, hooks)
 			})
 		}
 		for _, result := range results {

@@ -198,6 +198,50 @@ func TestWhatIsRunIsSaidBefore(t *testing.T) {
 	}
 }
 
+// A controller with only inline hooks is tested without a program; a failed expression is the error of the sync.
+func TestInlineHooksNeedNoProgram(t *testing.T) {
+	folder := t.TempDir()
+	for name, content := range map[string]string{
+		"controller.yaml": `
+apiVersion: metacontroller.k8s.io/v1alpha1
+kind: DecoratorController
+metadata: {name: labels}
+spec:
+  resources: [{apiVersion: v1, resource: pods}]
+  attachments: [{apiVersion: v1, resource: services}]
+  hooks:
+    sync: {inline: {labels: {of: "${object.metadata.name}", node: "${object.spec.nodeName}"}, attachments: []}}
+    finalize: {inline: {attachments: [], finalized: "${size(attachments['Service.v1']) == 0}"}}
+`,
+		"tests/good.yaml": `
+parent: {apiVersion: v1, kind: Pod, metadata: {name: good}, spec: {nodeName: here}}
+expect: {labels: {of: good, node: here}, steps: [update metadata of Pod good]}
+`,
+		"tests/wrong.yaml": `
+parent: {apiVersion: v1, kind: Pod, metadata: {name: wrong}, spec: {}}
+expect: {error: 'sync hook failed: inline: labels.node: no such key: nodeName (at 1:12 of the expression)'}
+`,
+		"tests/gone.yaml": `
+parent: {apiVersion: v1, kind: Pod, metadata: {name: gone}}
+deleted: true
+expect: {finalized: true, steps: [update metadata of Pod gone]}
+`,
+	} {
+		path := filepath.Join(folder, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const want = "ok    gone (? ms)\nok    good (? ms)\nok    wrong (? ms)\n3 passed.\n"
+	code, out, errOut := run(t, "test", folder)
+	if diff := cmp.Diff(want, tookPattern.ReplaceAllString(out, "(? ms)")); diff != "" || code != 0 {
+		t.Errorf("exit code %d (-want +got):\n%s%s", code, diff, errOut)
+	}
+}
+
 func TestTestsThatCannotBeRun(t *testing.T) {
 	folder := project(t)
 	for name, test := range map[string]struct {

@@ -137,6 +137,13 @@ func (s *Suite) readManifests(files resource.FilenameOptions) error {
 	return nil
 }
 
+// NeedsProgram reports whether a controller of the suite has a webhook. Inline hooks need no program.
+func (s *Suite) NeedsProgram() bool {
+	return slices.ContainsFunc(s.controllers, func(of *testedController) bool {
+		return of.Webhook("sync") != nil || of.Webhook("finalize") != nil || of.Webhook("customize") != nil
+	})
+}
+
 func (s *Suite) readCases() error {
 	folder := filepath.Join(s.Folder, casesFolder)
 	entries, err := os.ReadDir(folder)
