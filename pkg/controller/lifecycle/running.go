@@ -267,10 +267,11 @@ func (r *Reconciler) stopIfRefused(ctx context.Context, state *controllerState) 
 	}
 }
 
-// A controller whose child type is removed from the host keeps running: its parents fail if they want a child of the
-// type, and parents that are being deleted go if their finalize hook wants none. A controller that starts without a
-// child type syncs only parents that are being deleted. The others report what they wait for. It starts only if its
-// parents may have its finalizer, or if it has run before.
+// A controller whose child type is removed from the host keeps running, and so does one that has parents of other
+// types than the one that is removed: its parents fail if they want a child of the type, and parents that are being
+// deleted go if their finalize hook wants none. A controller that starts without a child type syncs only parents that
+// are being deleted. The others report what they wait for. It starts only if its parents may have its finalizer, or
+// if it has run before.
 
 // runWithoutChild starts a controller for an object if err says that a child type is missing, and nothing runs for it.
 func (r *Reconciler) runWithoutChild(ctx context.Context, state *controllerState, object controllerObject, err error) {
@@ -317,13 +318,15 @@ func (r *Reconciler) resolveWithoutChildren(
 	return spec, err
 }
 
-// removeChild removes a child type from the spec of an object.
+// removeChild removes a child type, or one of several types of parents, from the spec of an object.
 func removeChild(from controllerObject, rule v1alpha1.ResourceRule) {
 	switch of := from.(type) {
 	case *v1alpha1.CompositeController:
 		of.Spec.ChildResources = slices.DeleteFunc(of.Spec.ChildResources,
 			func(child v1alpha1.CompositeControllerChildResourceRule) bool { return child.ResourceRule == rule })
 	case *v1alpha1.DecoratorController:
+		of.Spec.Resources = slices.DeleteFunc(of.Spec.Resources,
+			func(target v1alpha1.DecoratorControllerResourceRule) bool { return target.ResourceRule == rule })
 		of.Spec.Attachments = slices.DeleteFunc(of.Spec.Attachments,
 			func(child v1alpha1.DecoratorControllerAttachmentRule) bool { return child.ResourceRule == rule })
 	}

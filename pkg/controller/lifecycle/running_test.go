@@ -79,6 +79,18 @@ func TestAControllerWithoutAFinalizeHookDoesNotStartWithoutAChildType(t *testing
 	}
 }
 
+func TestATypeIsRemovedFromADecorator(t *testing.T) {
+	of := &v1alpha1.DecoratorController{}
+	for _, rule := range rules("v1 pods", "v1 nonsense") {
+		of.Spec.Resources = append(of.Spec.Resources, v1alpha1.DecoratorControllerResourceRule{ResourceRule: rule})
+		of.Spec.Attachments = append(of.Spec.Attachments, v1alpha1.DecoratorControllerAttachmentRule{ResourceRule: rule})
+	}
+	removeChild(of, rules("v1 nonsense")[0])
+	if len(of.Spec.Resources) != 1 || len(of.Spec.Attachments) != 1 || of.Spec.Resources[0].Resource != "pods" {
+		t.Errorf("it is for %v, with %v", of.Spec.Resources, of.Spec.Attachments)
+	}
+}
+
 func TestAControllerRunsOnWithoutAChildType(t *testing.T) {
 	f := makeFixture(t, fake.NewSimpleClientset())
 	f.create(t, finalizing("a", "v1 pods"))

@@ -86,7 +86,8 @@ func called(hook *v1alpha1.Hook) *v1alpha1.Hook {
 	return hook
 }
 
-// MissingChildError is the error of a spec whose parent types the host has, and a child type it has not.
+// MissingChildError is the error of a spec whose parent types the host has, and a child type it has not. It is also the
+// error of a spec with several types of parents of which the host lacks one.
 type MissingChildError struct {
 	Rule v1alpha1.ResourceRule
 	err  error
@@ -95,6 +96,15 @@ type MissingChildError struct {
 func (e *MissingChildError) Error() string { return e.err.Error() }
 
 func (e *MissingChildError) Unwrap() error { return e.err }
+
+// WithMissingType returns the error about a type as a *MissingChildError if the host does not have the type, and every
+// other error unchanged.
+func WithMissingType(err error, rule v1alpha1.ResourceRule) error {
+	if isUnknown(err) {
+		return &MissingChildError{rule, err}
+	}
+	return err
+}
 
 // LacksChild reports whether an error is a *MissingChildError.
 func LacksChild(err error) bool {
@@ -109,11 +119,7 @@ func (s *Spec) ResolveChild(
 ) (object.Type, error) {
 	child, err := discovery.Resolve(ctx, rule.APIVersion, rule.Resource)
 	if err != nil {
-		err = fmt.Errorf("child type: %w", err)
-		if isUnknown(err) {
-			err = &MissingChildError{rule, err}
-		}
-		return object.Type{}, err
+		return object.Type{}, WithMissingType(fmt.Errorf("child type: %w", err), rule)
 	}
 	if !slices.Contains(s.Children, child) {
 		s.Children = append(s.Children, child)

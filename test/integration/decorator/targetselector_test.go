@@ -207,7 +207,7 @@ func TestATargetComesToMatchAndCeasesTo(t *testing.T) {
 	}
 }
 
-// The controller starts when a missing type of targets appears.
+// The controller starts when a missing type of targets appears, and runs on for the others when it is removed.
 func TestATargetTypeThatComesLateIsNoticed(t *testing.T) {
 	t.Parallel()
 	f := prepare(t, harness.CRD{Kind: "Thing"}, answers(t, oneConfigMap))
@@ -231,6 +231,10 @@ func TestATargetTypeThatComesLateIsNoticed(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.WaitForConfigMap("b", harness.HasData("value", "1"))
+	env.Kubectl(t, "delete", "crd", resource.GroupResource().String(), "--timeout=60s")
+	f.WaitForReady(metav1.ConditionFalse, "UnknownType")
+	f.PatchParent("a", object{"spec": object{"value": "2"}})
+	f.WaitForConfigMap("a", harness.HasData("value", "2"))
 }
 
 // Status changes are ignored if all rules that select a target ignore them.

@@ -49,7 +49,14 @@ func Resolve(
 	}
 	spec.Claims = observe.AnnotationClaims{Name: object.Name}
 	for i := range object.Spec.Resources {
-		if err := resolveTargets(ctx, discovery, spec, i, &object.Spec.Resources[i]); err != nil {
+		rule := &object.Spec.Resources[i]
+		if err := resolveTargets(ctx, discovery, spec, i, rule); err != nil {
+			isOther := func(other v1alpha1.DecoratorControllerResourceRule) bool {
+				return other.GroupResource() != rule.GroupResource()
+			}
+			if slices.ContainsFunc(object.Spec.Resources, isOther) {
+				err = parentcontroller.WithMissingType(err, rule.ResourceRule)
+			}
 			return nil, err
 		}
 	}

@@ -208,3 +208,18 @@ func TestTheControllerAsHooksAreSentIt(t *testing.T) {
 		t.Errorf("sent (-want +got):\n%s", diff)
 	}
 }
+
+// The parents of the other types must not hang because of it.
+func TestOneOfSeveralTargetTypesIsMissing(t *testing.T) {
+	const missing = `{apiVersion: ctl.example/v1, resource: shops}`
+	for resources, want := range map[string]bool{
+		`[` + missing + `]`:                                               false,
+		`[` + missing + `, ` + missing + `]`:                              false,
+		`[` + missing + `, {apiVersion: ctl.example/v1, resource: webs}]`: true,
+	} {
+		_, err := resolve(t, `{resources: `+resources+`, `+syncHook+`}`)
+		if err == nil || parentcontroller.LacksChild(err) != want {
+			t.Errorf("of %s, that the controller can run without it is not %v: %v", resources, want, err)
+		}
+	}
+}
