@@ -217,11 +217,7 @@ func (c *children) advance() (condition metav1.Condition, moved []*child, waitsF
 		return updated(rolloutProgressing, "updating "+c.list(moved)), moved, nil, nil
 	}
 	waitsFor = motion.waitsFor()
-	message := waitsFor.motion
-	if waitsFor.at != 0 && waitsFor.isBeforePartition() {
-		message += fmt.Sprintf("; partition %d holds it back", waitsFor.kind.Partition)
-	}
-	return updated(rolloutWaiting, message), nil, waitsFor, nil
+	return updated(rolloutWaiting, waitsFor.motion+waitsFor.whyHeldBack()), nil, waitsFor, nil
 }
 
 // finish returns the condition when all children are at the latest revision. The rollout has finished once they are
@@ -320,6 +316,14 @@ func keysOf(children []*child) []object.Key {
 
 // isBeforePartition reports whether the partition of its kind keeps the child at its revision.
 func (c *child) isBeforePartition() bool { return c.index < c.kind.Partition }
+
+// whyHeldBack says that the partition keeps the child at its revision, as the end of a message; empty if it does not.
+func (c *child) whyHeldBack() string {
+	if c.at == 0 || !c.isBeforePartition() {
+		return ""
+	}
+	return fmt.Sprintf("; partition %d holds it back", c.kind.Partition)
+}
 
 // isInMotion reports whether the child was in motion when the sync began.
 func (c *child) isInMotion() bool { return c.motion != "" }

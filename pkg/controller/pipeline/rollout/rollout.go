@@ -119,6 +119,9 @@ func (r *Rollout) Decide(responses []*pipeline.Response, upToDate UpToDate, now 
 		Writes: r.writes(c, condition), Response: c.compose(responses), Updated: condition,
 		Waits: waitsFor != nil, Recheck: c.recheck, Advice: waitsFor.advice(),
 	}
+	if d.Advice != "" {
+		d.Advice += waitsFor.whyHeldBack()
+	}
 	d.Updated.LastTransitionTime = r.lastTransition(condition, now)
 	d.Response.Status, err = r.withCondition(d.Response.Status, d.Updated)
 	if d.Response.Status != nil {

@@ -259,6 +259,10 @@ func (s situation) check(t *testing.T) {
 	if diff := cmp.Diff(s.condition, strings.TrimPrefix(conditionText(decision.Updated), "Updated ")); diff != "" {
 		t.Errorf("condition differs (-want +got):\n%s", diff)
 	}
+	isHeldBack := func(message string) bool { return strings.Contains(message, "holds it back") }
+	if advice := decision.Advice; advice != "" && isHeldBack(advice) != isHeldBack(s.condition) {
+		t.Errorf("the advice is %s", advice)
+	}
 	if diff := cmp.Diff(apart(s.wants, ", "), wanted(decision.Response)); diff != "" {
 		t.Errorf("children differ (-want +got):\n%s", diff)
 	}
