@@ -41,7 +41,7 @@ TEST_ENVIRONMENT = KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)
 	METACONTROLLER_APISERVER="$(CURDIR)/bin/metacontroller-apiserver" \
 	KUBECTL_METACONTROLLER="$(CURDIR)/bin/kubectl-metacontroller"
 
-LINT := go tool -modfile=hack/tools/go.mod golangci-lint
+LINT := go tool -modfile=$(CURDIR)/hack/tools/go.mod golangci-lint
 HELM := go tool -modfile=hack/tools/helm/go.mod helm
 ACTIONLINT := go tool -modfile=hack/tools/actionlint/go.mod actionlint
 
@@ -160,6 +160,11 @@ test-kubernetes: build ## Run the tests and the demo with another Kubernetes, wh
 		./test/integration/composite ./test/integration/decorator
 	KUBERNETES_VERSION=$(VERSION) $(MAKE) demo
 
+# The tools are libraries in a module of their own. Helm is the one of `make lint`.
+.PHONY: test-clients
+test-clients: host-binaries build ## Install, change and delete controllers with Helm, Flux, Argo CD and kstatus.
+	$(TEST_ENVIRONMENT) go test -C test/clients -count=1 -parallel 8 -timeout 15m
+
 # It needs root, and the folder ../shared/realcluster or a cluster in E2E_KUBECONFIG.
 .PHONY: e2e
 e2e: host-binaries ## Install the server in a real cluster, and play the tutorial and the examples in it.
@@ -272,10 +277,14 @@ vet: ## Run go vet.
 	go vet ./...
 	cd hack/image && go vet ./...
 	cd hack/monitoring && go vet ./...
+	cd test/clients && go vet ./...
+	cd test/clients/argocd && go vet ./...
 
 .PHONY: lint
 lint: ## Run golangci-lint, which also checks the import rules, compare docs/architecture.md with the tree, limit the files of packages and types, and run helm lint and actionlint.
 	$(LINT) run
+	cd test/clients && $(LINT) run
+	cd test/clients/argocd && $(LINT) run
 	hack/check-map.sh
 	go run ./hack/limits cmd pkg
 	hack/check-ci.sh
@@ -292,3 +301,5 @@ tidy-check: ## Fail if a go.mod is not tidy.
 	cd hack/tools/actionlint && go mod tidy -diff
 	cd hack/tools/esbuild && go mod tidy -diff
 	cd hack/tools/helm && go mod tidy -diff
+	cd test/clients && go mod tidy -diff
+	cd test/clients/argocd && go mod tidy -diff

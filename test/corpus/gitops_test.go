@@ -7,10 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	lua "github.com/yuin/gopher-lua"
 	"sigs.k8s.io/yaml"
-
-	"github.com/metacontroller/metacontroller-apiserver/test/harness/manual"
 )
 
 // The script of docs/gitops.md tells Argo CD how a controller is. Argo CD runs it with the same interpreter.
@@ -38,61 +35,9 @@ func TestTheHealthThatArgoCDIsToldOf(t *testing.T) {
 // argoHealth returns the status and the message of the health that Argo CD shows of a controller.
 func argoHealth(t *testing.T, object map[string]any) string {
 	t.Helper()
-	state := lua.NewState()
-	defer state.Close()
-	state.SetGlobal("obj", value(state, object))
-	if err := state.DoString(healthScript(t)); err != nil {
-		t.Fatal(err)
-	}
-	health, isTable := state.Get(-1).(*lua.LTable)
-	if !isTable {
-		t.Fatalf("the script returns %s", state.Get(-1))
-	}
-	return health.RawGetString("status").String() + " " + health.RawGetString("message").String()
-}
-
-func healthScript(t *testing.T) string {
-	t.Helper()
-	page, err := manual.Read("docs/gitops.md")
+	status, message, err := ArgoHealth(object)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, block := range page.Blocks {
-		var settings struct{ Data map[string]string }
-		if err := yaml.Unmarshal([]byte(block.Text), &settings); err != nil {
-			continue // not all blocks are YAML
-		}
-		if script, found := settings.Data["resource.customizations.health.metacontroller.k8s.io_CompositeController"]; found {
-			return script
-		}
-	}
-	t.Fatal("docs/gitops.md has no script for the health of CompositeControllers")
-	return ""
-}
-
-// value returns a value of YAML as one of Lua.
-func value(state *lua.LState, of any) lua.LValue {
-	switch of := of.(type) {
-	case map[string]any:
-		table := state.NewTable()
-		for key, element := range of {
-			table.RawSetString(key, value(state, element))
-		}
-		return table
-	case []any:
-		table := state.NewTable()
-		for _, element := range of {
-			table.Append(value(state, element))
-		}
-		return table
-	case string:
-		return lua.LString(of)
-	case float64:
-		return lua.LNumber(of)
-	case int64:
-		return lua.LNumber(of)
-	case bool:
-		return lua.LBool(of)
-	}
-	return lua.LNil
+	return status + " " + message
 }
