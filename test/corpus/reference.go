@@ -21,6 +21,9 @@ All fields of ` + "`metacontroller.k8s.io/v1alpha1`" + `, made from the types by
 
 `
 
+// worthALink is the number of words from which a text is on the page only once.
+const worthALink = 10
+
 // plain keeps Markdown from taking a placeholder such as <name> for HTML.
 var plain = strings.NewReplacer("<", "&lt;", ">", "&gt;")
 
@@ -30,6 +33,8 @@ type reference struct {
 	definitions map[string]common.OpenAPIDefinition
 	waiting     []reflect.Type
 	known       map[reflect.Type]bool
+	// described maps the text of a field to the type that has it on the page.
+	described map[string]string
 }
 
 // apiReference returns the page with all fields of the API.
@@ -37,6 +42,7 @@ func apiReference() string {
 	r := &reference{
 		definitions: openapi.GetOpenAPIDefinitions(func(path string) spec.Ref { return spec.MustCreateRef(path) }),
 		known:       map[reflect.Type]bool{},
+		described:   map[string]string{},
 	}
 	r.text.WriteString(referenceHead)
 	for _, kind := range []reflect.Type{
@@ -87,8 +93,33 @@ func (r *reference) fields(owner, of reflect.Type, schema spec.Schema, required 
 		if required[name] {
 			about += ", required"
 		}
-		fmt.Fprintf(&r.text, "<a id=%q></a>\n**`%s`** %s\n\n%s\n\n", strings.ToLower(owner.Name()+"-"+name), name, about, plain.Replace(schema.Properties[name].Description))
+		fmt.Fprintf(&r.text, "**`%s`** %s\n\n%s\n\n", name, about, r.once(owner, name, schema.Properties[name].Description))
 	}
+}
+
+// once returns the description of a field, or a link to the type that has the same text for a field of that name. The
+// same holds for the list of the values.
+func (r *reference) once(owner reflect.Type, name, description string) string {
+	text, values, hasValues := strings.Cut(description, "\n\nPossible enum values:")
+	if len(strings.Fields(text)) >= worthALink {
+		text = r.linked(owner, name+text, text, "See [%s](#%s).")
+	} else {
+		text = plain.Replace(text)
+	}
+	if hasValues {
+		text += "\n\n" + r.linked(owner, values, "Possible enum values:"+values, "For the possible values, see [%s](#%s).")
+	}
+	return text
+}
+
+// linked returns the text, or a link to the type that has the text with the same key.
+func (r *reference) linked(owner reflect.Type, key, text, link string) string {
+	first, found := r.described[key]
+	if !found {
+		r.described[key] = owner.Name()
+		return plain.Replace(text)
+	}
+	return fmt.Sprintf(link, first, strings.ToLower(first))
 }
 
 // typeName returns how a type is called, with a link if it is on the page. It has the page describe it.

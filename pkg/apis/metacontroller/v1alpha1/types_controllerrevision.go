@@ -16,16 +16,16 @@ const CurrentRevisionAnnotation = GroupName + "/current"
 // +genclient:noStatus
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// ControllerRevision remembers, during a rolling update, one earlier or current version of a parent and which of its
-// children are still at that version. It lives beside the parent, is owned by it, and is made and removed by the
-// server. It is not meant to be written by people.
+// ControllerRevision records, during a rolling update, one earlier or current version of a parent and which of its
+// children are at that version. The server creates it beside the parent, which owns it, and removes it. People are not
+// meant to write it.
 type ControllerRevision struct {
 	metav1.TypeMeta `json:",inline"`
 	// Standard object metadata. The name ends in a hash of the parent's UID and of parentPatch.
 	metav1.ObjectMeta `json:"metadata"`
 
-	// parentPatch is a partial parent object: only the fields that the controller's
-	// "parentResource.revisionHistory.fieldPaths" names, with the values they had in this version.
+	// parentPatch is a partial parent: only the fields in the controller's "parentResource.revisionHistory.fieldPaths",
+	// with their values in this version.
 	ParentPatch runtime.RawExtension `json:"parentPatch"`
 
 	// children are the children of the parent that are at this version, or will be.
@@ -42,8 +42,8 @@ type ControllerRevisionChildren struct {
 	// kind is the kind of the children, for example "Pod".
 	Kind string `json:"kind"`
 
-	// names are the names of the children, in the form "namespace/name" if the parent is cluster-scoped and the children
-	// are not.
+	// names are the names of the children, as "namespace/name" if the parent is cluster-scoped and the children are
+	// not.
 	// +listType=atomic
 	Names []string `json:"names"`
 }

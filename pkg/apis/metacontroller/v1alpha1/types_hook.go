@@ -14,9 +14,9 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 )
 
-// Hook is a place where the controller asks what to do: a webhook, or expressions in the controller itself.
+// Hook is a webhook, or expressions in the controller itself.
 type Hook struct {
-	// version of the protocol spoken with this hook. The hooks of one controller may differ. That of an inline hook is v2.
+	// version of the protocol. The hooks of one controller may have different versions. That of an inline hook is v2.
 	// Default: v1, for an inline hook v2.
 	// +default="v1"
 	// +optional
@@ -69,52 +69,51 @@ func (h *Hook) GetVersion() HookVersion {
 	return *h.Version
 }
 
-// Webhook is an HTTP endpoint that is sent a POST request with a JSON body and answers with status 200 and a JSON body.
-// It is given either by url, or by service and path.
+// Webhook is an HTTP endpoint that receives POST requests with a JSON body, and responds with status 200 and a JSON
+// body. Its address is either url, or service and path.
 type Webhook struct {
 	// url is the address of the webhook, http or https, for example "http://my-hooks.my-namespace/sync". If it is set,
-	// service and path are ignored. Everyone who can read this object can read user names and passwords in it; use
-	// basicAuth instead.
+	// service and path have no effect. Everyone who can read this object can read credentials in it; use basicAuth
+	// instead.
 	// Default: absent, the webhook is called by service and path.
 	// +optional
 	URL *string `json:"url,omitempty"`
 
-	// timeout is the longest time one call may take, from connecting to the last byte of the answer, as a number
-	// with a unit (ms, s, m, h), for example "30s" or "1m30s". Zero or less counts as the default.
+	// timeout is the maximum duration of a call, from connecting to the last byte of the answer, as a number with a
+	// unit (ms, s, m, h), for example "30s" or "1m30s". Zero or less counts as the default.
 	// Default: 10s.
 	// +optional
 	Timeout *Duration `json:"timeout,omitempty"`
 
 	// etag lets the webhook answer "304 Not Modified" instead of repeating its last answer for the same parent, for
-	// instance {enabled: true, cacheTimeoutSeconds: 3600}.
+	// example {enabled: true, cacheTimeoutSeconds: 3600}.
 	// Default: absent, every answer has to be complete.
 	// +optional
 	Etag *WebhookEtagConfig `json:"etag,omitempty"`
 
-	// path is the path of the webhook at its service, with the leading slash, for example "/sync". It is appended to the
-	// port unchanged, including a query. Required with service; no effect beside url. Default: absent.
+	// path is the path of the webhook at its service, with the leading slash, for example "/sync". It is appended to
+	// the port unchanged, including a query. Required with service; no effect beside url. Default: absent.
 	// +optional
 	Path *string `json:"path,omitempty"`
 
-	// service is the Service of the webhook. The address is "<protocol>://<name>.<namespace>:<port><path>". For example
+	// service is the Service of the webhook, at the address "<protocol>://<name>.<namespace>:<port><path>", for example
 	// {name: my-hooks, namespace: my-namespace, port: 8080}. It has no effect beside url. Default: absent.
 	// +optional
 	Service *ServiceReference `json:"service,omitempty"`
 
-	// responseUnMarshallMode says how strictly the answer is decoded: with strict, unknown and repeated fields make the
-	// sync fail; with loose, they are ignored.
+	// responseUnMarshallMode defines how strictly the server decodes answers.
 	// Default: loose for hooks of version v1, strict for v2.
 	// +optional
 	ResponseUnmarshallMode *ResponseUnmarshallMode `json:"responseUnMarshallMode,omitempty"`
 
-	// caBundle holds the certificate authorities that the webhook's serving certificate is verified with, for example
-	// {configMapRef: {name: hooks-ca, namespace: my-namespace}}.
+	// caBundle holds the certificate authorities that verify the serving certificate, for example {configMapRef: {name:
+	// hooks-ca, namespace: my-namespace}}.
 	// Default: absent, those of the system the server runs on.
 	// +optional
 	CABundle *CABundle `json:"caBundle,omitempty"`
 
-	// clientTLS is the client certificate to present to the webhook (mutual TLS), for example
-	// {secretRef: {name: metacontroller-client, namespace: my-namespace}}.
+	// clientTLS is the client certificate to present (mutual TLS), for example {secretRef: {name:
+	// metacontroller-client, namespace: my-namespace}}.
 	// Default: absent, none.
 	// +optional
 	ClientTLS *ClientTLS `json:"clientTLS,omitempty"`
@@ -200,8 +199,8 @@ type EndpointConfig struct {
 	// their scheme (80 for http, 443 for https).
 	Host string `json:"host"`
 
-	// caBundle holds the certificate authorities that the serving certificate is verified with, for example
-	// {configMapRef: {name: hooks-ca, namespace: my-namespace}}.
+	// caBundle holds the certificate authorities that verify the serving certificate, for example {configMapRef: {name:
+	// hooks-ca, namespace: my-namespace}}.
 	// Default: absent, those of the system the server runs on.
 	// +optional
 	CABundle *CABundle `json:"caBundle,omitempty"`

@@ -12,22 +12,22 @@ import (
 // +genclient:onlyVerbs=get,list,watch
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// HookCall is one of the last calls of the hooks of a controller. It is read from the memory of the process that runs
-// the controllers, cannot be written, and is in the namespace of the parent, or in that of the server if the parent
-// is in none. Names sort by time. A limited number of calls of each controller is kept: the last ones that succeeded,
-// and the last ones that failed.
+// HookCall is one of the last calls of the hooks of a controller. The process that runs the controllers serves it from
+// memory; it cannot be written. It is in the namespace of the parent, or in that of the server if the parent is
+// cluster-scoped. Names sort by time. The server keeps a limited number of calls of each controller: the last ones
+// that succeeded, and the last ones that failed.
 //
-// Lists leave out the request and the response. "kubectl get hookcall NAME -o yaml" shows them to users who may get the
-// controller, the parent, its children and the related objects; values of Secrets and credentials are redacted.
+// Lists omit the request and the response. "kubectl get hookcall NAME -o yaml" shows them to users who may get the
+// controller, the parent, its children and the related objects. The server redacts credentials and values of Secrets.
 //
-// Its labels metacontroller.k8s.io/controller-kind and metacontroller.k8s.io/controller-name name the controller. Field
-// selectors are controller, kind (of the controller), parent, hook and result.
+// The labels metacontroller.k8s.io/controller-kind and metacontroller.k8s.io/controller-name name the controller.
+// Field selectors are controller, kind (of the controller), parent, hook and result.
 type HookCall struct {
 	metav1.TypeMeta `json:",inline"`
 	// Standard object metadata. The creation timestamp is when the call began.
 	metav1.ObjectMeta `json:"metadata"`
 
-	// spec says which hook was called, and about what.
+	// spec names the hook and the parent.
 	Spec HookCallSpec `json:"spec"`
 
 	// status is the result of the call.
@@ -35,7 +35,7 @@ type HookCall struct {
 	Status HookCallStatus `json:"status,omitempty,omitzero"`
 }
 
-// HookCallSpec says which hook was called, and about what.
+// HookCallSpec names the hook and the parent.
 type HookCallSpec struct {
 	// controller is the CompositeController or DecoratorController.
 	Controller ControllerReference `json:"controller"`
@@ -46,11 +46,11 @@ type HookCallSpec struct {
 	// hook is sync, finalize or customize.
 	Hook string `json:"hook"`
 
-	// url is the address of the call, without parts that may be secret.
+	// url is the address of the call, without secrets.
 	URL string `json:"url"`
 
 	// revision is the name of the ControllerRevision with the earlier version of the parent that the call was about,
-	// during a rolling update. Absent if the call was about the current parent.
+	// during a rolling update. Absent for the current parent.
 	// +optional
 	Revision string `json:"revision,omitempty"`
 }
@@ -60,11 +60,11 @@ type HookCallSpec struct {
 type HookCallResult string
 
 const (
-	// HookCallSucceeded says that the answer could be read.
+	// HookCallSucceeded is a call with a usable answer.
 	HookCallSucceeded HookCallResult = "Succeeded"
-	// HookCallFailed says that there was no answer, or none that could be read.
+	// HookCallFailed is a call with no answer, or with an unusable one.
 	HookCallFailed HookCallResult = "Failed"
-	// HookCallThrottled says that the hook asked to be called later.
+	// HookCallThrottled is a call whose answer asks for a later call.
 	HookCallThrottled HookCallResult = "Throttled"
 )
 
@@ -73,18 +73,18 @@ type HookCallStatus struct {
 	// startTime is when the call began.
 	StartTime metav1.MicroTime `json:"startTime"`
 
-	// duration is how long it took.
+	// duration is the duration of the call.
 	Duration metav1.Duration `json:"duration"`
 
-	// code is the HTTP status code of the answer. Absent if there was none. 304 is for an answer that the server has kept
-	// by its ETag.
+	// code is the HTTP status code of the answer. Absent if there was none. 304 refers to an answer that the server
+	// kept by its ETag.
 	// +optional
 	Code int32 `json:"code,omitempty"`
 
 	// result is Succeeded, Failed or Throttled.
 	Result HookCallResult `json:"result"`
 
-	// conditions are those that tools with kstatus read: Stalled, which is True, if the call failed. Absent otherwise.
+	// conditions are for tools that use kstatus: Stalled is True if the call failed, and absent otherwise.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
@@ -108,15 +108,15 @@ type HookCallBody struct {
 	// bytes is the size of the body in bytes.
 	Bytes int64 `json:"bytes"`
 
-	// object is the body, if it is a JSON object and is kept whole.
+	// object is the body, if it is a JSON object and not too large.
 	// +optional
 	Object *runtime.RawExtension `json:"object,omitempty"`
 
-	// text is the body if it is not a JSON object, or the beginning of a body that is too large to be kept whole.
+	// text is a body that is not a JSON object, or the beginning of one that is too large.
 	// +optional
 	Text string `json:"text,omitempty"`
 
-	// omitted says why the body is not shown, or not whole.
+	// omitted says why the body is missing or incomplete.
 	// +optional
 	Omitted string `json:"omitted,omitempty"`
 }

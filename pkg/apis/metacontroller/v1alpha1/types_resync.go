@@ -7,18 +7,18 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// ResyncRequest requests an immediate sync of parents of a controller. It is created in the subresource resync of a
-// CompositeController or a DecoratorController, is answered with its status, and is never stored: "kubectl create --raw
-// /apis/metacontroller.k8s.io/v1alpha1/compositecontrollers/NAME/resync -f request.json". A user who creates it needs
-// the right to create compositecontrollers/resync or decoratorcontrollers/resync. With dryRun=All, the parents are only
-// counted.
+// ResyncRequest requests an immediate sync of parents of a controller. Create it in the subresource resync of a
+// CompositeController or a DecoratorController: "kubectl create --raw
+// /apis/metacontroller.k8s.io/v1alpha1/compositecontrollers/NAME/resync -f request.json". The server answers with its
+// status and never stores it. A user who creates it needs the right to create compositecontrollers/resync or
+// decoratorcontrollers/resync. With dryRun=All, the server only counts the parents.
 type ResyncRequest struct {
 	metav1.TypeMeta `json:",inline"`
 	// Standard object metadata. A request needs no name.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec says which parents are synced.
+	// spec selects the parents.
 	Spec ResyncRequestSpec `json:"spec"`
 
 	// status is the answer.
@@ -33,7 +33,7 @@ type ResyncRequestSpec struct {
 	// +optional
 	Parent *SyncReviewParent `json:"parent,omitempty"`
 
-	// parents selects the parents to sync, for example {namespace: shop}. {} selects all that the controller has.
+	// parents selects the parents to sync, for example {namespace: shop}. {} selects all parents of the controller.
 	// Default: absent.
 	// +optional
 	Parents *ResyncParents `json:"parents,omitempty"`
@@ -54,16 +54,16 @@ type ResyncParents struct {
 
 // ResyncRequestStatus is the answer to a ResyncRequest.
 type ResyncRequestStatus struct {
-	// parents is the number of parents that will be synced. They are synced one after the other, at most 100 of a
-	// controller per second, before parents that are retried or resynced, and after parents that have changed.
+	// parents is the number of parents that will be synced: one after the other, at most 100 of a controller per
+	// second, before parents that are retried or resynced, and after parents that have changed.
 	Parents int32 `json:"parents"`
 
-	// paused is the number of selected parents that are paused, by their annotation or with their controller. They are not
-	// counted in parents, and are not synced by this request.
+	// paused is the number of selected parents that are paused, by their annotation or with their controller. The
+	// request does not sync them, and parents does not count them.
 	// +optional
 	Paused int32 `json:"paused,omitempty"`
 
-	// notes say why there may be more or fewer than expected.
+	// notes say why the numbers may differ from what you expect.
 	// +listType=atomic
 	// +optional
 	Notes []string `json:"notes,omitempty"`

@@ -12,16 +12,15 @@ import (
 
 // ResourceRule names a resource type of the cluster.
 type ResourceRule struct {
-	// apiVersion is the group and version of the resource, as "group/version", for example "apps/v1", or only "version"
-	// for the core group, for example "v1".
+	// apiVersion is the group and version, such as "apps/v1", or only the version for the core group, such as "v1".
 	APIVersion string `json:"apiVersion"`
 
-	// resource is the name of the resource: plural and lower case, for example "deployments".
+	// resource is the plural, lower-case name of the resource, such as "deployments".
 	Resource string `json:"resource"`
 }
 
-// LabelSelector selects objects by their labels. All of matchLabels and matchExpressions must hold. Unlike the type
-// of Kubernetes, it keeps an empty matchLabels, matchExpressions or values as it was written.
+// LabelSelector selects objects by their labels. All of matchLabels and matchExpressions must hold. Unlike the type of
+// Kubernetes, it keeps an empty matchLabels, matchExpressions or values as it was written.
 // +structType=atomic
 type LabelSelector struct {
 	// matchLabels are labels that the object must have, with these values.
@@ -69,8 +68,8 @@ func (s *LabelSelector) Meta() *metav1.LabelSelector {
 type ChildUpdateMethod string
 
 const (
-	// ChildUpdateOnDelete does nothing to a child that differs; the new version is made when something else deletes the
-	// child.
+	// ChildUpdateOnDelete does not change a child that differs; something else must delete it, and then the server
+	// creates the new version.
 	ChildUpdateOnDelete ChildUpdateMethod = "OnDelete"
 	// ChildUpdateRecreate deletes a child that differs, and creates it again when it is gone.
 	ChildUpdateRecreate ChildUpdateMethod = "Recreate"
@@ -136,11 +135,12 @@ func (s *DecoratorControllerAttachmentUpdateStrategy) GetMethod() ChildUpdateMet
 type ChildApplyStrategy string
 
 const (
-	// ChildApplyDynamic merges three ways - what the hook wants, what it last wanted, and what is there - and keeps what
-	// it last wanted in the annotation "metacontroller.k8s.io/last-applied-configuration" of the child.
+	// ChildApplyDynamic merges three ways: what the hook wants, what it last wanted, and what is there. It records what
+	// the hook last wanted in the annotation "metacontroller.k8s.io/last-applied-configuration" of the child.
 	ChildApplyDynamic ChildApplyStrategy = "DynamicApply"
-	// ChildApplyServerSide lets the cluster merge by server-side apply, and takes over fields that others own. The child's
-	// "metadata.managedFields" record which fields the hook owns.
+	// ChildApplyServerSide lets the cluster merge by server-side apply, and takes over fields that others own. The
+	// cluster knows what identifies the items of a list, and records the fields of the hook in
+	// "metadata.managedFields".
 	ChildApplyServerSide ChildApplyStrategy = "ServerSideApply"
 )
 
@@ -197,27 +197,26 @@ type WatchedObject struct {
 // Access says which ServiceAccount a controller acts as, and what it may reach.
 type Access struct {
 	// serviceAccount is the ServiceAccount that the controller acts as, for example {namespace: shop, name: websites}.
-	// The controller writes to the cluster as that account, and its hooks see only what the account may list and watch.
-	// While the account may not read what the controller needs, the controller does not run (Ready is False, reason
-	// Forbidden). A user who creates or changes the controller needs the right to impersonate the account, but not the
-	// rights that the controller uses.
+	// The server writes as that account, and shows hooks only what the account may list and watch. While the account
+	// may not read what the controller needs, the controller does not run (Ready is False, reason Forbidden). The
+	// author of the controller needs the right to impersonate the account, instead of the rights that the controller
+	// uses.
 	// Default: absent, the controller acts as the server, and its author needs every right that the controller uses.
 	// +optional
 	ServiceAccount *ServiceAccountReference `json:"serviceAccount,omitempty"`
 
-	// namespaces limits the controller to these namespaces: it handles only parents, children and related objects in them,
-	// and it needs rights only in them instead of in the whole cluster. All its types must then be namespaced. For
-	// instance [shop, shop-test]. When a namespace is removed from the list, its objects and their children are left
-	// alone; only the finalizer of the controller is removed.
+	// namespaces limits the controller to parents, children and related objects in these namespaces, for example [shop,
+	// shop-test]; it then needs rights only there. All its types must be namespaced. When a namespace is removed from
+	// the list, the server removes the controller's finalizer from the parents there, and changes nothing else.
 	// Default: empty, all namespaces and cluster-scoped objects.
 	// +listType=atomic
 	// +optional
 	Namespaces []string `json:"namespaces,omitzero"`
 
-	// relatedResources lists the types that the customize hook may ask for, for example [{apiVersion: v1, resource:
-	// nodes}]. If an answer asks for objects of another type, the sync of its parent fails.
-	// Default: empty, any type. Without a serviceAccount, the author of a controller with a customize hook must then be
-	// allowed to get, list and watch everything.
+	// relatedResources lists the types that the customize hook may select, for example [{apiVersion: v1, resource:
+	// nodes}]. If an answer selects another type, the sync of the parent fails.
+	// Default: empty, any type; without a serviceAccount, the author of a controller with a customize hook then needs the
+	// right to get, list and watch everything.
 	// +listType=atomic
 	// +optional
 	RelatedResources []ResourceRule `json:"relatedResources,omitzero"`

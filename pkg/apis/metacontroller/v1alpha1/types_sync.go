@@ -21,11 +21,10 @@ const ConditionSynced = "Synced"
 // +genclient:onlyVerbs=get,list,watch
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// Sync is the progress of a controller on one of its parents: there is one Sync for each parent of a
-// CompositeController, and for each target of a DecoratorController. It is read from the memory of the process that
-// runs the controllers, cannot be written, and is in the namespace of the parent, or in that of the server if the
-// parent is in none. Its name is "cc:<controller>:<parent>" for a CompositeController, and
-// "dec:<controller>:<resource>.<group>:<target>" for a DecoratorController. Its labels
+// Sync is the progress of a controller on one of its parents or targets. The process that runs the controllers serves
+// it from memory; it cannot be written. It is in the namespace of the parent, or in that of the server if the parent
+// is cluster-scoped. Its name is "cc:<controller>:<parent>" for a CompositeController, and
+// "dec:<controller>:<resource>.<group>:<target>" for a DecoratorController. The labels
 // metacontroller.k8s.io/controller-kind and metacontroller.k8s.io/controller-name name the controller. Field selectors
 // are controller, kind (of the controller), parent and state.
 type Sync struct {
@@ -102,11 +101,11 @@ type SyncStatus struct {
 	// state is Synced, Progressing, Waiting, Failing or Paused.
 	State SyncState `json:"state"`
 
-	// message adds one line to the state: why the last sync failed, what the parent waits for, or what a warning says.
+	// message says why the last sync failed, what the parent waits for, or what a warning is.
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// waitsFor is what has to happen before the parent is synced. Absent if the controller waits for nothing.
+	// waitsFor is what has to happen before the next sync. Absent if the controller waits for nothing.
 	// +optional
 	WaitsFor string `json:"waitsFor,omitempty"`
 
@@ -127,8 +126,8 @@ type SyncStatus struct {
 	// +optional
 	LastSyncDuration *metav1.Duration `json:"lastSyncDuration,omitempty"`
 
-	// nextSyncTime is the time of the next sync of the parent, unless something changes first. Absent if it is synced
-	// only when something changes.
+	// nextSyncTime is the time of the next sync of the parent if nothing changes before. Absent if only a change causes
+	// a sync.
 	// +optional
 	NextSyncTime *metav1.MicroTime `json:"nextSyncTime,omitempty"`
 
@@ -142,20 +141,20 @@ type SyncStatus struct {
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// warnings are what is probably wrong although the sync succeeded, as in the events about the parent.
+	// warnings are probable mistakes, as in the events about the parent.
 	// +listType=atomic
 	// +optional
 	Warnings []SyncWarning `json:"warnings,omitempty"`
 
-	// lastSteps are the steps of the last sync that did something. They are kept only for the parents of each controller
-	// that were written last.
+	// lastSteps are the steps of the last sync that did something. The server keeps them for the parents of each
+	// controller that it wrote last.
 	// +optional
 	LastSteps *SyncSteps `json:"lastSteps,omitempty"`
 }
 
 // SyncChildren counts the children of one parent.
 type SyncChildren struct {
-	// wanted is how many children the hook wants.
+	// wanted is the number of children that the hook wants.
 	Wanted int32 `json:"wanted"`
 
 	// asWanted is the number of these children that exist and are in their desired state.
@@ -169,11 +168,12 @@ type SyncChildren struct {
 
 // SyncBackoff says how often a parent has been retried.
 type SyncBackoff struct {
-	// failures is how many consecutive syncs had to be retried. The delay doubles each time, up to 1000 seconds.
+	// failures is the number of consecutive syncs that had to be retried. The delay doubles each time, up to 1000
+	// seconds.
 	Failures int32 `json:"failures"`
 }
 
-// SyncWarning is something that is probably wrong although the sync succeeded.
+// SyncWarning is a probable mistake although the sync succeeded.
 type SyncWarning struct {
 	// reason is the reason of the event about it, in CamelCase. If there are several similar warnings, it is the reason of
 	// the most serious one.
@@ -188,11 +188,11 @@ type SyncSteps struct {
 	// time is when the sync ended.
 	Time metav1.MicroTime `json:"time"`
 
-	// steps are the first of the steps that were taken, in order.
+	// steps are the first steps, in order.
 	// +listType=atomic
 	Steps []SyncStep `json:"steps"`
 
-	// omitted is how many more steps there were.
+	// omitted is the number of further steps.
 	// +optional
 	Omitted int32 `json:"omitted,omitempty"`
 }
@@ -216,8 +216,8 @@ const (
 
 // SyncStep is one thing that a sync did to one object.
 type SyncStep struct {
-	// operation is what was done: create, update, apply, delete, recreate, adopt, release, "move to server-side apply" or
-	// "move to dynamic apply" with a child; status, metadata or finalizer with the parent.
+	// operation is create, update, apply, delete, recreate, adopt, release, "move to server-side apply" or "move to
+	// dynamic apply" for a child; status, metadata or finalizer for the parent.
 	Operation string `json:"operation"`
 
 	// apiVersion is the API version of the object.
@@ -233,13 +233,13 @@ type SyncStep struct {
 	// name is the name of the object.
 	Name string `json:"name"`
 
-	// why says what made the step necessary.
+	// why is the reason of the step.
 	Why string `json:"why"`
 
 	// result is the result of the step.
 	Result SyncStepResult `json:"result"`
 
-	// error says why it failed. Absent if it did not.
+	// error says why it failed.
 	// +optional
 	Error string `json:"error,omitempty"`
 }

@@ -13,10 +13,10 @@ import (
 // +genclient:onlyVerbs=create
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// SyncReview previews syncs of a controller: what is sent to the hook, what the hook answers, and which writes would
-// follow, each with its reason and its changes. It is answered when it is created, and never stored: "kubectl create -f
-// review.yaml -o yaml" prints it with its status. A review writes nothing to the cluster, records no events, and does
-// not count as a sync.
+// SyncReview previews syncs of a controller: the requests and answers of the hook, and the writes that would follow,
+// each with its reason and its changes. The server answers it when it is created, and never stores it: "kubectl create
+// -f review.yaml -o yaml" prints it with its status. A review writes nothing to the cluster, records no events, and
+// does not count as a sync.
 //
 // A user who creates a SyncReview needs the right to get the controller, and every parent, child and related object
 // that the review shows, and to list the objects that the review selects from.
@@ -26,7 +26,7 @@ type SyncReview struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec says what is reviewed: which controller, which parents, and how far.
+	// spec selects the controller, the parents, and the last stage of the review.
 	Spec SyncReviewSpec `json:"spec"`
 
 	// status is the answer.
@@ -34,15 +34,14 @@ type SyncReview struct {
 	Status SyncReviewStatus `json:"status,omitempty,omitzero"`
 }
 
-// SyncReviewSpec says what is reviewed.
+// SyncReviewSpec defines a review.
 type SyncReviewSpec struct {
-	// controller is the controller whose syncs are reviewed. It must exist unless there is a candidate.
+	// controller is the controller to review. It must exist unless there is a candidate.
 	Controller SyncReviewController `json:"controller"`
 
-	// candidate is a possible spec of the controller, with the fields of the spec of its kind. It is reviewed instead of
-	// the stored spec. It is checked as if the controller were created with it or updated to it: the rights of the user
-	// who creates the review, the fields, and admission.
-	// Default: absent, the stored spec is reviewed.
+	// candidate is a spec of the controller to review instead of the stored one. The server checks it as if the user
+	// who creates the review created or updated the controller: fields, rights, and admission.
+	// Default: absent, the review is of the stored spec.
 	// +optional
 	Candidate *runtime.RawExtension `json:"candidate,omitempty"`
 
@@ -51,62 +50,61 @@ type SyncReviewSpec struct {
 	// +optional
 	Parent *SyncReviewParent `json:"parent,omitempty"`
 
-	// parents selects which parents of the controller to review. For example {namespace: shop} or {limit: 100}.
+	// parents selects parents of the controller to review. For example {namespace: shop} or {limit: 100}.
 	// Default: absent. Exactly one of parent, parents and object must be set.
 	// +optional
 	Parents *SyncReviewParents `json:"parents,omitempty"`
 
-	// object is a whole parent that need not exist. If a parent with its name exists, the review shows what would happen
-	// after an update to this object: what an update does not change, such as the uid and the status, is taken from the
-	// existing object. A user who creates the review needs the right to create or update such an object. The children of
-	// an object that does not exist have no owner yet: the uid in their owner references is
-	// 00000000-0000-0000-0000-000000000000.
+	// object is a whole parent that need not exist. If a parent with its name exists, the review shows what would
+	// happen after an update to this object; the existing object provides what an update does not change, such as the
+	// uid and the status. The user needs the right to create or update such an object. Without an existing object, the
+	// uid in the owner references of children is 00000000-0000-0000-0000-000000000000.
 	// Default: absent. Exactly one of parent, parents and object must be set.
 	// +optional
 	Object *runtime.RawExtension `json:"object,omitempty"`
 
-	// response is used as the answer of the sync hook, or of the finalize hook if the parent is finalized, about the
-	// current parent. The hook is not called for it.
+	// response replaces the call of the sync hook, or of the finalize hook if the parent is finalized, about the
+	// current parent.
 	// Default: absent, the hook is called unless calls is None.
 	// +optional
 	Response *runtime.RawExtension `json:"response,omitempty"`
 
-	// responses are used as the answers of hooks to other calls: to calls of the customize hook, and during a rolling
-	// update to calls about earlier versions of a parent. The first one that matches a call is used.
+	// responses replace other calls: of the customize hook, and, during a rolling update, about earlier versions of a
+	// parent. The server uses the first one that matches a call.
 	// Default: empty.
 	// +listType=atomic
 	// +optional
 	Responses []SyncReviewResponse `json:"responses,omitempty"`
 
-	// request is sent to the sync or finalize hook instead of the request about the existing objects, for example a
-	// request that was sent before. The plan for the answer is made for the existing objects.
+	// request replaces the request to the sync or finalize hook, for example by one that was sent before. The plan for
+	// the answer is made for the existing objects.
 	// Default: absent, the request is about the existing objects.
 	// +optional
 	Request *runtime.RawExtension `json:"request,omitempty"`
 
-	// calls says whether the server calls hooks for answers that are not given. With None it calls none: each call whose
-	// answer is not in response or responses is listed in the status as Missing, with its request. The client can then
-	// call a hook that the server cannot reach, and send the review again with the answer, until no answer is missing.
+	// calls defines whether the server calls hooks for answers that are not given. With None, the status lists each
+	// call whose answer is missing, with its request. The client can then call a hook that the server cannot reach, and
+	// send the review again with the answer, until no answer is missing.
 	// Default: All.
 	// +default="All"
 	// +optional
 	Calls SyncReviewCalls `json:"calls,omitempty"`
 
-	// until is the stage at which the review of a sync ends.
+	// until is the last stage of the review of a sync.
 	// Default: Plan.
 	// +default="Plan"
 	// +optional
 	Until SyncReviewStage `json:"until,omitempty"`
 
-	// details says how much the status shows of each parent. With Steps, the requests and answers of hooks are left out,
-	// unless an answer is missing.
+	// details defines how much the status shows of each parent. Steps omits the requests and answers of hooks, except
+	// those of a missing answer.
 	// Default: All.
 	// +default="All"
 	// +optional
 	Details SyncReviewDetails `json:"details,omitempty"`
 
-	// timeoutSeconds is how long the review may take, from 1 to 30. After that, a review of several parents ends with the
-	// parents reviewed so far, and continue for the others.
+	// timeoutSeconds is the maximum duration of the review, from 1 to 30. After that, a review of several parents ends
+	// with the parents reviewed so far, and sets status.continue for the others.
 	// Default: 20.
 	// +default=20
 	// +optional
@@ -125,14 +123,13 @@ type SyncReviewController struct {
 // SyncReviewParent names a parent.
 type SyncReviewParent struct {
 	// apiVersion of the parent, for example "apps/v1".
-	// Default: absent, that of the controller's parents. It is required only if a DecoratorController has several types of
-	// the same kind.
+	// Default: absent, that of the controller's parents. Required only for a DecoratorController with several types of the
+	// same kind.
 	// +optional
 	APIVersion string `json:"apiVersion,omitempty"`
 
 	// kind of the parent, for example "Deployment".
-	// Default: absent, that of the controller's parents. It is required only if a DecoratorController is for several
-	// kinds.
+	// Default: absent, that of the controller's parents. Required only for a DecoratorController with several kinds.
 	// +optional
 	Kind string `json:"kind,omitempty"`
 
@@ -157,13 +154,13 @@ type SyncReviewParents struct {
 	// +optional
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
 
-	// limit is the maximum number of parents in one answer, from 1 to 100. Use status.continue to get the others.
+	// limit is the maximum number of parents in one answer, from 1 to 100.
 	// Default: 20.
 	// +default=20
 	// +optional
 	Limit *int32 `json:"limit,omitempty"`
 
-	// continue is the status.continue of the previous answer: the review continues with the parents after those.
+	// continue is the status.continue of the previous answer, to review the parents after those.
 	// Default: absent, the review begins with the first.
 	// +optional
 	Continue string `json:"continue,omitempty"`
@@ -174,8 +171,8 @@ type SyncReviewResponse struct {
 	// hook that was called: sync, finalize or customize.
 	Hook string `json:"hook"`
 
-	// revision is the name of the ControllerRevision with the version of the parent that the call is about, as in the
-	// call. Default: absent, the current parent.
+	// revision is the name of the ControllerRevision with the version of the parent that the call is about. Default:
+	// absent, the current parent.
 	// +optional
 	Revision string `json:"revision,omitempty"`
 
@@ -184,7 +181,7 @@ type SyncReviewResponse struct {
 	// +optional
 	Parent *SyncReviewParent `json:"parent,omitempty"`
 
-	// response is the JSON object that the hook answered.
+	// response is the answer of the hook, a JSON object.
 	Response runtime.RawExtension `json:"response"`
 }
 
@@ -206,7 +203,7 @@ type SyncReviewDetails string
 const (
 	// SyncReviewDetailsAll shows everything.
 	SyncReviewDetailsAll SyncReviewDetails = "All"
-	// SyncReviewDetailsSteps leaves out the requests and answers of hooks.
+	// SyncReviewDetailsSteps omits the requests and answers of hooks.
 	SyncReviewDetailsSteps SyncReviewDetails = "Steps"
 )
 

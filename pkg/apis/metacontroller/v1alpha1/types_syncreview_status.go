@@ -10,9 +10,8 @@ type SyncReviewStatus struct {
 	// summary counts the parents and the writes.
 	Summary SyncReviewSummary `json:"summary"`
 
-	// controller says which controller answered: Running is the controller that runs in the server, which remembers which
-	// answers of hooks needed no write. Temporary is a controller that was started for the review, because there is a
-	// candidate, or because the controller does not run.
+	// controller defines which controller answered: the running one, which remembers which answers needed no write, or
+	// one that the server started for the review, because there is a candidate or because the controller does not run.
 	// +optional
 	Controller ReviewedBy `json:"controller,omitempty"`
 
@@ -36,9 +35,9 @@ type SyncReviewStatus struct {
 type ReviewedBy string
 
 const (
-	// ReviewedByRunning is the controller that runs in the server.
+	// ReviewedByRunning is the running controller.
 	ReviewedByRunning ReviewedBy = "Running"
-	// ReviewedByTemporary is a controller that was started for the review.
+	// ReviewedByTemporary is a controller that the server started for the review.
 	ReviewedByTemporary ReviewedBy = "Temporary"
 )
 
@@ -56,8 +55,8 @@ type SyncReviewSummary struct {
 	// failed is the number of parents whose sync would fail, or would leave out something that the hook wants.
 	Failed int32 `json:"failed"`
 
-	// undecided is the number of parents whose result is not known, because an answer is missing or the review ends before
-	// the plan.
+	// undecided is the number of parents whose result is unknown, because an answer is missing or the review ends
+	// before the plan.
 	// +optional
 	Undecided int32 `json:"undecided,omitempty"`
 
@@ -90,16 +89,16 @@ type ReviewedSync struct {
 	// result is the result that the sync would have.
 	Result ReviewedResult `json:"result"`
 
-	// error is the error with which the sync would fail.
+	// error is the error of the sync.
 	// +optional
 	Error string `json:"error,omitempty"`
 
-	// refused says for each child that would be left out why it would be.
+	// refused says for each child that the sync would leave out why it would.
 	// +listType=atomic
 	// +optional
 	Refused []string `json:"refused,omitempty"`
 
-	// hook is the hook that decides: sync, or finalize.
+	// hook is sync or finalize.
 	// +optional
 	Hook string `json:"hook,omitempty"`
 
@@ -108,7 +107,7 @@ type ReviewedSync struct {
 	// +optional
 	Steps []ReviewedStep `json:"steps,omitempty"`
 
-	// rollout is the progress that the rolling update of the children would have.
+	// rollout is the progress of the rolling update of the children.
 	// +optional
 	Rollout *ReviewedRollout `json:"rollout,omitempty"`
 
@@ -122,16 +121,16 @@ type ReviewedSync struct {
 	// +optional
 	Events []ReviewedEvent `json:"events,omitempty"`
 
-	// resyncAfter is the time after which the parent would be synced again even if nothing changes, for example "30s".
+	// resyncAfter is the time until the next sync if nothing changes, for example "30s".
 	// +optional
 	ResyncAfter Duration `json:"resyncAfter,omitempty"`
 
-	// calls are the calls of hooks. Values of Secrets in them are replaced by digests.
+	// calls are the calls of hooks. Digests replace values of Secrets.
 	// +listType=atomic
 	// +optional
 	Calls []ReviewedCall `json:"calls,omitempty"`
 
-	// truncated is true if something was left out because the answer would be too large.
+	// truncated is true if something is missing because the answer would be too large.
 	// +optional
 	Truncated bool `json:"truncated,omitempty"`
 }
@@ -147,8 +146,7 @@ const (
 	ReviewedChanged ReviewedResult = "Changed"
 	// ReviewedFailed is the result of a sync that would fail, or would leave out something that the hook wants.
 	ReviewedFailed ReviewedResult = "Failed"
-	// ReviewedUndecided says that the result of a sync is not known, because an answer is missing or the review ends
-	// before the plan.
+	// ReviewedUndecided is an unknown result, because an answer is missing or the review ends before the plan.
 	ReviewedUndecided ReviewedResult = "Undecided"
 )
 
@@ -170,22 +168,22 @@ type ReviewedObject struct {
 
 // ReviewedCall is the call of a hook.
 type ReviewedCall struct {
-	// hook that is called: sync, finalize or customize.
+	// hook is sync, finalize or customize.
 	Hook string `json:"hook"`
 
-	// revision is the name of the ControllerRevision with the version of the parent that the call is about; absent for the
-	// current parent.
+	// revision is the name of the ControllerRevision with the version of the parent that the call is about; absent for
+	// the current parent.
 	// +optional
 	Revision string `json:"revision,omitempty"`
 
 	// source is the source of the answer.
 	Source ReviewedSource `json:"source"`
 
-	// request is what the hook is sent.
+	// request is the request to the hook.
 	// +optional
 	Request *runtime.RawExtension `json:"request,omitempty"`
 
-	// response is the answer of the hook; absent if it cannot be used: then error says what is wrong.
+	// response is the answer of the hook; absent if error says why it cannot be used.
 	// +optional
 	Response *runtime.RawExtension `json:"response,omitempty"`
 
@@ -201,11 +199,11 @@ type ReviewedSource string
 const (
 	// ReviewedSourceHook is an answer of the hook, which was called.
 	ReviewedSourceHook ReviewedSource = "Hook"
-	// ReviewedSourceGiven is an answer that the spec of the review gives.
+	// ReviewedSourceGiven is an answer from the spec of the review.
 	ReviewedSourceGiven ReviewedSource = "Given"
-	// ReviewedSourceMissing says that an answer is missing: no hook was called, and the spec of the review gives none.
+	// ReviewedSourceMissing is a missing answer: the server called no hook, and the spec of the review has none.
 	ReviewedSourceMissing ReviewedSource = "Missing"
-	// ReviewedSourceNotCalled says that there was no call, since the review ends before it.
+	// ReviewedSourceNotCalled is no call, because the review ends before it.
 	ReviewedSourceNotCalled ReviewedSource = "NotCalled"
 )
 
@@ -216,17 +214,17 @@ type ReviewedStep struct {
 
 	ReviewedObject `json:",inline"`
 
-	// why is what makes the write necessary.
+	// why is the reason of the write.
 	Why string `json:"why"`
 
-	// changes are the fields that the write changes. A new object is one change as a whole. The changes of Recreate are
-	// those of the object that is created later. After a dry run, they are the changes that the cluster would have stored.
-	// Values of Secrets are replaced by digests: the same value has the same digest.
+	// changes are the fields that the write changes. A new object is one change. The changes of Recreate are those of
+	// the object that is created later. After a dry run, they are the changes that the cluster would have stored.
+	// Digests replace values of Secrets: the same value has the same digest.
 	// +listType=atomic
 	// +optional
 	Changes []ReviewedChange `json:"changes,omitempty"`
 
-	// postponed is true if the write would wait because such writes were repeated too often.
+	// postponed is true if the server would throttle the write, because such writes repeat in a loop.
 	// +optional
 	Postponed bool `json:"postponed,omitempty"`
 
@@ -242,13 +240,13 @@ type ReviewedOperation string
 const (
 	// ReviewedCreate creates an object.
 	ReviewedCreate ReviewedOperation = "Create"
-	// ReviewedUpdate replaces an object by another form of it.
+	// ReviewedUpdate updates an object.
 	ReviewedUpdate ReviewedOperation = "Update"
 	// ReviewedApply lets the cluster merge what the hook wants into an object, or create it, by server-side apply.
 	ReviewedApply ReviewedOperation = "Apply"
 	// ReviewedDelete deletes an object.
 	ReviewedDelete ReviewedOperation = "Delete"
-	// ReviewedRecreate deletes an object that a later sync creates in another form.
+	// ReviewedRecreate deletes an object that a later sync creates again.
 	ReviewedRecreate ReviewedOperation = "Recreate"
 	// ReviewedAdopt makes the parent the controller of an object that has none.
 	ReviewedAdopt ReviewedOperation = "Adopt"
@@ -258,11 +256,11 @@ const (
 	ReviewedToServerSideApply ReviewedOperation = "ToServerSideApply"
 	// ReviewedToDynamicApply moves an object from server-side apply to dynamic apply.
 	ReviewedToDynamicApply ReviewedOperation = "ToDynamicApply"
-	// ReviewedUpdateStatus replaces the status of the parent.
+	// ReviewedUpdateStatus updates the status of the parent.
 	ReviewedUpdateStatus ReviewedOperation = "UpdateStatus"
 	// ReviewedUpdateMetadata changes labels and annotations of the parent.
 	ReviewedUpdateMetadata ReviewedOperation = "UpdateMetadata"
-	// ReviewedUpdateFinalizers puts the finalizer of the controller on the parent, or removes it.
+	// ReviewedUpdateFinalizers adds the finalizer of the controller to the parent, or removes it.
 	ReviewedUpdateFinalizers ReviewedOperation = "UpdateFinalizers"
 )
 
@@ -283,10 +281,10 @@ type ReviewedChange struct {
 
 // ReviewedDryRun is the answer of the cluster to a write with dryRun=All.
 type ReviewedDryRun struct {
-	// outcome is the outcome that the write would have.
+	// outcome is the outcome of the write.
 	Outcome ReviewedOutcome `json:"outcome"`
 
-	// message says why the write would not be made.
+	// message says why the cluster would not make the write.
 	// +optional
 	Message string `json:"message,omitempty"`
 
@@ -303,20 +301,20 @@ type ReviewedOutcome string
 const (
 	// ReviewedAccepted is a write that the cluster would make.
 	ReviewedAccepted ReviewedOutcome = "Accepted"
-	// ReviewedChangesNothing is a write that the cluster would accept, and that leaves the object as it is.
+	// ReviewedChangesNothing is a write that the cluster would accept, and that changes nothing.
 	ReviewedChangesNothing ReviewedOutcome = "ChangesNothing"
 	// ReviewedRefused is a write that the cluster would refuse.
 	ReviewedRefused ReviewedOutcome = "Refused"
 	// ReviewedConflict is a write of an object that has changed since it was observed. The sync would be retried.
 	ReviewedConflict ReviewedOutcome = "Conflict"
-	// ReviewedNotSent is a write that was not tried, because a step before it failed, or because the
-	// parent does not exist.
+	// ReviewedNotSent is a write that was not tried, because an earlier step failed, or because the parent does not
+	// exist.
 	ReviewedNotSent ReviewedOutcome = "NotSent"
 )
 
 // ReviewedRollout is the progress that the rolling update of the children of a parent would have.
 type ReviewedRollout struct {
-	// reason is the reason of the condition Updated that the parent would get: RolloutProgressing, RolloutWaiting or
+	// reason is the reason of the condition Updated of the parent: RolloutProgressing, RolloutWaiting or
 	// OnLatestRevision.
 	Reason string `json:"reason"`
 
@@ -336,7 +334,7 @@ type ReviewedRollout struct {
 
 // ReviewedWarning is a warning about a likely mistake.
 type ReviewedWarning struct {
-	// reason is the reason of the event that the sync would record about it.
+	// reason is the reason of the event about it.
 	Reason string `json:"reason"`
 
 	// message says what is wrong and what to do.
@@ -348,10 +346,10 @@ type ReviewedEvent struct {
 	// type is Normal or Warning.
 	Type string `json:"type"`
 
-	// reason is a word in CamelCase.
+	// reason is the reason of the event, in CamelCase.
 	Reason string `json:"reason"`
 
-	// message is what the event says.
+	// message is the message of the event.
 	Message string `json:"message"`
 
 	// child is the child that the event is about; absent for the parent.

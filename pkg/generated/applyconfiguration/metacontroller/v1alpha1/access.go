@@ -11,22 +11,21 @@ package v1alpha1
 // Access says which ServiceAccount a controller acts as, and what it may reach.
 type AccessApplyConfiguration struct {
 	// serviceAccount is the ServiceAccount that the controller acts as, for example {namespace: shop, name: websites}.
-	// The controller writes to the cluster as that account, and its hooks see only what the account may list and watch.
-	// While the account may not read what the controller needs, the controller does not run (Ready is False, reason
-	// Forbidden). A user who creates or changes the controller needs the right to impersonate the account, but not the
-	// rights that the controller uses.
+	// The server writes as that account, and shows hooks only what the account may list and watch. While the account
+	// may not read what the controller needs, the controller does not run (Ready is False, reason Forbidden). The
+	// author of the controller needs the right to impersonate the account, instead of the rights that the controller
+	// uses.
 	// Default: absent, the controller acts as the server, and its author needs every right that the controller uses.
 	ServiceAccount *ServiceAccountReferenceApplyConfiguration `json:"serviceAccount,omitempty"`
-	// namespaces limits the controller to these namespaces: it handles only parents, children and related objects in them,
-	// and it needs rights only in them instead of in the whole cluster. All its types must then be namespaced. For
-	// instance [shop, shop-test]. When a namespace is removed from the list, its objects and their children are left
-	// alone; only the finalizer of the controller is removed.
+	// namespaces limits the controller to parents, children and related objects in these namespaces, for example [shop,
+	// shop-test]; it then needs rights only there. All its types must be namespaced. When a namespace is removed from
+	// the list, the server removes the controller's finalizer from the parents there, and changes nothing else.
 	// Default: empty, all namespaces and cluster-scoped objects.
 	Namespaces []string `json:"namespaces,omitempty"`
-	// relatedResources lists the types that the customize hook may ask for, for example [{apiVersion: v1, resource:
-	// nodes}]. If an answer asks for objects of another type, the sync of its parent fails.
-	// Default: empty, any type. Without a serviceAccount, the author of a controller with a customize hook must then be
-	// allowed to get, list and watch everything.
+	// relatedResources lists the types that the customize hook may select, for example [{apiVersion: v1, resource:
+	// nodes}]. If an answer selects another type, the sync of the parent fails.
+	// Default: empty, any type; without a serviceAccount, the author of a controller with a customize hook then needs the
+	// right to get, list and watch everything.
 	RelatedResources []ResourceRuleApplyConfiguration `json:"relatedResources,omitempty"`
 }
 

@@ -10,9 +10,9 @@ package v1alpha1
 //
 // ChildCounts counts children that are not as their hook wants although no sync failed.
 type ChildCountsApplyConfiguration struct {
-	// outdated is the number of children that the update method OnDelete leaves unchanged although they differ from what
-	// the hook wants. Under server-side apply, a child that another client has changed also counts. To update such a
-	// child, delete it: the controller then creates it as the hook wants it.
+	// outdated is the number of children that differ from what the hook wants and that the update method OnDelete does
+	// not update. Under server-side apply, a child that another client has changed also counts. To update such a child,
+	// delete it.
 	Outdated *int32 `json:"outdated,omitempty"`
 }
 

@@ -8,9 +8,9 @@ package v1alpha1
 // ChildUpdateStatusChecksApplyConfiguration represents a declarative configuration of the ChildUpdateStatusChecks type for use
 // with apply.
 //
-// ChildUpdateStatusChecks is what a child must show in its status to count as done in a rolling update.
+// ChildUpdateStatusChecks defines when a rolling update is done with a child.
 type ChildUpdateStatusChecksApplyConfiguration struct {
-	// conditions must all be found in the child's "status.conditions".
+	// conditions must all be in the child's "status.conditions".
 	// Default: empty, nothing is checked.
 	Conditions []StatusConditionCheckApplyConfiguration `json:"conditions,omitempty"`
 }

@@ -17,16 +17,16 @@ import (
 // CompositeControllerApplyConfiguration represents a declarative configuration of the CompositeController type for use
 // with apply.
 //
-// CompositeController makes a controller out of a webhook. For each object of one parent type, the server sends the
+// CompositeController makes a controller out of a webhook. For each object of the parent type, the server sends the
 // parent and its children to the webhook, which returns the desired children and the status of the parent. The server
-// creates the children that are missing, updates those that differ as their update strategy says, and deletes those
-// that the webhook does not return.
+// creates missing children, updates those that differ according to their update strategy, and deletes those that the
+// webhook does not return.
 type CompositeControllerApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
-	// Standard object metadata. The name becomes part of objects in users' clusters (the finalizer on parents is
+	// Standard object metadata. The name is part of objects in users' clusters (the finalizer on parents is
 	// "metacontroller.io/compositecontroller-<name>"), so a controller with another name is another controller.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec says which parents are handled, which children they may have and which webhook decides.
+	// spec defines the parents, their children, and the webhooks.
 	Spec *CompositeControllerSpecApplyConfiguration `json:"spec,omitempty"`
 	// status is the last observed state of the running controller. Only the server writes it.
 	Status *ControllerStatusApplyConfiguration `json:"status,omitempty"`

@@ -8,12 +8,12 @@ package v1alpha1
 // CompositeControllerChildResourceRuleApplyConfiguration represents a declarative configuration of the CompositeControllerChildResourceRule type for use
 // with apply.
 //
-// CompositeControllerChildResourceRule names a type of children and how they are updated.
+// CompositeControllerChildResourceRule names a type of children and how the server updates them.
 type CompositeControllerChildResourceRuleApplyConfiguration struct {
 	ResourceRuleApplyConfiguration `json:""`
-	// updateStrategy says what happens to an existing child that differs from what the hook returned, for example
-	// {method: InPlace}.
-	// Default: absent, which is the method OnDelete: nothing happens to it.
+	// updateStrategy defines how the server updates an existing child that differs from what the hook returned, for
+	// example {method: InPlace}.
+	// Default: absent, which is the method OnDelete.
 	UpdateStrategy *CompositeControllerChildUpdateStrategyApplyConfiguration `json:"updateStrategy,omitempty"`
 }
 

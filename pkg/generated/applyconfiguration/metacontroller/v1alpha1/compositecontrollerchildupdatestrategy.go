@@ -13,35 +13,34 @@ import (
 // CompositeControllerChildUpdateStrategyApplyConfiguration represents a declarative configuration of the CompositeControllerChildUpdateStrategy type for use
 // with apply.
 //
-// CompositeControllerChildUpdateStrategy says how existing children of a type are brought up to date.
+// CompositeControllerChildUpdateStrategy defines how the server updates children of a type.
 type CompositeControllerChildUpdateStrategyApplyConfiguration struct {
-	// method is how a child that differs from what the hook returned is brought up to date. With the rolling methods, one
-	// child is updated at a time, and the next one only when the previous one passes the statusChecks. Use Recreate for
-	// types that can hardly be changed, such as pods, and InPlace for most others.
+	// method defines how the server updates a child that differs from what the hook returned. The rolling methods
+	// update one child at a time, and the next one when the previous one passes the statusChecks. Use Recreate for
+	// types with mostly immutable fields, such as pods, and InPlace for most others.
 	// Default: OnDelete.
 	Method *metacontrollerv1alpha1.ChildUpdateMethod `json:"method,omitempty"`
-	// apply is how the server writes what the hook returned to children. With DynamicApply, the server merges it into a
-	// child. With ServerSideApply, the cluster merges it: the cluster knows what identifies the items of every list, and
-	// shows in "metadata.managedFields" which fields the hook owns. Either way, fields that the hook leaves out keep the
-	// values that others gave them, and fields that the hook no longer returns are removed. An object that has the name of
-	// a child but belongs to another owner is left alone. This field can be changed at any time: existing children are
-	// converted as they are, and those with the method OnDelete when they are created again.
+	// apply defines how the server merges what the hook returned into children. Either way, fields that the hook leaves
+	// out keep the values that others gave them, the server removes fields that the hook no longer returns, and it
+	// changes no object that belongs to another owner. You can change this field at any time: the server converts
+	// existing children, and those with the method OnDelete when they are created again.
 	// Default: absent, the value of the server's flag --apply-strategy, which defaults to DynamicApply.
 	Apply *metacontrollerv1alpha1.ChildApplyStrategy `json:"apply,omitempty"`
 	// statusChecks are what a child must show in its status before a rolling update continues with the next one, for
-	// instance {conditions: [{type: Ready, status: "True"}]}. Other methods ignore it.
+	// example {conditions: [{type: Ready, status: "True"}]}. Other methods ignore it.
 	// Default: absent, a child is done when its own controller has completed the change; a Pod, or an object without
 	// status, as soon as it is updated.
 	StatusChecks *ChildUpdateStatusChecksApplyConfiguration `json:"statusChecks,omitempty"`
-	// maxUnavailable is how many children of a parent may be in motion while a rolling update updates children of this
-	// type: a number, or a percentage of the parent's children of this type, rounded up. A child is in motion while it is
-	// missing, is being deleted, differs from what the hook wants for its version of the parent, or does not pass the
-	// statusChecks. The children of all types with a rolling method are counted together. Other methods ignore it.
+	// maxUnavailable is the number of a parent's children that may be in motion while a rolling update updates children
+	// of this type: a number, or a percentage of the parent's children of this type, rounded up. A child is in motion
+	// while it is missing, is being deleted, differs from what the hook wants for its version of the parent, or does
+	// not pass the statusChecks. The children of all types with a rolling method count together. Other methods ignore
+	// it.
 	// Default: 1.
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
-	// partition is how many children of this type, in the order in which the hook returns them, a rolling update leaves at
-	// their version of the parent, even if one is deleted and created again. New children always have the latest version.
-	// When the partition is lowered, the update continues. Other methods ignore it.
+	// partition is the number of children of this type, in the order in which the hook returns them, that a rolling
+	// update leaves at their version of the parent, even if one is deleted and created again. New children always have
+	// the latest version. When the partition is lowered, the update continues. Other methods ignore it.
 	// Default: 0, all children move.
 	Partition *int32 `json:"partition,omitempty"`
 }

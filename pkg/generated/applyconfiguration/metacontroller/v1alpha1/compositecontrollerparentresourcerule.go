@@ -8,21 +8,21 @@ package v1alpha1
 // CompositeControllerParentResourceRuleApplyConfiguration represents a declarative configuration of the CompositeControllerParentResourceRule type for use
 // with apply.
 //
-// CompositeControllerParentResourceRule names the type of the parents and which of them are handled.
+// CompositeControllerParentResourceRule selects the parents.
 type CompositeControllerParentResourceRuleApplyConfiguration struct {
 	ResourceRuleApplyConfiguration `json:""`
-	// revisionHistory says which fields of the parent start a rollout when they change. It matters only if a child type
-	// has one of the update methods RollingRecreate and RollingInPlace.
+	// revisionHistory defines which fields of the parent start a rollout when they change. It matters only if a child
+	// type has the update method RollingRecreate or RollingInPlace.
 	// Default: absent, any field of the parent's spec.
 	RevisionHistory *CompositeControllerRevisionHistoryApplyConfiguration `json:"revisionHistory,omitempty"`
-	// labelSelector restricts the controller to the parents whose labels match. When a parent stops matching, its finalize
-	// hook is called; without a finalize hook, the parent and its children are left alone. For example {matchLabels:
-	// {app: web}} or {matchExpressions: [{key: tier, operator: In, values: [front, back]}]}.
+	// labelSelector selects parents by their labels. When a parent stops matching, the server calls its finalize hook;
+	// without a finalize hook, the parent and its children stay as they are. For example {matchLabels: {app: web}} or
+	// {matchExpressions: [{key: tier, operator: In, values: [front, back]}]}.
 	// Default: absent, all objects of the type.
 	LabelSelector *LabelSelectorApplyConfiguration `json:"labelSelector,omitempty"`
-	// ignoreStatusChanges ignores updates of a parent that leave its generation, labels and annotations as they were. It
+	// ignoreStatusChanges ignores updates of a parent that do not change its generation, labels or annotations. It
 	// saves hook calls when other programs write the parent's status, finalizers or owner references.
-	// Default: false, every update of a parent leads to a sync.
+	// Default: false, every update of a parent causes a sync.
 	IgnoreStatusChanges *bool `json:"ignoreStatusChanges,omitempty"`
 }
 

@@ -8,11 +8,11 @@ package v1alpha1
 // CompositeControllerRevisionHistoryApplyConfiguration represents a declarative configuration of the CompositeControllerRevisionHistory type for use
 // with apply.
 //
-// CompositeControllerRevisionHistory says which part of a parent a ControllerRevision remembers.
+// CompositeControllerRevisionHistory defines what a ControllerRevision records of a parent.
 type CompositeControllerRevisionHistoryApplyConfiguration struct {
-	// fieldPaths are the paths of the parent's fields whose changes are rolled out child by child. A path consists of
-	// names separated by dots, for example ["spec.template", "spec.image"]. They cannot lead into a list, nor to a label
-	// or annotation with a dot in its name. Changes of other fields reach all children at once.
+	// fieldPaths are the fields of the parent whose changes are rolled out child by child, as names separated by dots,
+	// for example ["spec.template", "spec.image"]. A path cannot lead into a list, nor to a label or annotation with a
+	// dot in its name. Changes of other fields reach all children at once.
 	// Default: ["spec"].
 	FieldPaths []string `json:"fieldPaths,omitempty"`
 }

@@ -18,15 +18,15 @@ import (
 // ControllerRevisionApplyConfiguration represents a declarative configuration of the ControllerRevision type for use
 // with apply.
 //
-// ControllerRevision remembers, during a rolling update, one earlier or current version of a parent and which of its
-// children are still at that version. It lives beside the parent, is owned by it, and is made and removed by the
-// server. It is not meant to be written by people.
+// ControllerRevision records, during a rolling update, one earlier or current version of a parent and which of its
+// children are at that version. The server creates it beside the parent, which owns it, and removes it. People are not
+// meant to write it.
 type ControllerRevisionApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// Standard object metadata. The name ends in a hash of the parent's UID and of parentPatch.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// parentPatch is a partial parent object: only the fields that the controller's
-	// "parentResource.revisionHistory.fieldPaths" names, with the values they had in this version.
+	// parentPatch is a partial parent: only the fields in the controller's "parentResource.revisionHistory.fieldPaths",
+	// with their values in this version.
 	ParentPatch *runtime.RawExtension `json:"parentPatch,omitempty"`
 	// children are the children of the parent that are at this version, or will be.
 	Children []ControllerRevisionChildrenApplyConfiguration `json:"children,omitempty"`

@@ -14,8 +14,8 @@ type ControllerRevisionChildrenApplyConfiguration struct {
 	APIGroup *string `json:"apiGroup,omitempty"`
 	// kind is the kind of the children, for example "Pod".
 	Kind *string `json:"kind,omitempty"`
-	// names are the names of the children, in the form "namespace/name" if the parent is cluster-scoped and the children
-	// are not.
+	// names are the names of the children, as "namespace/name" if the parent is cluster-scoped and the children are
+	// not.
 	Names []string `json:"names,omitempty"`
 }
 

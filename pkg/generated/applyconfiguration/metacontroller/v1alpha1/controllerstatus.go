@@ -16,29 +16,27 @@ import (
 // DecoratorController. It is refreshed once a second at most.
 type ControllerStatusApplyConfiguration struct {
 	// observedGeneration is the metadata.generation that this status is about. If it is lower than the current one, the
-	// last change of the spec has not been observed yet.
+	// server has not observed the last change of the spec yet.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// runningGeneration is the metadata.generation of the spec that the controller still runs with, because it cannot use
-	// the current one; the condition Ready says why. Absent otherwise.
+	// runningGeneration is the metadata.generation of an earlier spec that the controller still runs with, because it
+	// cannot use the current one; the condition Ready says why. Absent otherwise.
 	RunningGeneration *int64 `json:"runningGeneration,omitempty"`
-	// conditions say how the controller is doing. Ready: it runs as its current spec says and syncs parents.
-	// ParentsSynced: every parent is as its hook wants. HooksReachable: the last calls of the hooks were answered.
-	// Warnings: it runs, but probably not as its author intends. Paused, present only when True: the controller or some
-	// of its parents have been paused since then. Stalled, present only when True: Ready is False, and only a change of
-	// the spec or of another object can end that. The reason and the message of a condition say why.
+	// conditions are Ready: the controller runs as its current spec says and syncs parents. ParentsSynced: every parent
+	// is as its hook wants. HooksReachable: the last calls of the hooks were answered. Warnings: the controller runs,
+	// but probably not as its author intends. Paused, present only when True: the controller or some of its parents are
+	// paused. Stalled, present only when True: Ready is False, and only a change of the spec or of another object can
+	// end that.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// parents counts the objects that the controller is for: the parents of a CompositeController, the targets of a
-	// DecoratorController. Absent until they have been counted.
+	// parents counts the parents of a CompositeController, or the targets of a DecoratorController. Absent until they
+	// have been counted.
 	Parents *ParentCountsApplyConfiguration `json:"parents,omitempty"`
 	// children counts children that are not as their hook wants although no sync failed. Absent until they have been
 	// counted.
 	Children *ChildCountsApplyConfiguration `json:"children,omitempty"`
-	// lastError is the most recent failure to sync a parent. It stays after the parent has recovered, and then says when
-	// the parent recovered.
+	// lastError is the most recent failure to sync a parent. It stays after the parent has recovered.
 	LastError *LastSyncErrorApplyConfiguration `json:"lastError,omitempty"`
-	// heldResources are the types of objects that may have the finalizer of this controller. The server removes the
-	// finalizer from them before the controller is gone, when the finalize hook is removed from the spec, and when the
-	// spec changes to another type.
+	// heldResources are the types whose objects may have the finalizer of this controller. The server removes the
+	// finalizer before the controller is gone, and when the spec loses its finalize hook or changes to another type.
 	HeldResources []ResourceRuleApplyConfiguration `json:"heldResources,omitempty"`
 }
 

@@ -19,13 +19,13 @@ import (
 //
 // DecoratorController adds behavior to existing objects, which may have a controller of their own. For each selected
 // object, the server sends the object and its attachments to the webhook, which returns the desired attachments, and
-// labels, annotations and a status to set on the object.
+// labels, annotations and a status for the object.
 type DecoratorControllerApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
-	// Standard object metadata. The name becomes part of objects in users' clusters (attachments carry it in the
-	// annotation "metacontroller.k8s.io/decorator-controller"), so a controller with another name is another controller.
+	// Standard object metadata. The name is part of objects in users' clusters (attachments carry it in the annotation
+	// "metacontroller.k8s.io/decorator-controller"), so a controller with another name is another controller.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec says which objects are decorated, what may be attached to them and which webhook decides.
+	// spec defines the targets, their attachments, and the webhooks.
 	Spec *DecoratorControllerSpecApplyConfiguration `json:"spec,omitempty"`
 	// status is the last observed state of the running controller. Only the server writes it.
 	Status *ControllerStatusApplyConfiguration `json:"status,omitempty"`

@@ -8,12 +8,12 @@ package v1alpha1
 // DecoratorControllerAttachmentRuleApplyConfiguration represents a declarative configuration of the DecoratorControllerAttachmentRule type for use
 // with apply.
 //
-// DecoratorControllerAttachmentRule names a type of attachments and how they are updated.
+// DecoratorControllerAttachmentRule names a type of attachments and how the server updates them.
 type DecoratorControllerAttachmentRuleApplyConfiguration struct {
 	ResourceRuleApplyConfiguration `json:""`
-	// updateStrategy says what happens to an existing attachment that differs from what the hook returned, for example
-	// {method: InPlace}.
-	// Default: absent, which is the method OnDelete: nothing happens to it.
+	// updateStrategy defines how the server updates an existing attachment that differs from what the hook returned,
+	// for example {method: InPlace}.
+	// Default: absent, which is the method OnDelete.
 	UpdateStrategy *DecoratorControllerAttachmentUpdateStrategyApplyConfiguration `json:"updateStrategy,omitempty"`
 }
 

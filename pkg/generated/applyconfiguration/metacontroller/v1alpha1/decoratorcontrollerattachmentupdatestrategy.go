@@ -12,10 +12,10 @@ import (
 // DecoratorControllerAttachmentUpdateStrategyApplyConfiguration represents a declarative configuration of the DecoratorControllerAttachmentUpdateStrategy type for use
 // with apply.
 //
-// DecoratorControllerAttachmentUpdateStrategy says how existing attachments of a type are brought up to date.
+// DecoratorControllerAttachmentUpdateStrategy defines how the server updates attachments of a type.
 type DecoratorControllerAttachmentUpdateStrategyApplyConfiguration struct {
-	// method is how an attachment that differs from what the hook returned is brought up to date. A DecoratorController
-	// has no rollouts: RollingRecreate and RollingInPlace are accepted, and act exactly like Recreate and InPlace.
+	// method defines how the server updates an attachment that differs from what the hook returned. A
+	// DecoratorController has no rollouts: RollingRecreate and RollingInPlace act like Recreate and InPlace.
 	// Default: OnDelete.
 	Method *metacontrollerv1alpha1.ChildUpdateMethod `json:"method,omitempty"`
 }

@@ -8,22 +8,21 @@ package v1alpha1
 // DecoratorControllerResourceRuleApplyConfiguration represents a declarative configuration of the DecoratorControllerResourceRule type for use
 // with apply.
 //
-// DecoratorControllerResourceRule names a type of target objects and which of them are decorated. An object must match
-// both selectors. When an object stops matching, its finalize hook is called; without a finalize hook, it keeps its
-// attachments.
+// DecoratorControllerResourceRule selects targets of one type. An object must match both selectors. When it stops
+// matching, the server calls its finalize hook; without a finalize hook, it keeps its attachments.
 type DecoratorControllerResourceRuleApplyConfiguration struct {
 	ResourceRuleApplyConfiguration `json:""`
-	// labelSelector restricts the controller to the objects whose labels match. For example {matchLabels: {app: web}} or
-	// {matchExpressions: [{key: tier, operator: In, values: [front, back]}]}.
+	// labelSelector selects targets by their labels. For example {matchLabels: {app: web}} or {matchExpressions: [{key:
+	// tier, operator: In, values: [front, back]}]}.
 	// Default: absent, all objects of the type.
 	LabelSelector *LabelSelectorApplyConfiguration `json:"labelSelector,omitempty"`
-	// annotationSelector restricts the controller to the objects whose annotations match, for example
-	// {matchAnnotations: {example.com/backup: "yes"}}.
+	// annotationSelector selects targets by their annotations, for example {matchAnnotations: {example.com/backup:
+	// "yes"}}.
 	// Default: absent, all objects of the type.
 	AnnotationSelector *AnnotationSelectorApplyConfiguration `json:"annotationSelector,omitempty"`
-	// ignoreStatusChanges ignores updates of a target that leave its generation, labels and annotations as they were. It
+	// ignoreStatusChanges ignores updates of a target that do not change its generation, labels or annotations. It
 	// saves hook calls when other programs write the target's status, finalizers or owner references.
-	// Default: false, every update of a target leads to a sync.
+	// Default: false, every update of a target causes a sync.
 	IgnoreStatusChanges *bool `json:"ignoreStatusChanges,omitempty"`
 }
 

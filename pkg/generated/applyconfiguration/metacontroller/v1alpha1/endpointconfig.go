@@ -14,8 +14,8 @@ type EndpointConfigApplyConfiguration struct {
 	// "my-hooks.my-namespace:8443". Case does not matter. Without a port it matches only URLs that use the default port of
 	// their scheme (80 for http, 443 for https).
 	Host *string `json:"host,omitempty"`
-	// caBundle holds the certificate authorities that the serving certificate is verified with, for example
-	// {configMapRef: {name: hooks-ca, namespace: my-namespace}}.
+	// caBundle holds the certificate authorities that verify the serving certificate, for example {configMapRef: {name:
+	// hooks-ca, namespace: my-namespace}}.
 	// Default: absent, those of the system the server runs on.
 	CABundle *CABundleApplyConfiguration `json:"caBundle,omitempty"`
 	// clientTLS is the client certificate to present (mutual TLS), for example

@@ -8,8 +8,8 @@ package v1alpha1
 // LabelSelectorApplyConfiguration represents a declarative configuration of the LabelSelector type for use
 // with apply.
 //
-// LabelSelector selects objects by their labels. All of matchLabels and matchExpressions must hold. Unlike the type
-// of Kubernetes, it keeps an empty matchLabels, matchExpressions or values as it was written.
+// LabelSelector selects objects by their labels. All of matchLabels and matchExpressions must hold. Unlike the type of
+// Kubernetes, it keeps an empty matchLabels, matchExpressions or values as it was written.
 type LabelSelectorApplyConfiguration struct {
 	// matchLabels are labels that the object must have, with these values.
 	// Default: empty, none.

@@ -10,19 +10,19 @@ package v1alpha1
 //
 // ParentCounts counts parents by how their last sync went.
 type ParentCountsApplyConfiguration struct {
-	// total is how many parents there are.
+	// total is the number of parents.
 	Total *int32 `json:"total,omitempty"`
 	// synced is the number of parents that were in their desired state after their last sync.
 	Synced *int32 `json:"synced,omitempty"`
-	// failing is how many of them are not: their last sync failed, their hook does not answer, names of their children
-	// belong to others, or endless writes are slowed down. A parent that has not been synced yet is in neither count.
+	// failing is the number of parents that are not: their last sync failed, their hook does not answer, others have
+	// the names of their children, or the server throttles endless writes. A parent that has not been synced yet is in
+	// neither count.
 	Failing *int32 `json:"failing,omitempty"`
-	// warned is how many of them are synced although the result is probably not what the author of the hook or of the
-	// controller intends: the cluster does not know a field, a child is out of date or listed twice, a rollout has waited
-	// for a long time, or the cluster warns of a child. Events about these parents say what it is.
+	// warned is the number of parents with an event about a probable mistake in the answers of their hook or in the
+	// controller.
 	Warned *int32 `json:"warned,omitempty"`
-	// paused is how many of them are left alone because the controller is paused, or because their annotation
-	// metacontroller.k8s.io/paused is "true". They are neither synced nor failing.
+	// paused is the number of parents that are paused, by their annotation or with the controller. They are neither
+	// synced nor failing.
 	Paused *int32 `json:"paused,omitempty"`
 }
 

@@ -10,10 +10,9 @@ package v1alpha1
 //
 // ResourceRule names a resource type of the cluster.
 type ResourceRuleApplyConfiguration struct {
-	// apiVersion is the group and version of the resource, as "group/version", for example "apps/v1", or only "version"
-	// for the core group, for example "v1".
+	// apiVersion is the group and version, such as "apps/v1", or only the version for the core group, such as "v1".
 	APIVersion *string `json:"apiVersion,omitempty"`
-	// resource is the name of the resource: plural and lower case, for example "deployments".
+	// resource is the plural, lower-case name of the resource, such as "deployments".
 	Resource *string `json:"resource,omitempty"`
 }
 
