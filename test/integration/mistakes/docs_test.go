@@ -15,7 +15,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 )
 
-// The table of docs/mistakes.md is the table of the tests.
+// docs/mistakes.md lists the mistakes of the tests.
 func TestDocsHaveEveryMistake(t *testing.T) {
 	if *update {
 		t.Log("TestMistakesAreSeen writes the page")
@@ -37,28 +37,44 @@ func TestDocsHaveEveryMistake(t *testing.T) {
 
 func docs() string { return filepath.Join(hostcluster.RepositoryRoot(), "docs", "mistakes.md") }
 
-const tableHeading = "| mistake | what kubectl shows | what to do |\n|---|---|---|\n"
+// listBegins stands before the first heading of the list.
+const listBegins = "\n<!-- from testdata -->\n"
 
-// page returns the page with a new table. What stands before the table stays.
+// page returns the page with a new list. What stands before the list stays.
 func page(before string, mistakes []mistake, goldens map[string]*golden) string {
-	introduction, _, _ := strings.Cut(before, tableHeading)
-	var order []string
-	rows := map[string][]string{} // the mistakes that show the same and have the same remedy
+	introduction, _, _ := strings.Cut(before, listBegins)
+	var shown grouped[grouped[string]] // mistakes by what kubectl shows of them, and by remedy
 	for _, m := range mistakes {
-		rest := fmt.Sprintf("%s | %s", clues(goldens[m.name]), cell(m.Remedy))
-		if rows[rest] == nil {
-			order = append(order, rest)
+		remedies := shown.of(clues(goldens[m.name]))
+		*remedies.of(m.Remedy) += strings.TrimSuffix(m.Mistake, ".") + ". "
+	}
+	var list strings.Builder
+	for _, clue := range shown.order {
+		fmt.Fprintf(&list, "\n## %s\n\n", clue)
+		remedies := shown.of(clue)
+		for _, remedy := range remedies.order {
+			fmt.Fprintf(&list, "* %s*%s.*\n", *remedies.of(remedy), strings.TrimSuffix(remedy, "."))
 		}
-		rows[rest] = append(rows[rest], cell(m.Mistake))
 	}
-	var table strings.Builder
-	for _, rest := range order {
-		fmt.Fprintf(&table, "| %s | %s |\n", strings.Join(rows[rest], ". "), rest)
-	}
-	return introduction + tableHeading + table.String()
+	return introduction + listBegins + list.String()
 }
 
-func cell(text string) string { return strings.ReplaceAll(strings.TrimSuffix(text, "."), "|", `\|`) }
+// grouped holds a value for each name, and the names in the order in which they came.
+type grouped[T any] struct {
+	order  []string
+	values map[string]*T
+}
+
+func (g *grouped[T]) of(name string) *T {
+	if g.values == nil {
+		g.values = map[string]*T{}
+	}
+	if g.values[name] == nil {
+		g.order = append(g.order, name)
+		g.values[name] = new(T)
+	}
+	return g.values[name]
+}
 
 var (
 	applyError = regexp.MustCompile(
