@@ -54,7 +54,7 @@ func (u *hostUser) SetHost(host Host) { u.host = host }
 // ValidateInitialization returns an error if SetHost was not called.
 func (u *hostUser) ValidateInitialization() error {
 	if u.host.Reviews == nil || u.host.Types == nil || u.host.Definitions == nil {
-		return errors.New("there is no way to ask the cluster")
+		return errors.New("this server has no connection to the cluster")
 	}
 	return nil
 }

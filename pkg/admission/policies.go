@@ -152,7 +152,7 @@ func (l *Limits) checkSize(request admission.Attributes, interfaces admission.Ob
 		}
 	}
 	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(
-		"%s %q has %d bytes of JSON, and the server stores up to %d (--max-object-bytes)",
+		"%s %q has %d bytes of JSON, but the maximum is %d (--max-object-bytes)",
 		request.GetKind().Kind, request.GetName(), size, l.maxBytes))
 }
 
@@ -177,8 +177,8 @@ func (l *Limits) checkNumber(request admission.Attributes) error {
 	}
 	for _, namespace := range updated.tenants() {
 		if count := l.index.count(namespace); count >= l.maxControllers && !slices.Contains(before, namespace) {
-			return admission.NewForbidden(request, fmt.Errorf("%d controllers have a service account in the namespace %q "+
-				"or are limited to it, and there may be %d (--max-controllers-per-namespace)",
+			return admission.NewForbidden(request, fmt.Errorf("%d controllers have a service account in the namespace %q or "+
+				"are limited to it, but the maximum is %d (--max-controllers-per-namespace)",
 				count, namespace, l.maxControllers))
 		}
 	}

@@ -176,9 +176,9 @@ func TestWhatTenantsMayStoreIsLimited(t *testing.T) {
 	inBank := func(spec *v1alpha1.CompositeControllerSpec) { spec.Namespaces = []string{"bank"} }
 	longPatch := []byte(`"` + strings.Repeat("x", 20_000) + `"`)
 	revision := &v1alpha1.ControllerRevision{ParentPatch: runtime.RawExtension{Raw: longPatch}}
-	const tooMany = `2 controllers have a service account in the namespace "shop" or are limited to it, and there may ` +
-		`be 2 (--max-controllers-per-namespace)`
-	const tooLarge = "bytes of JSON, and the server stores up to 10000 (--max-object-bytes)"
+	const tooMany = `2 controllers have a service account in the namespace "shop" or are limited to it, but the ` +
+		`maximum is 2 (--max-controllers-per-namespace)`
+	const tooLarge = "bytes of JSON, but the maximum is 10000 (--max-object-bytes)"
 	loopback := &user.DefaultInfo{Name: user.APIServerUser, Groups: []string{user.SystemPrivilegedGroup}}
 	large := composed(withNote(20_000))
 	for name, test := range map[string]struct {

@@ -63,8 +63,8 @@ func (r *Rights) Validate(ctx context.Context, request admission.Attributes, _ a
 	author := request.GetUserInfo()
 	if updated.hasSpecOf(controllerOf(request.GetOldObject())) {
 		if author.GetName() != user.APIServerUser && updated.readsAnything() {
-			warning.AddWarning(ctx, "", fmt.Sprintf("%s: may ask for objects of any type; the next author of spec needs the "+
-				"right to read all of them, so declare the types in spec.relatedResources", customizePath()))
+			warning.AddWarning(ctx, "", fmt.Sprintf("%s: may ask for objects of any type; the next author of spec needs "+
+				"permission to read all types, so declare the types in spec.relatedResources", customizePath()))
 		}
 		return nil
 	}
@@ -105,7 +105,7 @@ func askHost[T any](
 		err = cause
 	}
 	unavailable := apierrors.NewServiceUnavailable(fmt.Sprintf(
-		"%s %q: the cluster cannot be asked whether user %q %s: %v; try again",
+		"%s %q: cannot check whether user %q %s: %v; try again",
 		request.GetResource().GroupResource(), request.GetName(), request.GetUserInfo().GetName(), what, err))
 	unavailable.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: retryAfterSeconds}
 	return answer, unavailable
@@ -151,7 +151,8 @@ func (r refusal) err() error {
 		fmt.Fprintf(&text, "a controller may act only as a service account that its author may impersonate, and %s may not\n",
 			who)
 	} else {
-		fmt.Fprintf(&text, "a controller may do only what its author may do, and %s lacks rights that it uses\n", who)
+		fmt.Fprintf(&text, "a controller may do only what its author may do, and %s lacks permissions that the controller "+
+			"uses\n", who)
 	}
 	text.WriteString(rights.Rules(r.missing))
 	if r.needsDeclarations() {

@@ -97,8 +97,8 @@ func TestARefusalListsEverythingThatIsMissingAsRules(t *testing.T) {
 	})
 	err := plugin(t, host).Validate(t.Context(), request(jane(), "", controller, nil), nil)
 	want := `compositecontrollers.metacontroller.k8s.io "pages" is forbidden: a controller may do only what its author may do, ` +
-		`and user "jane" (groups=["authors" "system:authenticated"]) lacks rights that it uses
-# missing in a ClusterRole:
+		`and user "jane" (groups=["authors" "system:authenticated"]) lacks permissions that the controller uses
+# missing permissions in a ClusterRole:
 rules:
 - apiGroups: ["example.com"] # for spec.parentResource
   resources: ["pages/status"]
@@ -109,7 +109,7 @@ rules:
 - apiGroups: ["apps"] # for spec.childResources[2]
   resources: ["deployments"]
   verbs: ["get", "list", "watch", "create", "update", "patch", "delete"]
-# missing in a Role of namespace "keys":
+# missing permissions in a Role of namespace "keys":
 rules:
 - apiGroups: [""] # for spec.endpointConfigs[0].basicAuth.secretRef, spec.endpointConfigs[1].basicAuth.secretRef
   resources: ["secrets"]
@@ -135,7 +135,7 @@ func TestWhoMayActAsAServiceAccount(t *testing.T) {
 
 	want := `compositecontrollers.metacontroller.k8s.io "pages" is forbidden: a controller may act only as a service account that its author ` +
 		`may impersonate, and user "jane" (groups=["authors" "system:authenticated"]) may not
-# missing in a Role of namespace "shop":
+# missing permissions in a Role of namespace "shop":
 rules:
 - apiGroups: [""] # for spec.serviceAccount
   resources: ["serviceaccounts"]
@@ -186,7 +186,7 @@ func TestACustomizeHookThatMayAskForAnything(t *testing.T) {
 }
 
 func TestAStoredCustomizeHookThatMayAskForAnythingGoesOn(t *testing.T) {
-	const text = "spec.hooks.customize: may ask for objects of any type; the next author of spec needs the right to read all of them, so declare the types in spec.relatedResources"
+	const text = "spec.hooks.customize: may ask for objects of any type; the next author of spec needs permission to read all types, so declare the types in spec.relatedResources"
 	loopback := &user.DefaultInfo{Name: user.APIServerUser, Groups: []string{user.SystemPrivilegedGroup}}
 	for name, test := range map[string]struct {
 		author user.Info

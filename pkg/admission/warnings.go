@@ -129,7 +129,7 @@ func (w *Warnings) types(ctx context.Context, c *controller) (warnings []string)
 				rule.path, rule.Resource, rule.GroupVersion(), consequence, hint))
 		}
 		if of.served && !of.hasStatus && i < len(c.parents) && !c.decorates {
-			consequence := "so the status that hooks answer is lost"
+			consequence := "so the status that hooks return is lost"
 			if !scheme.Scheme.IsGroupRegistered(rule.Group) { // it is not built into Kubernetes
 				consequence = "so the controller does not run until its CustomResourceDefinition has one: add subresources: " +
 					"{status: {}} to the version"
@@ -287,7 +287,7 @@ func (h Host) lostFields(ctx context.Context, c *controller) string {
 func warnOfLost(parents *typeRule, of *fieldSchema, rolls bool) string {
 	text := fmt.Sprintf("%s: the schema of %q in %s has no ", parents.path, parents.Resource, parents.GroupVersion())
 	if !of.keeps("status") {
-		return text + "status, so the cluster drops all that hooks answer as status, and status.observedGeneration"
+		return text + "status, so the cluster drops the status that hooks return, and status.observedGeneration"
 	}
 	var lost []string
 	if !of.keeps("status", "observedGeneration") {
@@ -373,7 +373,7 @@ func (r HookResolver) problem(ctx context.Context, name string) string {
 		}
 	}
 	if err == nil && len(addresses) > 0 {
-		return fmt.Sprintf("the host %q leads to %s, and %s", name, addresses[0].Unmap(), r.Denied.Check(addresses[0]))
+		return fmt.Sprintf("the host %q resolves to %s, and %s", name, addresses[0].Unmap(), r.Denied.Check(addresses[0]))
 	}
 	return ""
 }

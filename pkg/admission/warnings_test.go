@@ -142,7 +142,7 @@ func TestWarnings(t *testing.T) {
 		"no status of a type of Kubernetes": {object: composed(func(spec *v1alpha1.CompositeControllerSpec) {
 			spec.ParentResource.APIVersion, spec.ParentResource.Resource = "v1", "secrets"
 		}), host: &fakeHost{served: map[string][]string{"v1": {"pods", "secrets"}}}, want: []string{
-			`spec.parentResource: "secrets" in v1 has no status subresource, so the status that hooks answer is lost`,
+			`spec.parentResource: "secrets" in v1 has no status subresource, so the status that hooks return is lost`,
 		}},
 		"no status of a decorator's target":        {host: &fakeHost{served: map[string][]string{"example.com/v1": {"pages"}}}, object: decorated("pages")},
 		"no type of a decorator's target":          {object: decorated("books"), want: []string{`spec.resources[0]: the cluster does not serve "books" in example.com/v1 yet; the controller starts as soon as it does`}},
@@ -153,7 +153,7 @@ func TestWarnings(t *testing.T) {
 		"a name that the proxy resolves":           {object: composed(at("http://behind.proxy/sync"))},
 		"an address, which has not to be resolved": {object: composed(at("http://[::1]:80/sync"))},
 		"a name of a denied address": {object: composed(at("http://evil.default/sync")), want: []string{
-			`spec.hooks.sync.webhook.url: the host "evil.default" leads to 169.254.169.254, and hooks must not have the address ::ffff:169.254.169.254: the server denies 169.254.0.0/16 (--hook-deny-cidrs)`,
+			`spec.hooks.sync.webhook.url: the host "evil.default" resolves to 169.254.169.254, and hooks must not have the address ::ffff:169.254.169.254: the server denies 169.254.0.0/16 (--hook-deny-cidrs)`,
 		}},
 		"a name of an address that is denied, and of one that is not": {object: composed(at("http://half.default/sync"))},
 		"no service": {
@@ -401,7 +401,7 @@ func TestFieldsThatTheSchemaOfParentsLacks(t *testing.T) {
 		want       string
 	}{
 		"no status": {
-			version("metadata: {}"), composed(), begin + "status, so the cluster drops all that hooks answer as status, and status.observedGeneration",
+			version("metadata: {}"), composed(), begin + "status, so the cluster drops the status that hooks return, and status.observedGeneration",
 		},
 		"no observedGeneration": {
 			version("status: {properties: {replicas: {}}}"), composed(), begin + "status.observedGeneration" + end,

@@ -99,10 +99,10 @@ func (p *LeaderProxy) applyTo(config *genericapiserver.Config) error {
 		}
 		replica, err := p.User(r.Context())
 		if err != nil {
-			return nil, false, fmt.Errorf("finding out as whom the replicas act: %w", err)
+			return nil, false, fmt.Errorf("finding the user as which the replicas act: %w", err)
 		}
 		if sender := found.User.GetName(); sender != replica {
-			return nil, false, fmt.Errorf("user %q passes on a request of another user, which only the replicas may, who "+
+			return nil, false, fmt.Errorf("user %q must not forward requests of other users: only the replicas may, which "+
 				"are user %q", sender, replica)
 		}
 		return named.AuthenticateRequest(r)
@@ -158,7 +158,7 @@ func (p *LeaderProxy) pass(w http.ResponseWriter, r *http.Request, address strin
 		Transport: through,
 		ModifyResponse: func(answer *http.Response) error {
 			if answer.StatusCode == http.StatusUnauthorized { // which is about this replica, not about the user
-				return errors.New("it does not accept this replica, whose log and its own say why")
+				return errors.New("it does not accept this replica: see the logs of both")
 			}
 			return nil
 		},
@@ -168,7 +168,7 @@ func (p *LeaderProxy) pass(w http.ResponseWriter, r *http.Request, address strin
 			if cause := context.Cause(ctx); cause != nil {
 				why = cause
 			}
-			err = fmt.Errorf("passing the request on to the server that runs the controllers: %w", why)
+			err = fmt.Errorf("forwarding the request to the server that runs the controllers: %w", why)
 		},
 	}
 	flowcontrol.RequestDelegated(r.Context()) // a watch would keep its seat as long as it lasts
@@ -222,7 +222,7 @@ func (t *Trust) Connect(ctx context.Context) (http.RoundTripper, error) {
 	raw, err := t.client.Get().AbsPath("/apis/apiregistration.k8s.io/v1/apiservices", t.apiService).SetHeader("Accept",
 		"application/json").Do(ctx).Raw()
 	if err != nil {
-		return nil, fmt.Errorf("reading by which authority the cluster trusts the replicas: %w", err)
+		return nil, fmt.Errorf("reading the certificate authority with which the cluster verifies the replicas: %w", err)
 	}
 	config, err := t.config(raw)
 	if err != nil {
@@ -269,10 +269,10 @@ func (t *Trust) config(raw []byte) (*rest.Config, error) {
 	}
 	switch {
 	case service.Spec.Service == nil:
-		return nil, errors.New("it is not served by a server of its own")
+		return nil, errors.New("it has no spec.service")
 	case service.Spec.InsecureSkipTLSVerify:
-		return nil, errors.New("it checks no certificates, so the replicas cannot trust one another: set its caBundle, " +
-			"or use --certificate-secret")
+		return nil, errors.New("it sets insecureSkipTLSVerify, so the replicas cannot trust one another: set its " +
+			"caBundle, or use --certificate-secret")
 	}
 	config := rest.CopyConfig(t.host)
 	config.CAFile, config.CAData = "", service.Spec.CABundle

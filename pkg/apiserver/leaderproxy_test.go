@@ -219,7 +219,7 @@ func TestOnlyAReplicaNamesAnotherUser(t *testing.T) {
 			http.MethodPost, ours + "compositecontrollers", replicaUser, "as " + replicaUser,
 		},
 		"somebody else, for what the leader has": {
-			http.MethodGet, ours + "syncs", "eve", `user "eve" passes on a request of another user`,
+			http.MethodGet, ours + "syncs", "eve", `user "eve" must not forward requests of other users`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -244,7 +244,7 @@ func TestWithoutALeaderTheClientTriesAgain(t *testing.T) {
 	p.leads.CloseClientConnections()
 	p.leads.Close()
 	got = ask(t, p.other, http.MethodGet, ours+"syncs", "jane")
-	expect("if the leader has ended", got, "passing the request on")
+	expect("if the leader has ended", got, "forwarding the request")
 	p.follows.address = ""
 	got = ask(t, p.other, http.MethodGet, ours+"syncs", "jane")
 	expect("if there is none", got, `"reason":"ServiceUnavailable"`)

@@ -75,7 +75,7 @@ func run(ctx context.Context, config Config, term *leader.Term) error {
 	}
 	answers := review.New(config.Loopback, reviews, reconcilers...)
 	if err := config.Metrics.Register(answers.Counts()); err != nil {
-		return fmt.Errorf("metrics of reviews: %w", err)
+		return fmt.Errorf("register the metrics of reviews: %w", err)
 	}
 	defer config.Metrics.Unregister(answers.Counts())
 	running := &loop{

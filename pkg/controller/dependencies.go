@@ -181,7 +181,7 @@ func newReviews(hostConfig *rest.Config) (rights.Reviews, error) {
 	config.QPS = -1
 	client, err := authorizationv1.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("make a client for reviews of rights: %w", err)
+		return nil, fmt.Errorf("make a client for access reviews: %w", err)
 	}
 	return client.SubjectAccessReviews(), nil
 }

@@ -68,8 +68,8 @@ func (a Address) Parse() (*url.URL, error) {
 	parsed, err := url.Parse(text)
 	switch wrapped, ok := errors.AsType[*url.Error](err); {
 	case err != nil && strings.Contains(text, "@"):
-		return nil, errors.New("invalid webhook config: the url cannot be parsed; what is special in its user name and " +
-			"password must be percent-encoded")
+		return nil, errors.New("invalid webhook config: the url cannot be parsed; percent-encode special characters in " +
+			"its user name and password")
 	case ok:
 		return nil, fmt.Errorf("invalid webhook config: url: %w", wrapped.Err)
 	case err != nil:

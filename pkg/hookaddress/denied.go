@@ -40,7 +40,8 @@ func Parse(cidrs []string) (Denied, error) {
 	for _, cidr := range cidrs {
 		prefix, err := netip.ParsePrefix(strings.TrimSpace(cidr))
 		if err != nil {
-			return nil, fmt.Errorf("%q is no network such as 169.254.0.0/16, fe80::/10, or 192.0.2.1/32 for one address", cidr)
+			return nil, fmt.Errorf("%q is not a network in CIDR notation, such as 169.254.0.0/16, fe80::/10, or 192.0.2.1/32 "+
+				"for a single address", cidr)
 		}
 		if prefix.Addr().Is4In6() && prefix.Bits() >= 96 {
 			prefix = netip.PrefixFrom(prefix.Addr().Unmap(), prefix.Bits()-96)

@@ -122,7 +122,7 @@ func (r *registrar) leadBack(ctx context.Context, from apiService) error {
 		err := r.dynamic.Resource(apiServices()).Delete(ctx, apiServiceName,
 			metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
 		if err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("delete the APIService %s, which leads to the server: %w", apiServiceName, err)
+			return fmt.Errorf("delete the APIService %s of the server: %w", apiServiceName, err)
 		}
 	}
 	err := r.until(ctx, "the CustomResourceDefinitions to serve the API", func(ctx context.Context) error {

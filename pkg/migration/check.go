@@ -44,7 +44,7 @@ func (m *Migration) Check(ctx context.Context) error {
 	if err := m.check(ctx, now, false); err != nil {
 		return err
 	}
-	m.say("Nothing stands in the way. Next: %s", next)
+	m.say("No problem blocks the migration. Next: %s", next)
 	return nil
 }
 
@@ -113,7 +113,7 @@ func (c *check) add(of severity, format string, args ...any) {
 
 // report prints the findings.
 func (c *check) report() {
-	for of, title := range [...]string{"Found", "Different from Metacontroller", "Warnings", "Stands in the way"} {
+	for of, title := range [...]string{"Found", "Different from Metacontroller", "Warnings", "Problems"} {
 		slices.Sort(c.lines[of])
 		if len(c.lines[of]) > 0 {
 			c.say("%s:\n  %s", title, strings.Join(c.lines[of], "\n  "))
@@ -127,9 +127,9 @@ func (c *check) blocked() error {
 	case 0:
 		return nil
 	case 1:
-		return errors.New("one thing stands in the way: see above")
+		return errors.New("one problem blocks the migration: see above")
 	default:
-		return fmt.Errorf("%d things stand in the way: see above", count)
+		return fmt.Errorf("%d problems block the migration: see above", count)
 	}
 }
 
@@ -148,8 +148,7 @@ func (c *check) findHost(ctx context.Context) error {
 // findDefinitions checks the definitions.
 func (c *check) findDefinitions(context.Context) error {
 	if len(c.now.definitions) == 0 {
-		c.add(blocks, "there are no CustomResourceDefinitions of Metacontroller, so there is nothing to move: install "+
-			"the server")
+		c.add(blocks, "no CustomResourceDefinitions of Metacontroller found, so nothing has to be moved: install the server")
 	}
 	for _, of := range c.now.definitions {
 		if err := of.unfit(); err != nil {
@@ -166,7 +165,7 @@ func (c *check) findOriginal(ctx context.Context) error {
 		return err
 	}
 	if len(workloads) == 0 && c.config.Original != NoWorkload() {
-		c.add(blocks, "no workload of Metacontroller was recognised, by its command or image. Name it by "+
+		c.add(blocks, "no workload of Metacontroller was recognized, by its command or image. Name it by "+
 			"--original=deployment/NAMESPACE/NAME or statefulset/NAMESPACE/NAME, or stop it yourself and use --original=none")
 	}
 	for _, of := range workloads {
@@ -189,8 +188,8 @@ func (c *check) findServer(ctx context.Context, isNeeded bool) error {
 	service, err := c.kube.CoreV1().Services(c.config.Service.Namespace).Get(ctx, c.config.Service.Name,
 		metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		c.add(severity, "the server is not installed: there is no Service %s. Install it, without its APIService, "+
-			"before migrate switch", c.config.Service)
+		c.add(severity, "the server is not installed: Service %s not found. Install it, without its APIService, before "+
+			"migrate switch", c.config.Service)
 		return nil
 	}
 	if err != nil {
@@ -227,8 +226,8 @@ func (c *check) findObjects(ctx context.Context) error {
 		from = copyVersion
 		for _, of := range c.now.definitions {
 			if !registration.Serves(of.Unstructured, copyVersion) {
-				c.add(warns, "the objects of the CustomResourceDefinitions cannot be read, because the APIService leads to "+
-					"the server: migrate switch makes them readable and checks them")
+				c.add(warns, "the objects of the CustomResourceDefinitions cannot be read, because the APIService refers to the "+
+					"server: migrate switch makes them readable and checks them")
 				return nil
 			}
 		}

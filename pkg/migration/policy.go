@@ -143,13 +143,13 @@ func (f *freezer) freeze(ctx context.Context, counts side) error {
 	if err := f.untilFrozen(ctx); err != nil || wasFrozen {
 		return err
 	}
-	f.say("writes to the API are refused from here on")
+	f.say("the cluster now rejects writes to the API")
 	return pause(ctx, settlePeriod)
 }
 
 // untilFrozen waits until the side that serves the API refuses writes.
 func (f *freezer) untilFrozen(ctx context.Context) error {
-	return f.until(ctx, "the API to refuse writes", f.frozen)
+	return f.until(ctx, "the API to reject writes", f.frozen)
 }
 
 // frozen returns nil if the side that serves the API refuses writes.
@@ -197,12 +197,12 @@ func (f *freezer) thaw(ctx context.Context) error {
 	}
 	err := f.until(ctx, "the API to accept writes", func(ctx context.Context) error {
 		if f.frozen(ctx) == nil {
-			return errors.New("they are still refused")
+			return errors.New("they are still rejected")
 		}
 		return nil
 	})
 	if err == nil {
-		f.say("writes to the API are accepted again")
+		f.say("the cluster accepts writes to the API again")
 	}
 	return err
 }

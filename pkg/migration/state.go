@@ -61,12 +61,12 @@ func (m *Migration) state(ctx context.Context) (*state, error) {
 // refuseStrange returns an error if the authoritative side is unknown.
 func (m *Migration) refuseStrange(s *state) error {
 	if s.service.exists() && s.service.leadsTo().Name != "" && !s.leadsHere {
-		return fmt.Errorf("the APIService %s leads to the Service %s, not to %s: see --service-name and --service-namespace",
+		return fmt.Errorf("the APIService %s refers to the Service %s, not to %s: see --service-name and --service-namespace",
 			apiServiceName, s.service.leadsTo(), m.config.Service)
 	}
 	if !s.service.exists() && s.policy == nil && !s.serve() {
-		return fmt.Errorf("there is no APIService %s, and the CustomResourceDefinitions do not serve the API: "+
-			"their objects have been moved to a server. Apply the APIService of the server again", apiServiceName)
+		return fmt.Errorf("APIService %s not found, and the CustomResourceDefinitions do not serve the API: their objects "+
+			"have been moved to a server. Apply the APIService of the server again", apiServiceName)
 	}
 	return nil
 }
@@ -141,7 +141,7 @@ func (s *state) describe() (is, next string) {
 	case s.isInterrupted():
 		is = fmt.Sprintf("A step is not complete. The objects of the %s are authoritative.", s.side)
 		if s.policy != nil {
-			is += " Writes to the API are refused meanwhile."
+			is += " Until the step is complete, the cluster rejects writes to the API."
 		}
 		return is, "switch or back"
 	case s.side == inDefinitions && s.leadsHere:
@@ -150,8 +150,8 @@ func (s *state) describe() (is, next string) {
 	case s.side == inDefinitions:
 		return "The CustomResourceDefinitions serve the API.", "check and switch"
 	case len(s.definitions) > 0:
-		return "The server serves the API. The CustomResourceDefinitions have the objects as they were at the " +
-			"switch.", "finish or back"
+		return "The server serves the API. The CustomResourceDefinitions have the objects " +
+			"as they were at the switch.", "finish or back"
 	}
 	return "The server serves the API. There are no CustomResourceDefinitions.", "nothing; back is possible"
 }

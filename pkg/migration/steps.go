@@ -66,8 +66,8 @@ func (m *Migration) withRefused(ctx context.Context, err error) error {
 	if policy, unknown := m.freezer.get(ctx); policy == nil && unknown == nil {
 		return err
 	}
-	return fmt.Errorf("%w\nwrites to the API are refused until a step ends: do 'metacontroller-apiserver migrate switch' "+
-		"or 'back'", err)
+	return fmt.Errorf("%w\nthe cluster rejects writes to the API until a step completes: run 'metacontroller-apiserver "+
+		"migrate switch' or 'back'", err)
 }
 
 // undo runs the opposite step after an error, unless the user has interrupted this step.
@@ -93,7 +93,7 @@ func (m *Migration) moveToServer(ctx context.Context) error {
 	if err := m.freezer.untilFrozen(ctx); err != nil {
 		return err
 	}
-	m.say("the APIService %s leads to the Service %s, and holds its controllers", apiServiceName, m.config.Service)
+	m.say("the APIService %s refers to the Service %s, and holds its controllers", apiServiceName, m.config.Service)
 	if err := m.copier.copy(ctx, inDefinitions, inServer); err != nil {
 		return err
 	}

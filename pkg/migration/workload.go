@@ -173,7 +173,7 @@ func (w *workloads) start(ctx context.Context) error {
 			continue
 		}
 		if of.before == 0 {
-			w.say("%s has no replicas, and none before the migration: scale it up", of.Workload)
+			w.say("%s has no replicas and had none before the migration: scale it up", of.Workload)
 			continue
 		}
 		if err := w.scale(ctx, of, of.before); err != nil {

@@ -44,7 +44,7 @@ func Rules(missing []Required) string {
 		if namespace != "" {
 			where = fmt.Sprintf("in a Role of namespace %q", namespace)
 		}
-		fmt.Fprintf(&text, "# missing %s:\nrules:\n", where)
+		fmt.Fprintf(&text, "# missing permissions %s:\nrules:\n", where)
 		for _, rule := range rulesOf(missing, namespace) {
 			rule.write(&text)
 		}

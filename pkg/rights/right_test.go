@@ -16,7 +16,7 @@ func TestRulesMergeWhatNeedsTheSameVerbs(t *testing.T) {
 	secrets := require("get secrets", "get secrets")
 	secrets[0].Namespace, secrets[0].Name = "keys", "one"
 	secrets[1].Namespace, secrets[1].Name = "keys", "two"
-	want := `# missing in a ClusterRole:
+	want := `# missing permissions in a ClusterRole:
 rules:
 - apiGroups: [""] # for spec.pods, spec.services
   resources: ["pods", "services"]
@@ -27,7 +27,7 @@ rules:
 - apiGroups: [""] # for spec.pods
   resources: ["pods/status"]
   verbs: ["update"]
-# missing in a Role of namespace "keys":
+# missing permissions in a Role of namespace "keys":
 rules:
 - apiGroups: [""] # for spec.secrets
   resources: ["secrets"]

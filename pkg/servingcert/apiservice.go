@@ -69,8 +69,8 @@ func (p *SecretProvider) publish(ctx context.Context, service apiService, author
 			"apiService", service.name, "service", klog.KRef(p.config.Namespace, p.config.Service))
 		return nil
 	case !p.mayWrite():
-		return fmt.Errorf("the caBundle of APIService %s is changed again and again: find out in its "+
-			"metadata.managedFields who else writes it", service.name)
+		return fmt.Errorf("the caBundle of APIService %s keeps changing: find the other writer in its "+
+			"metadata.managedFields", service.name)
 	}
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"resourceVersion": service.version},

@@ -55,7 +55,7 @@ func newAuthority(now time.Time) (*authority, error) {
 	}
 	parsed, err := x509.ParseCertificate(der)
 	if err != nil {
-		return nil, fmt.Errorf("reading the certificate authority just made: %w", err)
+		return nil, fmt.Errorf("reading the new certificate authority: %w", err)
 	}
 	return &authority{cert: parsed, certPEM: encodeCert(der), key: key}, nil
 }
@@ -106,7 +106,7 @@ func (a *authority) issue(who subjects, now time.Time) (*serving, error) {
 	}
 	parsed, err := x509.ParseCertificate(der)
 	if err != nil {
-		return nil, fmt.Errorf("reading the serving certificate just made: %w", err)
+		return nil, fmt.Errorf("reading the new serving certificate: %w", err)
 	}
 	keyPEM, err := keyutil.MarshalPrivateKeyToPEM(key)
 	if err != nil {
@@ -128,7 +128,7 @@ func (s *serving) unfit(issuers []*x509.Certificate, who subjects, now time.Time
 	case now.Before(s.cert.NotBefore):
 		return "it is not yet valid"
 	case now.After(renewAt(s.cert)):
-		return "two thirds of its life are over"
+		return "two thirds of its lifetime have passed"
 	}
 	return ""
 }

@@ -57,7 +57,7 @@ func (s situation) next() (_ *content, reason string, err error) {
 		}
 		wanted.since, wanted.former = s.now.Truncate(time.Second), nil
 	case s.now.After(renewAt(wanted.authority.cert)):
-		reason = "two thirds of the life of its authority are over"
+		reason = "two thirds of the lifetime of its authority have passed"
 		wanted.former = wanted.authorities()
 		if wanted.authority, err = newAuthority(s.now); err != nil {
 			return nil, "", err

@@ -262,7 +262,8 @@ func (p *SecretProvider) readSecret(ctx context.Context) (*corev1.Secret, *conte
 	}
 	stored, err := parseContent(secret)
 	if err != nil {
-		klog.FromContext(ctx).Error(err, "The Secret of the serving certificate cannot be used and is written anew", "secret",
+		klog.FromContext(ctx).Error(err, "Replacing the Secret of the serving "+
+			"certificate, because it cannot be used", "secret",
 			p.secretRef())
 	}
 	return secret, stored, nil
@@ -272,8 +273,7 @@ func (p *SecretProvider) readSecret(ctx context.Context) (*corev1.Secret, *conte
 // counts.
 func (p *SecretProvider) writeSecret(ctx context.Context, secret *corev1.Secret, next *content) error {
 	if !p.mayWrite() {
-		return fmt.Errorf("the Secret %s is changed again and again: find out in its metadata.managedFields who else "+
-			"writes it", p.secretRef())
+		return fmt.Errorf("the Secret %s keeps changing: find the other writer in its metadata.managedFields", p.secretRef())
 	}
 	client := p.config.Kube.CoreV1().Secrets(p.config.Namespace)
 	var err error
@@ -321,7 +321,7 @@ func (p *SecretProvider) Check() error {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	if p.isProvisional {
-		return fmt.Errorf("the serving certificate is not yet that of Secret %s: %w", p.secretRef(), p.problem)
+		return fmt.Errorf("the server does not serve the certificate of Secret %s yet: %w", p.secretRef(), p.problem)
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ import (
 )
 
 const description = `Moves the CompositeControllers, DecoratorControllers and ControllerRevisions of a cluster from the
-CustomResourceDefinitions of Metacontroller to this server, and back. During a step, the cluster refuses
+CustomResourceDefinitions of Metacontroller to this server, and back. During a step, the cluster rejects
 writes to these objects for some seconds. You can repeat a step that was interrupted. A step that fails
 undoes its changes. Without a step, the command shows the progress of the migration.
 
@@ -68,17 +68,17 @@ type step struct {
 
 func steps() []step {
 	return []step{
-		{"check", "Show what stands in the way, and what will be different",
+		{"check", "Show what blocks the migration, and what will change",
 			`It does not write, and does not need the server.`,
 			(*migration.Migration).Check},
 		{"switch", "Move everything to the server",
-			`Scales Metacontroller to zero, refuses writes, points the APIService to the server, copies all objects
+			`Scales Metacontroller to zero, rejects writes, points the APIService to the server, copies all objects
 to it, compares both sides, lists what the controllers would write, and starts them.`,
 			(*migration.Migration).Switch},
 		{"finish", "Remove the CustomResourceDefinitions", `Removes the CustomResourceDefinitions with the copies in them.`,
 			(*migration.Migration).Finish},
 		{"back", "Move everything to the CustomResourceDefinitions",
-			`Refuses writes, stops the controllers of the server, copies all objects to the
+			`Rejects writes, stops the controllers of the server, copies all objects to the
 CustomResourceDefinitions (missing ones are created), removes the objects from the server, makes the
 definitions serve the API, and restores the replicas of Metacontroller. It is possible at any time.`,
 			(*migration.Migration).Back},
@@ -91,12 +91,12 @@ func (o *options) addFlags(command *cobra.Command) {
 		"or of the Pod is used.")
 	flags.StringVar(&o.context, "context", "", "The context of the kubeconfig.")
 	flags.StringVar(&o.Service.Name, "service-name", "metacontroller-apiserver",
-		"The name of the Service that leads to the server.")
+		"The name of the Service of the server.")
 	flags.StringVar(&o.Service.Namespace, "service-namespace", "metacontroller", "The namespace of that Service.")
 	flags.Int32Var(&o.Port, "service-port", 443, "The port of that Service.")
 	flags.StringVar(&o.original, "original", "", "The workload of Metacontroller, as statefulset/NAMESPACE/NAME or "+
-		"deployment/NAMESPACE/NAME, or "+
-		"\"none\" if it does not run in the cluster. If empty, it is found by its command and image.")
+		"deployment/NAMESPACE/NAME, or \"none\" if it does not run in the cluster. If empty, the command finds it by its "+
+		"command line and image.")
 	flags.BoolVar(&o.DiscardOthers, "discard-others", false,
 		"Remove objects from the server that are missing or different in the CustomResourceDefinitions.")
 	flags.BoolVar(&o.AcceptWrites, "accept-writes", false,

@@ -56,7 +56,7 @@ have created.`,
 	command.Flags().BoolVar(&a.dryRun, "dry-run", false,
 		"Print the changes, and let the cluster check them without storing them.")
 	command.Flags().BoolVar(&a.unmarked, "unmarked", false,
-		"Also adopt objects without a sign that a controller created them. The next sync overwrites them as the hook wants.")
+		"Also adopt objects without a sign that a controller created them. The next sync updates them to the desired state.")
 	a.output.addFlags(command)
 	return command
 }

@@ -127,7 +127,7 @@ func (c *cluster) call(ctx context.Context, name string) (*v1alpha1.HookCall, er
 			return nil, fmt.Errorf("find the call, without --namespace: %w", err)
 		}
 		if len(found.Items) == 0 {
-			return nil, fmt.Errorf("there is no call %s: the server may not keep it any more", name)
+			return nil, fmt.Errorf("call %s not found: the server may have dropped it", name)
 		}
 		namespace = found.Items[0].Namespace
 	}
@@ -337,8 +337,8 @@ func replayable(call *v1alpha1.HookCall) error {
 	case call.Spec.Hook == "customize":
 		return errors.New("it is a call of the customize hook: only calls of sync and finalize hooks can be replayed")
 	case call.Spec.Revision != "":
-		return fmt.Errorf("it is about ControllerRevision %s of the parent: only calls about the current version can be "+
-			"replayed", call.Spec.Revision)
+		return fmt.Errorf("it is for ControllerRevision %s of the parent: only calls for "+
+			"the current version can be replayed", call.Spec.Revision)
 	case request == nil || request.Object == nil:
 		omitted := ""
 		if request != nil {
@@ -369,7 +369,7 @@ func (r *replay) controllerOf(ctx context.Context, call *v1alpha1.HookCall) (*lo
 			return controller, err
 		}
 	}
-	return nil, fmt.Errorf("there is no %s %s in the files", of.Kind, of.Name)
+	return nil, fmt.Errorf("%s %s not found in the files", of.Kind, of.Name)
 }
 
 // show prints how the response differs from the recorded one, and the writes that would follow.
@@ -402,9 +402,9 @@ func answerDifference(call *v1alpha1.HookCall, sync *v1alpha1.ReviewedSync) (str
 	then := call.Status.Response
 	switch {
 	case now == nil:
-		return "There is no answer now.", nil
+		return "The hook does not answer now.", nil
 	case then == nil || then.Object == nil:
-		return fmt.Sprintf("There was no answer then (%s), and there is one now.", call.Status.Message), nil
+		return fmt.Sprintf("The recorded call failed (%s), and the hook answers now.", call.Status.Message), nil
 	}
 	difference, err := responseDifference(then.Object.Raw, now.Raw)
 	switch {
@@ -413,7 +413,7 @@ func answerDifference(call *v1alpha1.HookCall, sync *v1alpha1.ReviewedSync) (str
 	case difference != "":
 		return "The answer then (-) and now (+):\n" + difference, nil
 	}
-	return "The answer is the same as then.", nil
+	return "The answer has not changed.", nil
 }
 
 // responseDifference describes how two responses differ, apart from the values of Secrets, which are blanks in recorded

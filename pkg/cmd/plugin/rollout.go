@@ -67,7 +67,7 @@ done, or immediately with --watch=false.`,
 	}
 	flags := command.Flags()
 	flags.BoolVarP(&r.watch, "watch", "w", true, "Wait until the update is done.")
-	flags.DurationVar(&r.timeout, "timeout", 0, "How long to wait, such as 5m. Zero means no limit.")
+	flags.DurationVar(&r.timeout, "timeout", 0, "Maximum time to wait, such as 5m. Zero means no limit.")
 	r.output.addFlags(command)
 	return command
 }

@@ -62,7 +62,7 @@ func printSchema(command *cobra.Command, streams genericiooptions.IOStreams, nam
 	document, known := jsonschema.Documents()[name]
 	if !known {
 		names := strings.Join(command.ValidArgs, ", ")
-		return cmdutil.UsageErrorf(command, "there is no schema %q: use one of %s", name, names)
+		return cmdutil.UsageErrorf(command, "unknown schema %q: use one of %s", name, names)
 	}
 	text, err := document.Format()
 	if err == nil && format == "yaml" {

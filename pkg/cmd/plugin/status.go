@@ -118,7 +118,7 @@ func (s *status) showAll(ctx context.Context, find *lookup.Lookup) error {
 		})
 	}
 	if len(all) == 0 {
-		_, err := fmt.Fprintln(s.streams.ErrOut, "There are no controllers.")
+		_, err := fmt.Fprintln(s.streams.ErrOut, "No controllers found.")
 		return err
 	}
 	return printTable(s.streams.Out, rows)

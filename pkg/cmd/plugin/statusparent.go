@@ -108,7 +108,7 @@ func (c *cluster) rowsOf(ctx context.Context, parent *unstructured.Unstructured)
 	list, err := client.MetacontrollerV1alpha1().Syncs(parent.GetNamespace()).List(ctx,
 		metav1.ListOptions{FieldSelector: v1alpha1.FieldParent + "=" + parent.GetName()})
 	if err != nil {
-		return nil, fmt.Errorf("read how its controllers do: %w", err)
+		return nil, fmt.Errorf("read the status of its controllers: %w", err)
 	}
 	rows := slices.DeleteFunc(list.Items, func(row v1alpha1.Sync) bool { return row.Spec.Parent.UID != parent.GetUID() })
 	slices.SortFunc(rows, func(a, b v1alpha1.Sync) int {
@@ -198,7 +198,7 @@ func (s *status) failure(row *v1alpha1.Sync, step *v1alpha1.SyncStep) string {
 func (s *status) stateInTree(row *v1alpha1.Sync, then string) string {
 	text := string(row.Status.State)
 	if row.Status.Children != nil {
-		text += fmt.Sprintf(", %d of %d children as wanted", row.Status.Children.AsWanted, row.Status.Children.Wanted) + then
+		text += fmt.Sprintf(", %d of %d children up to date", row.Status.Children.AsWanted, row.Status.Children.Wanted) + then
 	}
 	if len(row.Status.Warnings) == 0 || row.Status.State != v1alpha1.SyncStateSynced {
 		text += reason(row)
@@ -243,7 +243,7 @@ func (s *status) answeredBefore(ctx context.Context, row *v1alpha1.Sync) string 
 	case last == nil || last.Status.Result == v1alpha1.HookCallSucceeded:
 		return ""
 	case answered == nil:
-		return " when the hook answered last, before its calls that are remembered"
+		return " when the hook last answered, before the recorded calls"
 	}
 	return " when the hook answered last, " + ago(&answered.Status.StartTime) + " ago"
 }

@@ -139,7 +139,7 @@ func (p *preview) manifests(find *lookup.Lookup) (*given, error) {
 		return nil, err
 	}
 	if len(read) == 0 && p.files.RequireFilenameOrKustomize() == nil {
-		return nil, errors.New("there are no objects in the files")
+		return nil, errors.New("no objects found in the files")
 	}
 	all := &given{}
 	for i := range read {

@@ -307,7 +307,7 @@ func (t *test) conclude(all []*hooktest.Report) error {
 	}
 	switch {
 	case passed+failed == 0:
-		return &exit{code: codeCannotRun, err: fmt.Errorf("no name of a case matches %q", t.pattern)}
+		return &exit{code: codeCannotRun, err: fmt.Errorf("no case name matches %q", t.pattern)}
 	case failed > 0:
 		_, _ = fmt.Fprintf(t.streams.Out, "%d failed, %d passed.\n", failed, passed)
 		return &exit{code: codeCasesFailed}

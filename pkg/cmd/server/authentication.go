@@ -90,7 +90,7 @@ func clientCertificates(
 	if options != (genericoptions.ClientCertAuthenticationOptions{}) {
 		provider, err := options.GetClientCAContentProvider()
 		if err != nil {
-			return nil, fmt.Errorf("reading the authority of client certificates: %w", err)
+			return nil, fmt.Errorf("reading the certificate authority of client certificates: %w", err)
 		}
 		return provider, nil
 	}

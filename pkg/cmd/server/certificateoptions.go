@@ -125,8 +125,7 @@ const apiServiceName = "v1alpha1." + v1alpha1.GroupName
 func (o *CertificateOptions) validateServing(serving *genericoptions.SecureServingOptions) []error {
 	var errs []error
 	if o.Secret != "" && serving.ServerCert.CertKey.CertFile != "" {
-		errs = append(errs, errors.New("--certificate-secret and --tls-cert-file are two places of one certificate: give "+
-			"one of them"))
+		errs = append(errs, errors.New("--certificate-secret and --tls-cert-file cannot be used together"))
 	}
 	if (serving.ServerCert.CertKey.CertFile == "") != (serving.ServerCert.CertKey.KeyFile == "") {
 		errs = append(errs, errors.New("--tls-cert-file and --tls-private-key-file must be given together"))

@@ -141,10 +141,9 @@ func (o *Options) addServingFlags(flags *pflag.FlagSet) {
 	flags.Lookup("cert-dir").Usage = "The directory of the certificate that the server signs for itself if neither " +
 		"--certificate-secret nor --tls-cert-file is given: serving.crt, with its authority, and serving.key. It is valid " +
 		"for a year and used as long as the files exist. Default: pki under --data-dir."
-	flags.Lookup("tls-min-version").Usage = "The lowest version of TLS to speak: VersionTLS12 (default) or VersionTLS13."
-	flags.Lookup("tls-cert-file").Usage = "The certificate to serve with, followed by those of intermediate " +
-		"authorities. " +
-		"It is read again when it changes. If empty, the server makes a certificate for itself, see --cert-dir."
+	flags.Lookup("tls-min-version").Usage = "Minimum TLS version: VersionTLS12 (default) or VersionTLS13."
+	flags.Lookup("tls-cert-file").Usage = "File with the serving certificate, followed by intermediate certificates. " +
+		"The server reloads it when it changes. If empty, the server makes a certificate for itself, see --cert-dir."
 }
 
 // addExcept adds the flags that add adds, except the ones with the names in except.
@@ -161,10 +160,10 @@ func addExcept(flags *pflag.FlagSet, add func(*pflag.FlagSet), except ...string)
 // removedFlags returns the flags of Metacontroller that this server does not have, and what to do
 // instead of each.
 func removedFlags() map[string]string {
-	const logging = "logs are those of Kubernetes components; "
+	const logging = "use the log flags of Kubernetes components; "
 	return map[string]string{
-		"zap-log-level": logging + "use -v with the same number (-v=4 tells about syncs, -v=6 shows what hooks " +
-			"are sent and answer), or nothing for info and error",
+		"zap-log-level": logging + "use -v with the same number (-v=4 logs syncs, -v=6 logs the requests and answers of " +
+			"hooks), or nothing for info and error",
 		"zap-encoder":          logging + "use --logging-format=json or --logging-format=text",
 		"zap-devel":            logging + "leave it out, and use -v=4 to see more",
 		"zap-stacktrace-level": logging + "leave it out",

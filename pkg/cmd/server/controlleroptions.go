@@ -54,69 +54,59 @@ func NewControllerOptions() *ControllerOptions {
 }
 
 func (o *ControllerOptions) addFlags(flags *pflag.FlagSet) {
-	flags.IntVar(&o.Workers, "workers", o.Workers, "How many parents of one controller are synced at once.")
+	flags.IntVar(&o.Workers, "workers", o.Workers, "Maximum number of parents of one controller that are synced "+
+		"concurrently.")
 	flags.IntVar(&o.ParallelWrites, "parallel-writes", o.ParallelWrites,
-		"How many writes to the cluster may be under way "+
-			"at once, of all controllers together.")
+		"Maximum number of concurrent writes to the cluster, for all controllers together.")
 	flags.IntVar(&o.ParallelWritesPerSync, "parallel-writes-per-sync", o.ParallelWritesPerSync,
-		"How many writes to the cluster "+
-			"may be under way at once for one parent.")
+		"Maximum number of concurrent writes to the cluster for one parent.")
 	flags.StringVar(&o.TargetLabelSelector, "target-label-selector", o.TargetLabelSelector, "A label selector: only "+
 		"CompositeControllers and DecoratorControllers that it matches are run. If empty, all are.")
 	flags.DurationVar(&o.CacheFlushInterval, "cache-flush-interval", o.CacheFlushInterval,
-		"How often all parents are synced again, "+
-			"from the cache. A resyncPeriodSeconds holds beside it, also if it is longer. 0 is never.")
+		"Interval at which all parents are synced again, from the cache, in addition to any resyncPeriodSeconds. 0 "+
+			"disables it.")
 	flags.DurationVar(&o.DiscoveryInterval, "discovery-interval", o.DiscoveryInterval,
-		"How often the types in use are read from the "+
-			"cluster again. Changes of CustomResourceDefinitions and APIServices are noticed at once; this is for aggregated "+
-			"servers "+
-			"that come to serve other types under the same APIService. 0 is never.")
+		"Interval at which the types in use are read from the cluster again. The server notices changes of "+
+			"CustomResourceDefinitions and APIServices at once; the interval is for aggregated servers whose types change "+
+			"under the same APIService. 0 disables it.")
 	flags.Float32Var(&o.Client.QPS, "client-go-qps", o.Client.QPS,
-		"How many requests a second there may be to the cluster in the "+
-			"long run, for the work of all controllers together. 0 is no limit, which is the default, unlike "+
-			"Metacontroller's: the "+
-			"cluster's priority and fairness share it out, and --parallel-writes bounds what is under way.")
+		"Maximum number of requests per second to the cluster, on average, for all controllers together. 0 means no "+
+			"limit. This is the default, unlike in Metacontroller, because the cluster's priority and fairness protects it, "+
+			"and --parallel-writes limits concurrent writes.")
 	flags.IntVar(&o.Client.Burst, "client-go-burst", o.Client.Burst,
-		fmt.Sprintf("With --client-go-qps, how many requests there may be "+
-			"at once. Default: %d.", defaultClientBurst))
-	flags.Float32Var(&o.Events.QPS, eventsQPSFlag, o.Events.QPS, "How many events a second with messages of one kind "+
-		"are written about one object in the long run.")
+		fmt.Sprintf("Maximum burst of requests, if --client-go-qps is set. Default: %d.", defaultClientBurst))
+	flags.Float32Var(&o.Events.QPS, eventsQPSFlag, o.Events.QPS, "Maximum number of events per second with messages of "+
+		"one kind about one object, on average.")
 	flags.IntVar(&o.Events.Burst, eventsBurstFlag, o.Events.Burst,
-		"How many events with messages of one kind may be written about "+
-			"one object at once.")
+		"Maximum burst of events with messages of one kind about one object.")
 	flags.StringVar((*string)(&o.ApplyStrategy), "apply-strategy", string(o.ApplyStrategy),
-		"How children are written whose type "+
-			"does not say it in updateStrategy.apply: dynamic-apply or server-side-apply.")
+		"How to apply children whose type does not set updateStrategy.apply: dynamic-apply or server-side-apply.")
 	flags.StringVar(&o.ApplyFieldManager, "apply-strategy-ssa-field-manager", o.ApplyFieldManager,
 		"The field manager under which "+
 			"server-side apply owns the fields of children.")
 	flags.Int64Var(&o.HookMaxResponseBytes, "hook-max-response-bytes", o.HookMaxResponseBytes,
-		"The size in bytes above which the "+
-			"answer of a hook is refused.")
+		"Maximum size of an answer of a hook in bytes. The server rejects larger answers.")
 	flags.Int64Var(&o.HookMaxBytesInFlight, "hook-max-bytes-in-flight", o.HookMaxBytesInFlight,
-		"How many bytes of requests and answers of hooks all syncs together have in memory at once. The controllers with "+
-			"service accounts of one namespace have at most half of them. Raise it with the memory limit: a sync takes "+
+		"Maximum size in bytes of the hook requests and answers that all syncs together hold in memory. The controllers "+
+			"with service accounts of one namespace have at most half of them. Raise it with the memory limit: a sync takes "+
 			"several times the bytes of its answer.")
 	flags.StringSliceVar(&o.HookDenyCIDRs, "hook-deny-cidrs", o.HookDenyCIDRs,
-		"Networks that hooks may not be in, comma separated. "+
-			"What is given replaces the default, the addresses where clouds give out credentials; empty denies none.")
+		"Comma-separated list of networks in which the server calls no hooks. A value replaces the default, which lists "+
+			"the addresses where clouds serve credentials; an empty value denies no network.")
 	flags.StringVar((*string)(&o.HookRedirects), "hook-redirects", string(o.HookRedirects),
-		"Which redirects of hooks are followed: "+
-			"same-host, those to the host of the hook, with any port; or any-host, as Metacontroller does.")
+		"Redirects of hooks to follow: same-host, only to the host of the hook, on any port; or any-host, all redirects, "+
+			"as Metacontroller does.")
 	flags.BoolVar(&o.RequireServiceAccount, "require-service-account", o.RequireServiceAccount,
-		"Refuse new controllers without a "+
-			"spec.serviceAccount, and changes of the spec of those that have none. Controllers that are stored already go "+
-			"on, with a warning.")
+		"Reject new controllers without spec.serviceAccount, and changes to the spec of existing controllers without it. "+
+			"Existing controllers keep running, with a warning.")
 	flags.BoolVar(&o.DeveloperMode, "developer-mode", o.DeveloperMode,
-		"For the time in which hooks are written: events without "+
-			"practical limits, about each warning and each error each time; whole errors of hooks; a line in the log for "+
-			"each sync that "+
-			"changes something, for each field of an answer that is ignored, and for each call of a hook that takes more "+
-			"than half of its timeout.")
-	flags.BoolVar(&o.LeaderElection, "leader-election", o.LeaderElection, "Run the controllers only while this "+
-		"process holds a Lease of the cluster, so that one of several processes does. All of them serve the API.")
+		"For developing hooks: events without practical limits, about each warning and each error each time; whole errors "+
+			"of hooks; a line in the log for each sync that changes something, for each field of an answer that is ignored, "+
+			"and for each call of a hook that takes more than half of its timeout.")
+	flags.BoolVar(&o.LeaderElection, "leader-election", o.LeaderElection, "Run the controllers only while this process "+
+		"holds a Lease in the cluster, so that only one of several replicas runs them. All replicas serve the API.")
 	flags.StringVar(&o.ResourceLock, "leader-election-resource-lock", o.ResourceLock,
-		"The kind of object to hold. Only \"leases\" is possible.")
+		"The resource to use for leader election. Only \"leases\" is possible.")
 	flags.StringVar(&o.LeaseName, "leader-election-id", o.LeaseName, "The name of the Lease. Instances with another "+
 		"--target-label-selector need a Lease of their own.")
 	flags.StringVar(&o.LeaseNamespace, "leader-election-namespace", o.LeaseNamespace, "The namespace of the Lease. "+
@@ -175,10 +165,11 @@ func (o *ControllerOptions) validate() []error {
 		errs = append(errs, errors.New("--events-qps must be greater than 0"))
 	}
 	if o.Client.QPS < 0 || o.Client.Burst < 0 {
-		errs = append(errs, errors.New("--client-go-qps and --client-go-burst must not be negative; 0 is no limit"))
+		errs = append(errs, errors.New("--client-go-qps and --client-go-burst must not be negative; 0 means no limit"))
 	}
 	if o.CacheFlushInterval < 0 || o.DiscoveryInterval < 0 {
-		errs = append(errs, errors.New("--cache-flush-interval and --discovery-interval must not be negative; 0 is never"))
+		errs = append(errs, errors.New("--cache-flush-interval and --discovery-interval must "+
+			"not be negative; 0 disables them"))
 	}
 	if o.ResourceLock != resourcelock.LeasesResourceLock {
 		errs = append(errs, fmt.Errorf("--leader-election-resource-lock %q: only %q is possible", o.ResourceLock,

@@ -47,15 +47,15 @@ func NewStorageOptions() *StorageOptions {
 
 func (o *StorageOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.DataDir, "data-dir", o.DataDir,
-		"The directory of this process alone: of the data of the embedded etcd, "+
-			"and of the certificate that the server makes for itself. It must outlive the process. It is made if it is missing.")
-	flags.Int64Var(&o.QuotaBytes, "etcd-quota-backend-bytes", o.QuotaBytes, "The size in bytes at which the database of "+
-		"the embedded etcd refuses writes. It should be below half of the volume of --data-dir. 0 is etcd's default, 2 GiB.")
-	flags.IntVar(&o.MaxObjectBytes, "max-object-bytes", o.MaxObjectBytes, "How many bytes of JSON a controller or a "+
-		"ControllerRevision may have. What is stored already may stay as large as it is.")
+		"Directory for the data of the embedded etcd and for the self-signed certificate. Only one process may use it, "+
+			"and it must outlive the process. The server creates it if it does not exist.")
+	flags.Int64Var(&o.QuotaBytes, "etcd-quota-backend-bytes", o.QuotaBytes, "The size in bytes at which the embedded "+
+		"etcd rejects writes. It should be less than half of the volume of --data-dir. 0 is etcd's default, 2 GiB.")
+	flags.IntVar(&o.MaxObjectBytes, "max-object-bytes", o.MaxObjectBytes, "Maximum size of a controller or a "+
+		"ControllerRevision in bytes of JSON. Larger objects that are already stored remain valid.")
 	flags.IntVar(&o.MaxControllersPerNamespace, "max-controllers-per-namespace", o.MaxControllersPerNamespace,
-		"How many controllers may have a spec.serviceAccount in one namespace or, without an account, be limited to it by "+
-			"spec.namespaces. Controllers with neither are not counted.")
+		"Maximum number of controllers that have a spec.serviceAccount in one namespace or, without an account, are "+
+			"limited to it by spec.namespaces. Controllers with neither are not counted.")
 }
 
 func (o *StorageOptions) validate() []error {
@@ -117,7 +117,7 @@ func (i *storageIdentity) await(ctx context.Context, report func(error)) (id str
 		}
 		if err != nil && ctx.Err() == nil && err.Error() != logged {
 			logged = err.Error()
-			klog.FromContext(ctx).Error(err, "No controllers run until it is known to which cluster the storage belongs")
+			klog.FromContext(ctx).Error(err, "No controllers run until the server knows to which cluster the storage belongs")
 		}
 		return err == nil, nil
 	})

@@ -42,22 +42,22 @@ func newRestore() *cobra.Command {
 		Use:   "restore FILE --data-dir=DIRECTORY",
 		Short: "Make the storage of a data directory from a snapshot",
 		Long: `Makes the storage of a data directory from a snapshot, which may be compressed. No server may use the
-directory. If it has a storage, that is renamed and stays. Resource versions go on far above those of the snapshot and
+directory. If it has a storage, that is renamed and stays. Resource versions continue far above those of the snapshot and
 of the storages in the directory, so that clients that watch list again. If the restore is killed, run it again: until
 then no server starts.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
 			if dataDir == "" {
-				return errors.New("--data-dir is needed: the data directory of the server")
+				return errors.New("--data-dir is required: the data directory of the server")
 			}
 			restored, err := etcd.Restore(args[0], dataDir)
 			if err != nil {
 				return err
 			}
 			stderr := command.ErrOrStderr()
-			fmt.Fprintf(stderr, "Restored %s in %s. Resource versions go on above %d.\n", args[0], dataDir, restored.Revision)
+			fmt.Fprintf(stderr, "Restored %s in %s. Resource versions continue above %d.\n", args[0], dataDir, restored.Revision)
 			if restored.Former != "" {
-				fmt.Fprintf(stderr, "The former storage is in %s now. Remove it when it is not needed.\n", restored.Former)
+				fmt.Fprintf(stderr, "The previous storage is now in %s. Remove it when you no longer need it.\n", restored.Former)
 			}
 			return nil
 		},
@@ -70,7 +70,7 @@ func newStatus() *cobra.Command {
 	var output string
 	command := &cobra.Command{
 		Use:   "status FILE",
-		Short: "Check a snapshot, and show what it has",
+		Short: "Check a snapshot, and show its contents",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
 			if output != "" && output != "json" {

@@ -58,19 +58,19 @@ of $KUBECONFIG or of the Pod. The user needs the verb get on the resource snapsh
 	flags := command.Flags()
 	flags.StringVar(&s.kubeconfig, "kubeconfig", "", "The kubeconfig of the cluster.")
 	flags.StringVar(&s.context, "context", "", "The context of the kubeconfig.")
-	flags.StringVar(&s.directory, "directory", "", "Make a compressed file in this directory, with the time as its name. "+
-		"What a killed save has left there is removed by one that runs an hour later.")
-	flags.IntVar(&s.keep, "keep", 0, "With --directory, how many of these files are kept. 0 keeps all. On a full "+
-		"volume, the oldest are removed, down to three. Files with other names stay, and do not count.")
+	flags.StringVar(&s.directory, "directory", "", "Make a compressed file in this directory, with the time as its "+
+		"name. A save that runs an hour later removes the incomplete file of a killed save.")
+	flags.IntVar(&s.keep, "keep", 0, "With --directory, the number of snapshot files to keep. 0 keeps all. On a full "+
+		"volume, the command removes the oldest files until three are left. It ignores files with other names.")
 	return command
 }
 
 func (s *save) run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if (len(args) == 1) == (s.directory != "") {
-		return errors.New("say where to save the snapshot: either FILE, or - for stdout, or --directory")
+		return errors.New("specify FILE, - for stdout, or --directory")
 	}
 	if s.keep < 0 || s.keep > 0 && s.directory == "" {
-		return fmt.Errorf("--keep=%d: a number of files, with --directory", s.keep)
+		return fmt.Errorf("--keep=%d: must be 0 or more, and requires --directory", s.keep)
 	}
 	open := func() (io.ReadCloser, error) { return s.open(ctx) }
 	switch {
@@ -103,7 +103,7 @@ func (s *save) open(ctx context.Context) (io.ReadCloser, error) {
 	snapshot, err := client.Discovery().RESTClient().Get().AbsPath(server.SnapshotPath).Stream(ctx)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, fmt.Errorf("get a snapshot: %w; no server that can be asked extends the cluster", err)
+		return nil, fmt.Errorf("get a snapshot: %w; the cluster has no available metacontroller-apiserver", err)
 	case err != nil:
 		return nil, fmt.Errorf("get a snapshot: %w", err)
 	}

@@ -136,7 +136,7 @@ func TestASnapshotIsSavedShownAndRestored(t *testing.T) {
 				t.Errorf("restore says %q and %v", said, err)
 			}
 			_, said, err = run(t, "restore", "--data-dir="+dataDir, path)
-			if err != nil || !strings.Contains(said, "The former storage is in "+dataDir+"/etcd.before-") {
+			if err != nil || !strings.Contains(said, "The previous storage is now in "+dataDir+"/etcd.before-") {
 				t.Errorf("restore says %q and %v when it is run again", said, err)
 			}
 		})
@@ -156,10 +156,10 @@ func TestWhatCannotBeSaved(t *testing.T) {
 		args  []string
 		words string
 	}{
-		"no place":         {[]string{"--kubeconfig=" + whole}, "say where to save the snapshot"},
-		"two places":       {[]string{"--kubeconfig=" + whole, "--directory=" + t.TempDir(), "a.db"}, "say where to save the snapshot"},
+		"no place":         {[]string{"--kubeconfig=" + whole}, "specify FILE"},
+		"two places":       {[]string{"--kubeconfig=" + whole, "--directory=" + t.TempDir(), "a.db"}, "specify FILE"},
 		"fewer than none":  {[]string{"--kubeconfig=" + whole, "--directory=" + t.TempDir(), "--keep=-1"}, "--keep=-1"},
-		"files to keep":    {[]string{"--kubeconfig=" + whole, "--keep=1", "a.db"}, "--keep=1: a number of files, with --directory"},
+		"files to keep":    {[]string{"--kubeconfig=" + whole, "--keep=1", "a.db"}, "--keep=1: must be 0 or more, and requires --directory"},
 		"an existing file": {[]string{"--kubeconfig=" + whole, existing}, existing + " exists already"},
 		"no directory":     {[]string{"--kubeconfig=" + whole, filepath.Join(t.TempDir(), "none", "a.db")}, "no such file or directory"},
 		"a user without the right": {
@@ -170,7 +170,7 @@ func TestWhatCannotBeSaved(t *testing.T) {
 			}), "a.db"}, "external etcd"},
 		"no server": {
 			[]string{"--kubeconfig=" + serve(t, func(w http.ResponseWriter, _ *http.Request) { refuse(w, metav1.StatusReasonNotFound, 404) }), "a.db"},
-			"no server that can be asked extends the cluster"},
+			"the cluster has no available metacontroller-apiserver"},
 		"half a snapshot": {
 			[]string{"--kubeconfig=" + serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(content[:len(content)/2]) }), filepath.Join(t.TempDir(), "a.db")},
 			"not a whole snapshot"},

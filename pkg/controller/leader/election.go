@@ -76,7 +76,7 @@ type Election struct {
 // New returns an election. It has to be run.
 func New(config Config) *Election {
 	e := &Election{config: config}
-	e.lacks = errors.New("the ID of the storage is not known yet")
+	e.lacks = errors.New("the server has not read the ID of its storage yet")
 	e.leads, e.endLeads = context.WithCancel(context.Background())
 	return e
 }

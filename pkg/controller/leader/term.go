@@ -98,5 +98,5 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	return t.inner.RoundTrip(request)
 }
 
-// WrappedRoundTripper lets client-go find the transport within.
+// WrappedRoundTripper gives client-go access to the wrapped transport.
 func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.inner }

@@ -89,8 +89,8 @@ func TestControllersStopWhileTheyAreHeld(t *testing.T) {
 	f := newFixture(t)
 	f.create(t, controllerOf("a", "v1 pods"))
 	f.untilReady(t, "a", "True Running")
-	f.hold(errors.New("another program acts"))
-	f.untilReady(t, "a", "False Held: another program acts")
+	f.hold(errors.New("this server runs no controllers"))
+	f.untilReady(t, "a", "False Held: this server runs no controllers")
 	if f.runs("a") {
 		t.Error("the controller runs although its status says that it is held")
 	}
@@ -104,7 +104,7 @@ func TestControllersStopWhileTheyAreHeld(t *testing.T) {
 // To remove the finalizer from parents is to act on them.
 func TestAControllerThatIsDeletedWaitsWhileItIsHeld(t *testing.T) {
 	f := newFixture(t)
-	f.hold(errors.New("another program acts"))
+	f.hold(errors.New("this server runs no controllers"))
 	f.create(t, deleting("a"))
 	f.untilReady(t, "a", "False Held")
 	if lists := f.host.lists("webs"); lists > 0 {

@@ -121,7 +121,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 	defer r.queue.ShutDown()
 	for _, collector := range []prometheus.Collector{r.queueMetrics, r.reconcileMetrics} {
 		if err := r.Metrics.Register(collector); err != nil {
-			return fmt.Errorf("show metrics of %ss: %w", r.kind.Name, err)
+			return fmt.Errorf("register the metrics of %ss: %w", r.kind.Name, err)
 		}
 		defer r.Metrics.Unregister(collector)
 	}

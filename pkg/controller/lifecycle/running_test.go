@@ -180,7 +180,7 @@ func TestAControllerWhoseAccountMayNotReadAChildTypeDoesNotStart(t *testing.T) {
 	f := newFixture(t)
 	f.reviews.set(func(r *reviews) { r.refused = "pods" })
 	f.create(t, actingAs(controllerOf("webs", "v1 pods")))
-	f.untilReady(t, "webs", "False Forbidden: service account shop/websites lacks rights to read", "# missing in a ClusterRole:\nrules:\n- apiGroups: [\"\"] # for its children\n  resources: [\"pods\"]\n  verbs: [\"list\", \"watch\"]")
+	f.untilReady(t, "webs", "False Forbidden: service account shop/websites lacks permissions to read", "# missing permissions in a ClusterRole:\nrules:\n- apiGroups: [\"\"] # for its children\n  resources: [\"pods\"]\n  verbs: [\"list\", \"watch\"]")
 	if f.runs("webs") {
 		t.Error("it runs")
 	}
@@ -212,8 +212,8 @@ func TestTheFormerSpecRunsWhileTheClusterCannotBeAskedAboutANewRight(t *testing.
 	f.update(t, "webs", func(object *v1alpha1.CompositeController) {
 		object.Spec.ChildResources[0].ResourceRule = rules("v1 namespaces")[0]
 	})
-	f.untilReady(t, "webs", "False ClusterUnreachable: the cluster cannot be asked what service account shop/websites may read",
-		"connection refused", "the controller still runs as its last working spec said")
+	f.untilReady(t, "webs", "False ClusterUnreachable: cannot check what service account shop/websites may read",
+		"connection refused", "the controller still runs with its last working spec")
 	f.reviews.set(func(r *reviews) { r.unanswered = "" })
 	f.untilReady(t, "webs", "True Running")
 }
@@ -298,7 +298,7 @@ func TestAControllerRunsOnUntilTheNextOneSeesItsTypes(t *testing.T) {
 		says []string
 	}{
 		"the cluster refuses to list one":   {forbids, []string{"False WatchFailed: the cluster does not let Visit.ctl.example/v1 be listed: ", "visits is forbidden"}},
-		"the cluster does not end the list": {hangs, []string{"False TypesNotListed: the cluster has not ended its answer to the list of Visit.ctl.example/v1"}},
+		"the cluster does not end the list": {hangs, []string{"False TypesNotListed: the cluster has not completed its response to the list of Visit.ctl.example/v1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // it takes a while until that is told
@@ -388,7 +388,7 @@ func TestAControllerIsNotReadyBeforeItSeesItsTypes(t *testing.T) {
 		says []string
 	}{
 		"the cluster refuses to list one":      {forbids, []string{"False WatchFailed: the cluster does not let Visit.ctl.example/v1 be listed: ", "visits is forbidden"}},
-		"the cluster does not end the list":    {hangs, []string{"False TypesNotListed: the cluster has not ended its answer to the list of Visit.ctl.example/v1"}},
+		"the cluster does not end the list":    {hangs, []string{"False TypesNotListed: the cluster has not completed its response to the list of Visit.ctl.example/v1"}},
 		"the host cannot send what it watches": {breaks, []string{"False WatchFailed", "Visit.ctl.example/v1", "conversion webhook failed"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -215,7 +215,7 @@ func TestParseRefuses(t *testing.T) {
 		"a truth value for the UID":         {`{"metadata":{"uid":true}}`, "metadata.uid: expected a string, found true"},
 		"a number for the resource version": {`{"metadata":{"resourceVersion":5}}`, "metadata.resourceVersion: expected a string, found 5"},
 		"a string for the generation":       {`{"metadata":{"generation":"5"}}`, `metadata.generation: expected a number, found "5"`},
-		"a broken generation":               {`{"metadata":{"generation":1.5}}`, "metadata.generation: 1.5 is not a whole number"},
+		"a broken generation":               {`{"metadata":{"generation":1.5}}`, "metadata.generation: 1.5 is not an integer"},
 		"a list for labels":                 {`{"metadata":{"labels":["a"]}}`, `metadata.labels: expected an object, found ["a"]`},
 		"a number for a label":              {`{"metadata":{"labels":{"app":1}}}`, "metadata.labels[app]: expected a string, found 1"},
 		"a truth value for an annotation":   {`{"metadata":{"annotations":{"on":true}}}`, "metadata.annotations[on]: expected a string, found true"},

@@ -115,7 +115,7 @@ func (s *scanner) int(path string) (int64, error) {
 	}
 	number, err := strconv.ParseInt(token.String(), 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("%s: %s is not a whole number", path, token)
+		return 0, fmt.Errorf("%s: %s is not an integer", path, token)
 	}
 	return number, nil
 }

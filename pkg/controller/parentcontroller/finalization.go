@@ -162,7 +162,7 @@ func (f *finalization) describe(snapshot *pipeline.Snapshot, definitionWaits boo
 	} else {
 		text.WriteString(`its last answer has no field "finalized"`)
 	}
-	text.WriteString(`, and only "finalized": true lets the object go`)
+	text.WriteString(`, and the object stays until the hook returns "finalized": true`)
 	if children := describeChildren(snapshot); children == "" {
 		text.WriteString("; the hook no longer sees any children")
 	} else {
@@ -186,8 +186,8 @@ func describeChildren(snapshot *pipeline.Snapshot) string {
 			case len(child.Finalizers) == 0:
 				leaving = append(leaving, name+" (is being deleted)")
 			default:
-				leaving = append(leaving, fmt.Sprintf("%s (is being deleted, and the owners of its finalizers %q have to remove "+
-					"them)", name, child.Finalizers))
+				leaving = append(leaving, fmt.Sprintf("%s (is being deleted, and the owners of its "+
+					"finalizers %q have to remove them)", name, child.Finalizers))
 			}
 		}
 	}

@@ -81,8 +81,9 @@ func TestAFinalizeHookThatDoesNotFinishIsAFailure(t *testing.T) {
 			t.Errorf("the next sync is %v", next)
 		}
 		r.expect(0, 1)
-		want := fmt.Sprintf(`the finalize hook has not finished, and this object cannot be deleted until it has; it has been waiting since %s: its last answer has no field "finalized", and only "finalized": true lets the object go; `+
-			"children that are still there: Pod default/p, Pod default/q", begun.Format(time.RFC3339))
+		want := fmt.Sprintf(`the finalize hook has not finished, and this object cannot be deleted until it has; it has `+
+			`been waiting since %s: its last answer has no field "finalized", and the object stays until the hook returns `+
+			`"finalized": true; children that are still there: Pod default/p, Pod default/q`, begun.Format(time.RFC3339))
 		if message := r.Health().LastError.Message; message != want {
 			t.Errorf("the last error is\n%s\nwant\n%s", message, want)
 		}
@@ -153,7 +154,7 @@ func TestWhatAFinalizationWaitsFor(t *testing.T) {
 		definition bool
 		want       string // the end of the message
 	}{
-		"nothing":                    {want: `lets the object go; the hook no longer sees any children`},
+		"nothing":                    {want: `the object stays until the hook returns "finalized": true; the hook no longer sees any children`},
 		"a child without finalizers": {children: []*object.Object{pod("p", deleted)}, want: `still there: Pod default/p (is being deleted)`},
 		"those that leave come first": {
 			children: []*object.Object{pod("p", time.Time{}), pod("q", deleted, "x/y", "z")},

@@ -229,6 +229,6 @@ func listProblem(view *cache.View) *report.Problem {
 		return nil
 	}
 	return &report.Problem{Reason: v1alpha1.ReasonTypesNotListed, Err: fmt.Errorf(
-		"the cluster has not ended its answer to the list of %s, which was asked for at %s", view.Type,
+		"the cluster has not completed its response to the list of %s, requested at %s", view.Type,
 		since.UTC().Format(time.RFC3339))}
 }

@@ -70,7 +70,7 @@ func notShown(spec *Spec) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("hooks of version v1 (%s) are shown nothing outside of the parent's namespace; to see it, %s",
+	return fmt.Sprintf("hooks of version v1 (%s) get no objects outside the parent's namespace; to get them, %s",
 		enumerate.All(names), remedy)
 }
 

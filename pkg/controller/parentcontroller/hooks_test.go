@@ -62,7 +62,7 @@ func TestWhatHasToChangeToShowOtherNamespaces(t *testing.T) {
 	const (
 		v1, v2, loose, strict = v1alpha1.HookVersionV1, v1alpha1.HookVersionV2, v1alpha1.ResponseUnmarshallModeLoose, v1alpha1.ResponseUnmarshallModeStrict
 		why                   = "hooks of version v1 see only the parent's namespace; to see others, set "
-		shown                 = ") are shown nothing outside of the parent's namespace; to see it, set "
+		shown                 = ") get no objects outside the parent's namespace; to get them, set "
 		keys                  = ` to v2. Then the keys in children and related are "namespace/name"`
 	)
 	for name, test := range map[string]struct {

@@ -159,7 +159,7 @@ func (p *parentStates) recall(ctx context.Context, parent *object.Object) (_ *pl
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
-			return nil, 0, fmt.Errorf("a sync of the parent is under way, or the caches do not show yet what it wrote: %w",
+			return nil, 0, fmt.Errorf("a sync of the parent is in progress, or the caches do not show its writes yet: %w",
 				context.Cause(ctx))
 		}
 	}

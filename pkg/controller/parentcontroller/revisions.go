@@ -86,7 +86,7 @@ func (w *revisionWriter) mayWrite(ctx context.Context, snapshot *pipeline.Snapsh
 		return fmt.Errorf("%s: %w", doing, err)
 	case !allowed:
 		return &act.MissingRightError{Missing: needed, Err: fmt.Errorf("%s: service account %s/%s may not update %s, "+
-			"and the revisions of a parent are for those who may", doing, account.Namespace, account.Name, snapshot.Parent)}
+			"which is required to write its revisions", doing, account.Namespace, account.Name, snapshot.Parent)}
 	}
 	return nil
 }

@@ -64,7 +64,7 @@ func TestAServiceAccountMustBeAllowedToReadWhatTheSpecNames(t *testing.T) {
 	spec.Customize = &v1alpha1.Hook{Webhook: &customize}
 	spec.Related = []object.Type{{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "services"}, Kind: "Service", Namespaced: true}}
 	spec.Namespaces = object.NewNamespaces([]string{"shop", "test"})
-	const want = `# missing in a Role of namespace "keys":
+	const want = `# missing permissions in a Role of namespace "keys":
 rules:
 - apiGroups: [""] # for spec.endpointConfigs[0].caBundle.configMapRef
   resources: ["configmaps"]
@@ -74,7 +74,7 @@ rules:
   resources: ["secrets"]
   resourceNames: ["password"]
   verbs: ["get"]
-# missing in a Role of namespace "shop":
+# missing permissions in a Role of namespace "shop":
 rules:
 - apiGroups: ["ctl.example"] # for its parents
   resources: ["webs"]
@@ -82,7 +82,7 @@ rules:
 - apiGroups: [""] # for its children, spec.relatedResources
   resources: ["pods", "services"]
   verbs: ["list", "watch"]
-# missing in a Role of namespace "test":
+# missing permissions in a Role of namespace "test":
 rules:
 - apiGroups: ["ctl.example"] # for its parents
   resources: ["webs"]

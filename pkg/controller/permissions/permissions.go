@@ -171,7 +171,7 @@ func (p *Permissions) Allows(
 	case unasked:
 		return false, context.Cause(ctx)
 	default:
-		return false, fmt.Errorf("the cluster cannot be asked whether service account %s/%s may %s %s: %w",
+		return false, fmt.Errorf("cannot check whether service account %s/%s may %s %s: %w",
 			account.Namespace, account.Name, right.Verb, right.GroupResource, last.err)
 	}
 }

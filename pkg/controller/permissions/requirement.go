@@ -151,11 +151,11 @@ func (e *Error) IsForbidden() bool { return len(e.Missing) > 0 }
 // Error returns the missing rights as rules to paste into a role.
 func (e *Error) Error() string {
 	if !e.IsForbidden() {
-		return fmt.Sprintf("the cluster cannot be asked what service account %s/%s may read, "+
-			"so nothing is shown to the hooks: %v", e.Account.Namespace, e.Account.Name, e.Unanswered)
+		return fmt.Sprintf("cannot check what service account %s/%s may read, so "+
+			"the hooks get no objects: %v", e.Account.Namespace, e.Account.Name, e.Unanswered)
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s; bind a role with these rules to it, and the controller goes on within a minute\n", e.lack())
+	fmt.Fprintf(&text, "%s; bind a role with these rules to it, and the controller continues within a minute\n", e.lack())
 	text.WriteString(strings.TrimSuffix(rights.Rules(e.Missing), "\n"))
 	if len(e.Troubles) > 0 {
 		fmt.Fprintf(&text, "\n# The cluster could not evaluate everything: %s", strings.Join(e.Troubles, "; "))
@@ -184,7 +184,7 @@ func (e *Error) Summary() string {
 }
 
 func (e *Error) lack() string {
-	return fmt.Sprintf("service account %s/%s lacks rights to read what the controller needs",
+	return fmt.Sprintf("service account %s/%s lacks permissions to read what the controller needs",
 		e.Account.Namespace, e.Account.Name)
 }
 

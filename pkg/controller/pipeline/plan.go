@@ -230,9 +230,9 @@ type UnfinalizedReason string
 
 const (
 	// NoFinalizeHook: the spec has lost its finalize hook.
-	NoFinalizeHook UnfinalizedReason = "the controller has no finalize hook any more"
+	NoFinalizeHook UnfinalizedReason = "the controller no longer has a finalize hook"
 	// OutsideNamespaces: the namespaces of the controller were limited.
-	OutsideNamespaces UnfinalizedReason = "the parent is not in any of the controller's namespaces"
+	OutsideNamespaces UnfinalizedReason = "the parent is outside the namespaces of the controller"
 	// TypeNotSelected: the spec names other types of parents.
 	TypeNotSelected UnfinalizedReason = "the controller is no longer for objects of this type"
 	// ControllerDeleted: the controller object is being deleted.

@@ -51,8 +51,8 @@ type Snapshot struct {
 	// Managed is true if this sync creates, changes and deletes children. It is false if the parent is being deleted and
 	// the host cleans up the children.
 	Managed bool
-	// Outside is true if the parent is not in any of the controller's namespaces, but still has the finalizer because it
-	// once was. The sync removes the finalizer and does nothing else.
+	// Outside is true if the parent is outside the namespaces of the controller, but still has the finalizer because
+	// it once was. The sync removes the finalizer and does nothing else.
 	Outside bool
 	// ForeignStatus is true if the parent's type does not come from a CustomResourceDefinition. Another writer
 	// owns such a status, so it is left alone unless the answer of the hook has one.

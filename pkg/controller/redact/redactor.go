@@ -17,7 +17,7 @@ import (
 )
 
 // NotShown replaces a text that must not be in logs and errors.
-const NotShown = "(not shown, there are Secrets in it)"
+const NotShown = "(not shown: it contains Secrets)"
 
 // blank replaces a value that must not be shown.
 const blank = hookaddress.Blank

@@ -77,7 +77,7 @@ func New(host *rest.Config, config Config) (*Registration, error) {
 func newRegistration(client dynamic.Interface, config Config) *Registration {
 	r := &Registration{
 		config: config, client: client, known: make(chan struct{}), changed: func() {},
-		now: state{held: errors.New("it is not known yet where the APIService leads to"), isUnregistered: true},
+		now: state{held: errors.New("the server has not read the APIService yet"), isUnregistered: true},
 	}
 	r.leading, r.endLeading = context.WithCancel(context.Background())
 	return r
@@ -199,8 +199,8 @@ func (r *Registration) failed(ctx context.Context, reflector *cache.Reflector, e
 	default:
 		if apierrors.IsForbidden(err) {
 			r.set(ctx, func() state {
-				return state{held: fmt.Errorf("the server needs the right to get, list and watch the APIService %s and "+
-					"CustomResourceDefinitions, which say whether it is the one to act: %w", r.config.APIService, err)}
+				return state{held: fmt.Errorf("the server needs permission to get, list and watch the APIService %s and "+
+					"CustomResourceDefinitions, which determine whether it runs controllers: %w", r.config.APIService, err)}
 			})
 		}
 	}
@@ -248,23 +248,23 @@ func text(err error) string {
 // read returns what an APIService and the existing definitions say. There is no APIService if found is nil.
 func (c Config) read(found *unstructured.Unstructured, definitions ...*unstructured.Unstructured) state {
 	if found == nil {
-		return state{held: fmt.Errorf("there is no APIService %s, so this server is not the one to act", c.APIService),
+		return state{held: fmt.Errorf("APIService %s does not exist, so this server runs no controllers", c.APIService),
 			isUnregistered: true}
 	}
 	namespace, _, _ := unstructured.NestedString(found.Object, "spec", "service", "namespace")
 	name, _, _ := unstructured.NestedString(found.Object, "spec", "service", "name")
 	switch {
 	case name == "":
-		return state{held: fmt.Errorf("the APIService %s leads to CustomResourceDefinitions, not to this server, "+
-			"so another program acts", c.APIService)}
+		return state{held: fmt.Errorf("APIService %s is for CustomResourceDefinitions, not for this server, so this "+
+			"server runs no controllers", c.APIService)}
 	case namespace != c.Namespace || name != c.Service:
-		return state{held: fmt.Errorf("the APIService %s leads to the Service %s/%s, not to %s/%s of this server "+
-			"(--service-namespace, --service-name), so another program acts",
+		return state{held: fmt.Errorf("APIService %s leads to the Service %s/%s, not to %s/%s of this server "+
+			"(--service-namespace, --service-name), so this server runs no controllers",
 			c.APIService, namespace, name, c.Namespace, c.Service)}
 	}
 	if why := found.GetAnnotations()[v1alpha1.HoldAnnotation]; why != "" && why != "false" {
-		return state{leadsHere: true, held: fmt.Errorf("the APIService %s has the annotation %s: %q; "+
-			"controllers run when it is removed",
+		return state{leadsHere: true, held: fmt.Errorf("APIService %s has the annotation %s: %q; "+
+			"remove it to run the controllers",
 			c.APIService, v1alpha1.HoldAnnotation, why)}
 	}
 	for _, of := range definitions {

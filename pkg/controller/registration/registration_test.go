@@ -43,10 +43,10 @@ func TestWhoMayAct(t *testing.T) {
 		held  string // a part of the reason; empty if controllers may run
 	}{
 		"it leads to this server":            {apiService(ours, nil), ""},
-		"it leads to definitions":            {apiService("", nil), "leads to CustomResourceDefinitions"},
+		"it leads to definitions":            {apiService("", nil), "is for CustomResourceDefinitions"},
 		"it leads to another server":         {apiService("metacontroller/other", nil), "leads to the Service metacontroller/other"},
 		"it leads to another namespace":      {apiService("other/metacontroller-apiserver", nil), "leads to the Service other/metacontroller-apiserver"},
-		"there is none":                      {nil, "there is no APIService"},
+		"there is none":                      {nil, "does not exist, so this server runs no controllers"},
 		"it is annotated":                    {apiService(ours, map[string]string{annotation: "maintenance"}), `hold: "maintenance"`},
 		"the annotation is empty":            {apiService(ours, map[string]string{annotation: ""}), ""},
 		"the annotation says that it is not": {apiService(ours, map[string]string{annotation: "false"}), ""},
@@ -163,7 +163,7 @@ func TestTheRegistrationIsFollowed(t *testing.T) {
 	if !f.WaitUntilKnown(t.Context()) {
 		t.Fatal("it is not known")
 	}
-	f.until(t, "there is no APIService")
+	f.until(t, "does not exist, so this server runs no controllers")
 	client := f.client.Resource(apiServices())
 	if _, err := client.Create(t.Context(), apiService("", nil), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -193,7 +193,7 @@ func TestTheRegistrationIsFollowed(t *testing.T) {
 	if err := client.Delete(t.Context(), config.APIService, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	f.until(t, "there is no APIService")
+	f.until(t, "does not exist, so this server runs no controllers")
 }
 
 func TestAMissingRightIsTheReasonWhyControllersAreHeld(t *testing.T) {
@@ -205,5 +205,5 @@ func TestAMissingRightIsTheReasonWhyControllersAreHeld(t *testing.T) {
 			return true, nil, apierrors.NewForbidden(apiServices().GroupResource(), config.APIService, fmt.Errorf("no"))
 		})
 	}, apiService("", nil))
-	f.until(t, "needs the right to get, list and watch the APIService")
+	f.until(t, "needs permission to get, list and watch the APIService")
 }

@@ -153,7 +153,7 @@ func decodeContinue(token string) (*object.Key, error) {
 	var last continued
 	raw, err := base64.RawURLEncoding.DecodeString(token)
 	if err != nil || json.Unmarshal(raw, &last) != nil || last.Kind == "" || last.Name == "" {
-		return nil, errors.New("it is not the status.continue of an answer")
+		return nil, errors.New("must be the status.continue of an earlier review")
 	}
 	key := &object.Key{NamespacedName: types.NamespacedName{Namespace: last.Namespace, Name: last.Name}}
 	key.Group, key.Kind = last.Group, last.Kind

@@ -114,8 +114,8 @@ func (p *permit) askEverywhere(ctx context.Context, open []rights.Required) erro
 // refusal returns the error that names the missing rights, as rules to paste.
 func (p *permit) refusal(missing []rights.Required) error {
 	var text strings.Builder
-	fmt.Fprintf(&text, "a review shows only what its author may read, and user %q (groups=%q) lacks rights to what it "+
-		"would show\n", p.author.Name, p.author.Groups)
+	fmt.Fprintf(&text, "a review shows only objects that its author may read, and user %q (groups=%q) lacks "+
+		"permissions to read some of them\n", p.author.Name, p.author.Groups)
 	text.WriteString(rights.Rules(missing))
 	if troubles := p.reviewer.Troubles(); len(troubles) > 0 {
 		fmt.Fprintf(&text, "# The cluster could not evaluate everything: %s", strings.Join(troubles, "; "))
@@ -125,6 +125,6 @@ func (p *permit) refusal(missing []rights.Required) error {
 }
 
 func (p *permit) unavailable(err error) error {
-	return unavailable(fmt.Sprintf("the cluster cannot be asked whether user %q may see the review of %s %s: %v; "+
-		"try again", p.author.Name, p.controller.Kind, p.controller.Name, err))
+	return unavailable(fmt.Sprintf("cannot check whether user %q may see the review "+
+		"of %s %s: %v; try again", p.author.Name, p.controller.Kind, p.controller.Name, err))
 }

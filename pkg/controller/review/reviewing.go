@@ -165,7 +165,7 @@ func (r *reviewing) add(of *syncing, preview *preview.Preview, runs bool) (done 
 	if size > maxAnswerBytes {
 		truncate(sync)
 		size = sizeOf(sync)
-		r.note(fmt.Sprintf("the sync of %s %s takes more than %d MiB: what is large in it was left out", sync.Parent.Kind,
+		r.note(fmt.Sprintf("the sync of %s %s takes more than %d MiB: the review omits its large parts", sync.Parent.Kind,
 			sync.Parent.Name, maxAnswerBytes>>20))
 	}
 	if !runs {

@@ -99,7 +99,7 @@ func (r *Reviews) Answer(
 	if seconds := review.Spec.TimeoutSeconds; seconds != nil {
 		timeout = time.Duration(*seconds) * time.Second
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("the %s of spec.timeoutSeconds are over", timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("spec.timeoutSeconds (%s) has elapsed", timeout))
 	defer cancel()
 	one := &reviewing{
 		Reviews: r, spec: &review.Spec, author: author, permit: newPermit(r.rights, author, review.Spec.Controller),

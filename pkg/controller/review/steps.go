@@ -54,7 +54,7 @@ func (s *syncing) step(step *preview.Step) v1alpha1.ReviewedStep {
 		shown.Changes, err = shownChanges(found)
 	}
 	if err != nil {
-		shown.Why += "; what it changes is not known: " + s.conceal.Text(err.Error())
+		shown.Why += "; its changes are unknown: " + s.conceal.Text(err.Error())
 	}
 	return shown
 }
@@ -69,9 +69,10 @@ func (s *syncing) outcome(outcome *pipeline.Outcome) *v1alpha1.ReviewedDryRun {
 	case outcome.Err != nil:
 		shown.Outcome, shown.Message = v1alpha1.ReviewedRefused, s.conceal.Text(outcome.Err.Error())
 	case outcome.NameConflict:
-		shown.Outcome, shown.Message = v1alpha1.ReviewedRefused, "an object of this name exists and is not the parent's"
+		shown.Outcome, shown.Message = v1alpha1.ReviewedRefused, "an object with this name exists and does not belong to "+
+			"the parent"
 	case outcome.Conflict:
-		shown.Outcome, shown.Message = v1alpha1.ReviewedConflict, "it is not as it was observed"
+		shown.Outcome, shown.Message = v1alpha1.ReviewedConflict, "it has changed since it was observed"
 	case outcome.Op == pipeline.Keep:
 		shown.Outcome, shown.Message = v1alpha1.ReviewedChangesNothing, s.conceal.Text(outcome.Why)
 	case changesNothing(outcome):
@@ -105,9 +106,10 @@ func (s *syncing) revision(write *preview.Revision) v1alpha1.ReviewedStep {
 	case pipeline.Create:
 		shown.Why = "it records the parent as it is, and the children that are at this version"
 	case pipeline.Delete:
-		shown.Why = "no child is at this version of the parent any more"
+		shown.Why = "no child is at this version of the parent"
 	default:
-		shown.Why = "other children are at this version of the parent, or it is current or not any more"
+		shown.Why = "the children at this version of the parent have changed, or it has become or is no longer the " +
+			"current version"
 	}
 	if write.Tried {
 		shown.DryRun = &v1alpha1.ReviewedDryRun{Outcome: v1alpha1.ReviewedAccepted}
@@ -128,7 +130,7 @@ func (s *syncing) revision(write *preview.Revision) v1alpha1.ReviewedStep {
 		shown.Changes, err = shownChanges(changes.OfObject(before, after, s.conceal.Content))
 	}
 	if err != nil {
-		shown.Why += "; what it changes is not known: " + s.conceal.Text(err.Error())
+		shown.Why += "; its changes are unknown: " + s.conceal.Text(err.Error())
 	}
 	return shown
 }

@@ -60,9 +60,9 @@ func (s *syncing) options() preview.Options {
 }
 
 // errOldDigests is the error of an answer that is made of another request.
-var errOldDigests = errors.New("the answer has digests of Secrets that are not in the request: it is the answer to a " +
-	"request of before the controllers were started, or the Secrets have changed; review without it, and answer the " +
-	"request that this shows")
+var errOldDigests = errors.New("the answer has digests of Secrets that are not in the request: the controllers have " +
+	"restarted or the Secrets have changed since that request; repeat the review without the answer, and answer the " +
+	"request that it returns")
 
 // answer returns the answer that the spec gives to a call; nil if it gives none. Where it has digests of
 // Secrets in the request, it gets the values.
@@ -142,7 +142,7 @@ func (s *syncing) sync(preview *preview.Preview) *v1alpha1.ReviewedSync {
 func (s *syncing) addAnswer(sync *v1alpha1.ReviewedSync, preview *preview.Preview) {
 	if preview.Paused {
 		sync.Warnings = append(sync.Warnings, v1alpha1.ReviewedWarning{
-			Reason: "Paused", Message: "The parent, or its controller, is paused: nothing of this happens until it is not.",
+			Reason: "Paused", Message: "The parent, or its controller, is paused: none of this happens until it is resumed.",
 		})
 	}
 	for _, warning := range preview.Warnings {

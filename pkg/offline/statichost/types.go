@@ -113,7 +113,7 @@ func (t *Types) Of(kind schema.GroupVersionKind) (*Type, error) {
 		slices.Sort(versions)
 		return nil, fmt.Errorf("its apiVersion is %s, and there is %s", kind.GroupVersion(), strings.Join(versions, ", "))
 	}
-	return nil, fmt.Errorf("there is no type %s of %s: give its CustomResourceDefinition", kind.Kind, kind.GroupVersion())
+	return nil, fmt.Errorf("unknown type %s of %s: add its CustomResourceDefinition", kind.Kind, kind.GroupVersion())
 }
 
 // named returns the type of a resource; nil if there is none.

@@ -107,8 +107,8 @@ func (s *Server) start(ctx context.Context, dataDir string, quotaBytes int64) er
 	}
 	s.warnOfQuota(dataDir, quotaBytes)
 	began := time.Now()
-	ready, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("not ready after %s; "+
-		"its log says why, another etcd may have opened %s", readyTimeout, etcdDir))
+	ready, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("not ready after %s: see its log; another "+
+		"etcd may have opened %s", readyTimeout, etcdDir))
 	defer cancel()
 	if s.etcd, err = s.launch(ready, s.etcdConfig(etcdDir, quotaBytes)); err != nil {
 		return err
@@ -120,7 +120,7 @@ func (s *Server) start(ctx context.Context, dataDir string, quotaBytes int64) er
 		return err
 	}
 	if err := s.leaveNoSpaceAlarm(ready); err != nil {
-		s.logger.Error(err, "Storage takes no writes but deletions, because it has reached its quota")
+		s.logger.Error(err, "Storage accepts only deletions, because it has reached its quota")
 	}
 	s.watching.Go(func() { s.watchForFailure(dataDir) })
 	s.logger.Info("Storing objects in the embedded etcd", "dataDir", dataDir)

@@ -33,9 +33,9 @@ func (s *Server) warnOfQuota(dataDir string, quotaBytes int64) {
 		return
 	}
 	if quota >= volume.size/2 {
-		s.logger.Error(nil, "The quota of the storage is not below half of the size of its volume: "+
-			"lower --etcd-quota-backend-bytes, or enlarge the volume. A volume that is full before the quota is reached "+
-			"ends the server",
+		s.logger.Error(nil, "The quota of the storage is not below half of the size of its volume: lower "+
+			"--etcd-quota-backend-bytes, or enlarge the volume. If the volume fills up before the quota is reached, the "+
+			"server exits",
 			"dataDir", dataDir, "quota", sizeText(quota), "volume", sizeText(volume.size))
 	}
 }

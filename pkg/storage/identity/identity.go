@@ -54,7 +54,7 @@ func (s Storage) Claim(ctx context.Context, cluster types.UID) (id string, err e
 		case s.Place == "":
 			return "", &otherClusterError{key: s.key(), other: found.Cluster, cluster: cluster}
 		default:
-			klog.FromContext(ctx).Info("The storage was used with another cluster before, and is used with this one from now on",
+			klog.FromContext(ctx).Info("The storage belonged to another cluster, and belongs to this cluster from now on",
 				"before", found.Cluster, "cluster", cluster)
 		}
 		found.Cluster = cluster
@@ -77,9 +77,9 @@ func IsOfOtherCluster(err error) bool {
 }
 
 func (e *otherClusterError) Error() string {
-	return fmt.Sprintf("the storage keeps the objects of another cluster: key %s of the etcd names %s as the UID of its "+
-		"namespace kube-system, and that of this cluster is %s; give this server an --etcd-prefix of its own, or, if the "+
-		"other cluster no longer exists, delete that key",
+	return fmt.Sprintf("the storage belongs to another cluster: key %s in etcd records %s as the UID of the namespace "+
+		"kube-system, but in this cluster the UID is %s; set another --etcd-prefix for this server, or, if the other "+
+		"cluster no longer exists, delete that key",
 		e.key, e.other, e.cluster)
 }
 

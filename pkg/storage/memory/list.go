@@ -87,10 +87,12 @@ func (s *Store[T]) begin(options ListOptions) (after types.NamespacedName, versi
 // expired returns the error for a version that this store has not given out, or has forgotten.
 func (s *Store[T]) expired(requested uint64) *apierrors.StatusError {
 	if requested > s.sequence {
-		return apierrors.NewResourceExpired(fmt.Sprintf("resourceVersion %d is of another server, this one is at %d: list %s anew",
+		return apierrors.NewResourceExpired(fmt.Sprintf("resourceVersion %d is from another server, and this server is at "+
+			"%d: list %s again",
 			requested, s.sequence, s.kind.Resource))
 	}
-	return apierrors.NewResourceExpired(fmt.Sprintf("resourceVersion %d is too old, the oldest is %d: list %s anew", requested, s.floor, s.kind.Resource))
+	return apierrors.NewResourceExpired(fmt.Sprintf("resourceVersion %d is too old, the "+
+		"oldest is %d: list %s again", requested, s.floor, s.kind.Resource))
 }
 
 // parseVersion returns a version; zero if any will do.
@@ -100,7 +102,7 @@ func (s *Store[T]) parseVersion(text string) (uint64, error) {
 	}
 	version, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		return 0, apierrors.NewBadRequest(fmt.Sprintf("resourceVersion %q is none that this server has given out", text))
+		return 0, apierrors.NewBadRequest(fmt.Sprintf("this server has not issued the resourceVersion %q", text))
 	}
 	return version, nil
 }
@@ -126,7 +128,7 @@ func decodeContinue(text string) (after types.NamespacedName, version uint64, er
 		err = json.Unmarshal(raw, &token)
 	}
 	if err != nil {
-		return after, 0, apierrors.NewBadRequest("continue is not what a list has returned: list anew")
+		return after, 0, apierrors.NewBadRequest("continue is not a token that a list has returned: list again without it")
 	}
 	return types.NamespacedName{Namespace: token.Namespace, Name: token.Name}, token.Version, nil
 }

@@ -23,7 +23,7 @@ func TestTheAuthorOfAControllerWithAServiceAccountMayImpersonateIt(t *testing.T)
 	refusal := func(text string, args ...string) error {
 		out, err := kubectlAs(t.Context(), user, text, args...)
 		if err == nil || !strings.Contains(out, "may act only as a service account that its author may impersonate") ||
-			!strings.Contains(out, fmt.Sprintf("missing in a Role of namespace %q", namespace)) || strings.Contains(out, "pods") {
+			!strings.Contains(out, fmt.Sprintf("missing permissions in a Role of namespace %q", namespace)) || strings.Contains(out, "pods") {
 			return fmt.Errorf("kubectl says %w: %s", err, out)
 		}
 		return nil
@@ -39,7 +39,7 @@ func TestTheAuthorOfAControllerWithAServiceAccountMayImpersonateIt(t *testing.T)
 	}
 	// Without the account, the controller would act as the server.
 	out, err := kubectlAs(t.Context(), user, manifest(name), "apply", "--server-side", "-f", "-")
-	if err == nil || !strings.Contains(out, "lacks rights that it uses") {
+	if err == nil || !strings.Contains(out, "lacks permissions that the controller uses") {
 		t.Errorf("when the account is taken away, kubectl says %v: %s", err, out)
 	}
 }
@@ -49,7 +49,7 @@ func TestAControllerOfOneNamespaceNeedsRightsThere(t *testing.T) {
 	grantIn(t, namespace, user, rightsToRun()...)
 	accepted(t, user, manifest(harness.Name("test"), fmt.Sprintf("  namespaces: [%s]", namespace)), "create", "-f", "-")
 	answer := refused(t, user, manifest(harness.Name("test"), fmt.Sprintf("  namespaces: [%s, other]", namespace)))
-	contains(t, answer, `missing in a Role of namespace "other"`)
+	contains(t, answer, `missing permissions in a Role of namespace "other"`)
 	if strings.Contains(answer, "ClusterRole") || strings.Contains(answer, fmt.Sprintf("%q", namespace)) {
 		t.Errorf("more than the rights in one namespace is said to be missing:\n%s", answer)
 	}

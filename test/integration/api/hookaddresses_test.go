@@ -44,5 +44,5 @@ kind: Thing
 metadata: {name: a, namespace: $NAMESPACE}
 `)
 	s.Event(scenario.Ref{APIVersion: s.Text("$Thing"), Kind: "Thing", Namespace: "$NAMESPACE", Name: "a"}, "SyncError",
-		`the hook redirects to another host, "169.254.169.254", which is not followed (--hook-redirects)`)
+		`the hook redirects to another host, "169.254.169.254", which the server does not follow (--hook-redirects)`)
 }

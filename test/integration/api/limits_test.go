@@ -18,7 +18,7 @@ import (
 )
 
 func TestALargeControllerIsRefused(t *testing.T) {
-	const want = "bytes of JSON, and the server stores up to 524288 (--max-object-bytes)"
+	const want = "bytes of JSON, but the maximum is 524288 (--max-object-bytes)"
 	client := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers()
 	name := created(t)
 	var large *v1alpha1.CompositeController

@@ -113,7 +113,7 @@ func refused(t *testing.T, user, manifest string) (answer string) {
 	t.Helper()
 	env.Eventually(t, func(ctx context.Context) error {
 		out, err := kubectlAs(ctx, user, manifest, "create", "-f", "-")
-		if err == nil || !strings.Contains(out, "lacks rights that it uses") {
+		if err == nil || !strings.Contains(out, "lacks permissions that the controller uses") {
 			return fmt.Errorf("kubectl says %v: %s", err, out)
 		}
 		answer = out
@@ -163,7 +163,7 @@ func TestWhoMayDoEverythingButReadSecretsCannotHaveThemSent(t *testing.T) {
 	if strings.Contains(answer, "pods") || strings.Contains(answer, "configmaps") {
 		t.Errorf("more than Secrets is said to be missing:\n%s", answer)
 	}
-	contains(t, answer, fmt.Sprintf("missing in a Role of namespace %q:", namespace))
+	contains(t, answer, fmt.Sprintf("missing permissions in a Role of namespace %q:", namespace))
 	contains(t, answer, `resourceNames: ["certificate", "token"]`)
 	accepted(t, user, manifest(name), "create", "-f", "-")
 
@@ -178,7 +178,7 @@ func TestWhatIsMissingCanBePasted(t *testing.T) {
 	controller := manifest(harness.Name("test"), withCredentials(namespace))
 	answer := refused(t, user, controller)
 	pasted := 0
-	for part := range strings.SplitSeq(answer, "# missing ") {
+	for part := range strings.SplitSeq(answer, "# missing permissions ") {
 		where, text, found := strings.Cut(part, "\n")
 		if !found || !strings.HasPrefix(text, "rules:") {
 			continue
@@ -293,7 +293,7 @@ func TestEveryChangeOfTheSpecNeedsAllRights(t *testing.T) {
 	}
 	for what, text := range changes {
 		for _, flags := range [][]string{nil, {"--dry-run=server"}} {
-			if err := patch(t.Context(), text, flags...); err == nil || !strings.Contains(err.Error(), "lacks rights that it uses") {
+			if err := patch(t.Context(), text, flags...); err == nil || !strings.Contains(err.Error(), "lacks permissions that the controller uses") {
 				t.Errorf("a spec with %s says %v", what, err)
 			}
 		}

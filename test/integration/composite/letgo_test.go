@@ -50,7 +50,7 @@ func TestANarrowerSelectorFinalizesAndSaysSo(t *testing.T) {
 	f.patchWarned(elsewhere(), fmt.Sprintf("spec.parentResource.labelSelector: parents (%s) that no longer match "+
 		"are released: their finalize hook will be called", f.Parents.GroupResource()))
 	for _, parent := range []string{"p0", "p1"} {
-		env.WaitForEvent(t, f.Namespace, parent, "NoLongerSelected", "its finalize hook is called")
+		env.WaitForEvent(t, f.Namespace, parent, "NoLongerSelected", "the server calls its finalize hook")
 	}
 }
 
@@ -66,7 +66,7 @@ func TestANarrowerSelectorWithoutAFinalizeHookSaysSo(t *testing.T) {
 	f.patchWarned(elsewhere(), fmt.Sprintf("spec.parentResource.labelSelector: parents (%s) that no longer match "+
 		"are released: they are no longer synced, and their children stay as they are", f.Parents.GroupResource()))
 	for _, parent := range []string{"a", "b"} {
-		env.WaitForEvent(t, f.Namespace, parent, "NoLongerSelected", "it is not synced any more")
+		env.WaitForEvent(t, f.Namespace, parent, "NoLongerSelected", "the server stops syncing it")
 	}
 	if !f.HasConfigMap("a") {
 		t.Error("the children are gone")
@@ -80,7 +80,7 @@ func TestAFinalizeHookThatIsTakenAwaySaysSo(t *testing.T) {
 	f.patchWarned(object{"spec": object{"hooks": object{"finalize": nil}}},
 		"spec.hooks.finalize: parents lose their finalizer: no hook will be called when they are deleted")
 	for _, parent := range []string{"p0", "p1"} {
-		env.WaitForEvent(t, f.Namespace, parent, "NotFinalized", "the controller has no finalize hook any more")
+		env.WaitForEvent(t, f.Namespace, parent, "NotFinalized", "the controller no longer has a finalize hook")
 	}
 }
 

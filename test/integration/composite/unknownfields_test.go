@@ -100,9 +100,9 @@ func TestAMisspeltFieldOfAChildIsTold(t *testing.T) {
 				}
 				consequence := "drops it"
 				if strings.Contains(t.Name(), string(v1alpha1.ChildApplyServerSide)) {
-					consequence = "refuses to create a child with it"
+					consequence = "rejects the creation of a child with it"
 					if before != nil {
-						consequence = "refuses a change with it, so that the child stays as it is"
+						consequence = "rejects a change with it, so the child stays as it is"
 					}
 					env.WaitForEvent(t, f.Namespace, "a", "SyncError", ".spec.replica: field not declared in schema")
 				}
@@ -196,7 +196,7 @@ func TestAChildThatOnDeleteLeavesAloneIsCounted(t *testing.T) {
 				f.PatchParent("a", object{"spec": object{"deployment": object{"replicas": 3}}})
 				f.waitForCells(map[string]string{"SYNCED": "True", "OUTDATED": "1", "WARNED": test.warned, "REASON": test.reason})
 				of, why, _ := strings.Cut(test.event, " ")
-				event := env.WaitForEvent(t, f.Namespace, "a", "ChildOutdated", "Deployment "+f.Namespace+"/a: it is not as the hook wants it, first at spec.replicas")
+				event := env.WaitForEvent(t, f.Namespace, "a", "ChildOutdated", "Deployment "+f.Namespace+"/a: it differs from the desired state, first at spec.replicas")
 				if event.Type != of || !strings.Contains(event.Message, why) {
 					t.Errorf("the event is %s: %s", event.Type, event.Message)
 				}

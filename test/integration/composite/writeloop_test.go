@@ -161,7 +161,7 @@ func TestAnAnswerThatChangesWithEveryCallIsWrittenEverLater(t *testing.T) {
 		return object{"children": []object{hook.ConfigMap("restless", object{"time": fmt.Sprint(time.Now().UnixNano())})}}
 	}))
 	f.CreateParent("a", object{})
-	env.WaitForEvent(t, f.Namespace, "a", "WriteLoop", "the hook answers something else at data.time")
+	env.WaitForEvent(t, f.Namespace, "a", "WriteLoop", "the hook returns a different value at data.time")
 	f.WaitForWriteLoop("ConfigMap "+f.Namespace+"/restless", "data.time")
 	// On a busy machine the writes may have been too far apart at times, and the count started
 	// again.

@@ -47,7 +47,7 @@ func TestARestlessDecoratorIsSlowedDown(t *testing.T) {
 		}
 	}), func(spec *v1alpha1.DecoratorControllerSpec) { spec.Hooks.Finalize = spec.Hooks.Sync.DeepCopy() })
 	f.CreateParent("a", object{})
-	event := env.WaitForEvent(t, f.Namespace, "a", "WriteLoop", "the hook answers something else at metadata.labels[time]")
+	event := env.WaitForEvent(t, f.Namespace, "a", "WriteLoop", "the hook returns a different value at metadata.labels[time]")
 	if event.Type != "Warning" {
 		t.Errorf("the event is a %s", event.Type)
 	}
@@ -65,7 +65,7 @@ func TestARestlessDecoratorOfADeploymentIsSlowedDown(t *testing.T) {
 	}))
 	f.RunDecorator(f.DecoratorSpec(f.ofBuiltIn(deployments)))
 	f.deployment("a")
-	env.WaitForEvent(t, f.Namespace, "a", "WriteLoop", "the hook answers something else at metadata.annotations[time]")
+	env.WaitForEvent(t, f.Namespace, "a", "WriteLoop", "the hook returns a different value at metadata.annotations[time]")
 	f.Parents = deployments
 	f.DeleteParent("a")
 	f.WaitUntilParentIsGone("a")

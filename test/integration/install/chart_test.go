@@ -188,7 +188,7 @@ var (
 
 func TestTheChartRefusesValues(t *testing.T) {
 	for name, test := range map[string]struct{ value, want string }{
-		"a misspelt one":                   {"imge.tag=v1", "'imge' not allowed"},
+		"a misspelled one":                 {"imge.tag=v1", "'imge' not allowed"},
 		"replicas without an etcd of them": {"replicas=2", "set etcd.servers"},
 		"snapshots of another etcd":        {"snapshots.enabled=true,etcd.servers={https://etcd:2379}", "back up that etcd with etcdctl"},
 		"no account":                       {"serviceAccount.create=false", "set serviceAccount.name"},

@@ -48,17 +48,16 @@ func TestWhatCheckSays(t *testing.T) {
 		env.Apply(t, fmt.Sprintf(plain, name, "http://127.0.0.1:1"))
 	}
 	from := env.AuditEnd(t)
-	w.expectSays([]string{"check"}, true, "no workload of Metacontroller was recognised", "--original=none")
-	w.expectSays([]string{"switch"}, true, "no workload of Metacontroller was recognised", "the server is not installed")
-	w.expectSays([]string{"check", "--original=none"}, false, "Nothing stands in the way")
+	w.expectSays([]string{"check"}, true, "no workload of Metacontroller was recognized", "--original=none")
+	w.expectSays([]string{"switch"}, true, "no workload of Metacontroller was recognized", "the server is not installed")
+	w.expectSays([]string{"check", "--original=none"}, false, "No problem blocks the migration")
 	w.installOriginal(1, "--apply-strategy=server-side-apply", "--workers=20")
 	w.expectSays([]string{"check"}, false,
 		"The CustomResourceDefinitions serve the API.", "2 CompositeControllers", "0 DecoratorControllers", "0 "+
 			"ControllerRevisions",
 		"Metacontroller runs as statefulset/metacontroller/metacontroller, with 1 replica",
 		"Metacontroller runs with the arguments ", "--apply-strategy=server-side-apply --workers=20",
-		`CompositeController "b" may handle the same parents`, "the server is not installed: there is no Service", "Nothing "+
-			"stands in the way")
+		`CompositeController "b" may handle the same parents`, "the server is not installed: Service", "No problem blocks the migration")
 	owner, err := env.Dynamic.Resource(compositeControllers).Get(t.Context(), "a", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -70,9 +69,9 @@ metadata: {name: dependent, namespace: %s, ownerReferences: [{apiVersion: metaco
 	kind: CompositeController, name: a, uid: %s}]}
 `, env.Namespace(t), owner.GetUID()))
 	env.Apply(t, fmt.Sprintf(plain, "odd", "ftp://hooks.example"))
-	w.expectSays([]string{"switch"}, true, "Stands in the way:", "CompositeController odd: the server does not accept it",
+	w.expectSays([]string{"switch"}, true, "Problems:", "CompositeController odd: the server does not accept it",
 		"spec.hooks.sync.webhook.url",
-		"these objects have owners that get new UIDs", "/dependent", "3 things stand in the way")
+		"these objects have owners that get new UIDs", "/dependent", "3 problems block the migration")
 	w.patchDefinition("decoratorcontrollers.metacontroller.k8s.io", `{"spec":{"conversion":{"strategy":"Webhook",`+
 		`"webhook":{"conversionReviewVersions":["v1"],"clientConfig":{"url":"https://127.0.0.1:1/"}}}}}`)
 	w.expectSays([]string{"check"}, true, "it has a conversion webhook")

@@ -162,7 +162,7 @@ func TestWritesAreShownAndUndone(t *testing.T) {
 	// Who names another Service is not led back to the old objects of the definitions.
 	for _, step := range []string{"check", "switch", "back", "finish"} {
 		w.expectSays([]string{step, "--service-name=other"}, true,
-			"leads to the Service metacontroller/metacontroller-apiserver")
+			"refers to the Service metacontroller/metacontroller-apiserver")
 	}
 	// Metacontroller beside the server would run the same controllers.
 	env.Kubectl(t, "-n", "metacontroller", "scale", "statefulset", originalName, "--replicas=1")

@@ -185,7 +185,7 @@ func TestReviewsThatCannotBeAnswered(t *testing.T) {
 			composite(func(s *v1alpha1.SyncReviewSpec) {
 				s.Parent, s.Parents = nil, &v1alpha1.SyncReviewParents{Continue: "x"}
 			}),
-			`spec.parents.continue: it is not the status.continue of an answer`,
+			`spec.parents.continue: must be the status.continue of an earlier review`,
 		},
 		"an object of another kind": {
 			composite(func(s *v1alpha1.SyncReviewSpec) {

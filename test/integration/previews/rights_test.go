@@ -166,7 +166,7 @@ func TestRightsInANamespaceAreEnoughForItsParents(t *testing.T) {
 	env.Eventually(t, func(context.Context) error { return reviewAs(t, user, here) })
 	everywhere := v1alpha1.SyncReviewSpec{Controller: f.reviewed(), Parents: &v1alpha1.SyncReviewParents{}}
 	err := reviewAs(t, user, everywhere)
-	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `# missing in a ClusterRole`) {
+	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `# missing permissions in a ClusterRole`) {
 		t.Errorf("the answer about all namespaces is %v", err)
 	}
 }

@@ -106,7 +106,7 @@ func TestAServerRefusesTheStorageOfAnotherCluster(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Fatal("the server goes on")
 	}
-	if err := refused.logs("the storage keeps the objects of another cluster", key, "--etcd-prefix"); err != nil {
+	if err := refused.logs("the storage belongs to another cluster", key, "--etcd-prefix"); err != nil {
 		t.Error(err)
 	}
 }

@@ -174,7 +174,7 @@ func TestANamespaceThatIsTakenOffTheListIsToldToParentsWithoutAFinalizer(t *test
 	f.CreateParent("a", object{})
 	f.WaitForParent("a", hasStatus)
 	f.PatchController(object{"spec": object{"namespaces": []string{"elsewhere"}}})
-	env.WaitForEvent(t, f.Namespace, "a", "NoLongerSelected", "it is not synced any more")
+	env.WaitForEvent(t, f.Namespace, "a", "NoLongerSelected", "the server stops syncing it")
 }
 
 func TestAClusterScopedTypeCannotBeLimitedToNamespaces(t *testing.T) {

@@ -32,7 +32,7 @@ func TestAControllerRunsWhileItsAccountMayReadItsTypes(t *testing.T) {
 	r.RunComposite(r.CompositeSpec(r.asAccount))
 	r.untilReady(metav1.ConditionFalse, "Forbidden", "service account "+r.Namespace+"/"+r.account, `verbs: ["list", "watch"]`)
 	r.WaitForCondition(v1alpha1.ConditionStalled, metav1.ConditionTrue)
-	env.WaitForEvent(t, "", r.Controller.Name, "CreateError", "lacks rights to read")
+	env.WaitForEvent(t, "", r.Controller.Name, "CreateError", "lacks permissions to read")
 	if calls := r.Hook.Calls(); len(calls) > 0 {
 		t.Errorf("the hook was called %d times without the right", len(calls))
 	}
@@ -95,7 +95,7 @@ func TestRightsAreAskedForInTheNamespacesOfTheController(t *testing.T) {
 	r := prepareReader(t, mirroring(t))
 	r.CreateParent("a", harness.Object{"value": "1"})
 	r.RunComposite(r.CompositeSpec(r.asAccount, func(spec *v1alpha1.CompositeControllerSpec) { spec.Namespaces = []string{r.Namespace} }))
-	r.untilReady(metav1.ConditionFalse, "Forbidden", fmt.Sprintf("# missing in a Role of namespace %q", r.Namespace))
+	r.untilReady(metav1.ConditionFalse, "Forbidden", fmt.Sprintf("# missing permissions in a Role of namespace %q", r.Namespace))
 	r.pasteMissing()
 	r.untilReady(metav1.ConditionTrue, "Running")
 	r.WaitForConfigMap("a", harness.HasData("value", "1"))
@@ -172,8 +172,8 @@ func TestRelatedObjectsAreShownWhileTheAccountMayReadThem(t *testing.T) {
 	r.CreateParent("harmless", harness.Object{"value": "1", "rules": []any{}})
 	asking := []any{harness.Object{"apiVersion": "v1", "resource": "secrets", "namespace": other}}
 	r.CreateParent("asking", harness.Object{"value": "1", "rules": asking})
-	r.untilReady(metav1.ConditionFalse, "Forbidden", fmt.Sprintf("# missing in a Role of namespace %q", other), `resources: ["secrets"]`)
-	env.WaitForEvent(t, r.Namespace, "asking", "SyncError", "lacks rights to read")
+	r.untilReady(metav1.ConditionFalse, "Forbidden", fmt.Sprintf("# missing permissions in a Role of namespace %q", other), `resources: ["secrets"]`)
+	env.WaitForEvent(t, r.Namespace, "asking", "SyncError", "lacks permissions to read")
 	r.WaitForConfigMap("harmless", harness.HasData("value", "1"))
 	if r.HasConfigMap("asking") || shown() {
 		t.Error("the Secret was shown")

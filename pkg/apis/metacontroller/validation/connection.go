@@ -50,7 +50,7 @@ func validateConnection(settings v1alpha1.Connection, path *field.Path) field.Er
 			path.Child("authorization", "type"))...)
 		if settings.BasicAuth != nil {
 			errs = append(errs, field.Forbidden(path.Child("basicAuth"),
-				"cannot be set beside authorization: both are the Authorization header"))
+				"cannot be combined with authorization: both set the Authorization header"))
 		}
 	}
 	return errs

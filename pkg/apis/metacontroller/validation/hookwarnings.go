@@ -75,9 +75,9 @@ func (w *warnings) url(webhook *v1alpha1.Webhook, path *field.Path) {
 	}
 	switch path := path.Child("url"); {
 	case address.Hostname() == "":
-		w.add(path, "has no host, so it is called at the machine that the server runs on")
+		w.add(path, "has no host, so the server calls localhost")
 	case address.Scheme == "http" && isOutside(address.Hostname()):
-		w.add(path, "is plain http to a host outside the cluster: others can read and change what is said; use https")
+		w.add(path, "is plain http to a host outside the cluster: others can read and change requests and answers; use https")
 	}
 	if address.User != nil {
 		w.add(path.Child("url"), "contains credentials that everyone who can read this object can see; use basicAuth")
@@ -96,7 +96,7 @@ func (w *warnings) service(webhook *v1alpha1.Webhook, path *field.Path) {
 		w.add(path.Child("path"), `does not start with "/"`)
 	}
 	if isHTTPSOnPort80(webhook.Service) {
-		w.add(path.Child("service", "port"), "is 80, as if it is not given, and https is rarely served there")
+		w.add(path.Child("service", "port"), "is 80, which is also the default, but https is rarely served at port 80")
 	}
 }
 
@@ -107,7 +107,7 @@ func isHTTPSOnPort80(service *v1alpha1.ServiceReference) bool {
 
 func (w *warnings) caBundle(bundle *v1alpha1.CABundle, path *field.Path) {
 	if bundle != nil && bundle.Inline != nil && *bundle.Inline == "" {
-		w.add(path.Child("inline"), "is empty, so the authorities of the system are trusted")
+		w.add(path.Child("inline"), "is empty, so the server trusts the certificate authorities of the system")
 	}
 }
 
@@ -123,7 +123,8 @@ func (w *warnings) endpointConfigs(configs []v1alpha1.EndpointConfig, hooks []na
 			w.add(path.Child("host"), "has no port, so it does not match %s", address)
 			continue
 		}
-		w.add(path, "is not used: no hook without connection settings of its own has this host, or an earlier item has it")
+		w.add(path, "is not used: every hook with this host has its own connection settings or matches an earlier item, "+
+			"or no hook has this host")
 	}
 }
 

@@ -172,7 +172,7 @@ func validateSize(object any, path *field.Path) field.ErrorList {
 		return field.ErrorList{{
 			Type:   field.ErrorTypeTooLong,
 			Field:  path.String(),
-			Detail: fmt.Sprintf("the object has %d bytes of JSON, and %d can be stored", len(data), maxSize),
+			Detail: fmt.Sprintf("the object has %d bytes of JSON, but the maximum is %d", len(data), maxSize),
 		}}
 	}
 	return nil

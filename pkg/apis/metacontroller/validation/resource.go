@@ -231,7 +231,7 @@ func validateMaxUnavailable(limit *intstr.IntOrString, path *field.Path) field.E
 	case limit.Type == intstr.Int && limit.IntVal < 1,
 		limit.Type == intstr.String && !percentage.MatchString(limit.StrVal):
 		return field.ErrorList{field.Invalid(path, limit.String(),
-			`must be a number from 1 on, or a percentage from "1%" to "100%"`)}
+			`must be an integer of 1 or more, or a percentage from "1%" to "100%"`)}
 	}
 	return nil
 }
@@ -239,7 +239,7 @@ func validateMaxUnavailable(limit *intstr.IntOrString, path *field.Path) field.E
 func validatePartition(partition *int32, path *field.Path) field.ErrorList {
 	if partition != nil && *partition < 0 {
 		return field.ErrorList{field.Invalid(path, *partition,
-			"must be the number of children that stay as they are, 0 or more")}
+			"must be 0 or more: the number of children that a rolling update does not move")}
 	}
 	return nil
 }

@@ -135,8 +135,8 @@ func (w *warnings) updateStrategy(strategy *v1alpha1.CompositeControllerChildUpd
 	hasChecks := checks != nil && len(checks.Conditions) > 0
 	switch path := path.Child("statusChecks"); {
 	case strategy.Rolls() && !hasChecks:
-		w.add(path, "is empty: a rollout goes on when the own controller of a child has completed the change, "+
-			"and at once after a Pod or an object without status, whether it works or not")
+		w.add(path, "is empty: a rollout continues when the controller of a child has completed the change; after a Pod, "+
+			"or an object without status, it continues at once, even if the object does not work")
 	case !strategy.Rolls() && hasChecks:
 		w.add(path, noRolling)
 	}
@@ -161,8 +161,8 @@ func (w *warnings) updateStrategy(strategy *v1alpha1.CompositeControllerChildUpd
 // noMethod warns of an update method that is not set.
 func (w *warnings) noMethod(method v1alpha1.ChildUpdateMethod, path *field.Path) {
 	if method == "" {
-		w.add(path.Child("method"), "is not set, so existing objects of this type are never changed; see InPlace and "+
-			"Recreate")
+		w.add(path.Child("method"), "is not set, so existing objects of this type are "+
+			"never changed; see InPlace and Recreate")
 	}
 }
 
@@ -177,8 +177,8 @@ func (w *warnings) targets(spec *v1alpha1.DecoratorControllerSpec, path *field.P
 		case !found:
 			first[target.GroupResource()] = i
 		case spec.Resources[known].APIVersion != target.APIVersion:
-			w.add(path.Index(i), "is for the type of item %d in another version: hooks are shown objects in the version of "+
-				"that item", known)
+			w.add(path.Index(i), "is for the type of item %d in another version: hooks get objects "+
+				"in the version of that item", known)
 		}
 	}
 }
@@ -273,8 +273,8 @@ func (w *warnings) madeByOthers(spec *v1alpha1.CompositeControllerSpec, path *fi
 		}
 		for i := range spec.ChildResources {
 			if of := spec.ChildResources[i].GroupResource(); slices.Contains(maker.made, of) {
-				w.add(path.Index(i), "is a type that Kubernetes makes for the %s of %s, with the same labels: parents "+
-					"adopt those that their selector matches; leave the type out unless the hook answers objects of it",
+				w.add(path.Index(i), "is a type that Kubernetes makes for the %s of %s, with the same labels: parents adopt "+
+					"those that their selector matches; remove the type unless the hook returns objects of this type",
 					maker.of.Resource, by)
 			}
 		}

@@ -43,8 +43,8 @@ func (s *Suite) Record(ctx context.Context, call *v1alpha1.HookCall, name string
 	}
 	header := fmt.Sprintf("# Recorded from the call %s.\n", call.Name)
 	if recorded.hasSecrets {
-		header += "# Values of Secrets are placeholders. What the hook wants of them, and the steps, are not expected " +
-			"therefore.\n"
+		header += "# Values of Secrets are placeholders. Therefore, the case has no expectations for these Secrets and " +
+			"for the steps.\n"
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // it is for a repository
 		return "", err

@@ -119,7 +119,7 @@ expect: {result: Failed, error: 'unknown field "childre"'}
 func TestCasesThatCannotBeRun(t *testing.T) {
 	for name, test := range map[string]struct{ test, want string }{
 		"a parent that is no object":         {"parent: {metadata: {name: a}}\nexpect: {}", "it has no apiVersion or kind"},
-		"a parent of an unknown type":        {"parent: {apiVersion: example.com/v1, kind: Other, metadata: {name: a}}\nexpect: {}", "give its CustomResourceDefinition"},
+		"a parent of an unknown type":        {"parent: {apiVersion: example.com/v1, kind: Other, metadata: {name: a}}\nexpect: {}", "add its CustomResourceDefinition"},
 		"a parent that no controller is for": {"parent: {apiVersion: v1, kind: Pod, metadata: {name: a}}\nexpect: {}", "no controller is for it: there are cc/websites"},
 		"a file that is missing":             {"parent: none.yaml\nexpect: {}", "none.yaml"},
 		"a controller that is missing":       {"controller: other\n" + parent + "expect: {}", "no controller is for it"},
@@ -140,7 +140,7 @@ func TestCasesThatCannotBeRun(t *testing.T) {
 func TestAHookThatFailsIsTheErrorOfTheSync(t *testing.T) {
 	suite, err := Load(folder(t, map[string]string{
 		"controller.yaml": composite,
-		"tests/a.yaml":    parent + "expect: {result: Failed, error: did not answer a JSON object}",
+		"tests/a.yaml":    parent + "expect: {result: Failed, error: did not return a JSON object}",
 	}), resource.FilenameOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -132,7 +132,7 @@ func (s *Suite) readManifests(files resource.FilenameOptions) error {
 	}
 	if len(s.controllers) == 0 {
 		from := strings.Join(append(files.Filenames, files.Kustomize), " ")
-		return fmt.Errorf("there is no CompositeController or DecoratorController in %s", strings.TrimSpace(from))
+		return fmt.Errorf("no CompositeController or DecoratorController found in %s", strings.TrimSpace(from))
 	}
 	return nil
 }
@@ -148,7 +148,7 @@ func (s *Suite) readCases() error {
 	folder := filepath.Join(s.Folder, casesFolder)
 	entries, err := os.ReadDir(folder)
 	if err != nil {
-		return fmt.Errorf("there are no tests: %w", err)
+		return fmt.Errorf("no tests found: %w", err)
 	}
 	for _, entry := range entries {
 		isManifest := slices.Contains(resource.FileExtensions, filepath.Ext(entry.Name()))
@@ -162,7 +162,7 @@ func (s *Suite) readCases() error {
 		s.Cases = append(s.Cases, one)
 	}
 	if len(s.Cases) == 0 {
-		return fmt.Errorf("there are no tests in %s", folder)
+		return fmt.Errorf("no tests found in %s", folder)
 	}
 	return nil
 }

@@ -21,9 +21,9 @@ func TestSuitesThatCannotBeRead(t *testing.T) {
 		files map[string]string
 		want  string
 	}{
-		"no tests": {map[string]string{"controller.yaml": composite}, "there are no tests"},
+		"no tests": {map[string]string{"controller.yaml": composite}, "no tests found"},
 		"no controller": {
-			map[string]string{"crd.yaml": crd, "tests/a.yaml": parent}, "there is no CompositeController",
+			map[string]string{"crd.yaml": crd, "tests/a.yaml": parent}, "no CompositeController",
 		},
 		"a misspelt setting":       {map[string]string{"controller.yaml": composite, "tests/suite.yaml": "hookComand: a", "tests/a.yaml": parent}, `unknown field "hookComand"`},
 		"a misspelt field":         {map[string]string{"controller.yaml": composite, "tests/a.yaml": parent + "expects: {}"}, `unknown field "expects"`},

@@ -74,7 +74,7 @@ func (h *Hook) Of(controller Controller) func(ctx context.Context, name string, 
 	return func(ctx context.Context, name string, request []byte) ([]byte, error) {
 		webhook := controller.Webhook(name)
 		if webhook == nil {
-			return nil, fmt.Errorf("the controller has no hook %s any more", name)
+			return nil, fmt.Errorf("the controller no longer has the hook %s", name)
 		}
 		return h.Call(ctx, webhook, request)
 	}
@@ -120,7 +120,7 @@ func (h *Hook) Call(ctx context.Context, webhook *v1alpha1.Webhook, request []by
 	case response.StatusCode != http.StatusOK:
 		return nil, fmt.Errorf("%s answered %s: %s", address, response.Status, shown(answer))
 	case !isObject(answer):
-		return nil, fmt.Errorf("%s did not answer a JSON object: %s", address, shown(answer))
+		return nil, fmt.Errorf("%s did not return a JSON object: %s", address, shown(answer))
 	}
 	return answer, nil
 }

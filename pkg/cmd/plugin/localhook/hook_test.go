@@ -55,10 +55,10 @@ func TestCalls(t *testing.T) {
 	}{
 		"an object":   {200, `{"children":[]}`, ""},
 		"an error":    {500, "Traceback: oh no", "answered 500 Internal Server Error: Traceback: oh no"},
-		"no JSON":     {200, "<html>", "did not answer a JSON object: <html>"},
-		"a list":      {200, "[]", "did not answer a JSON object: []"},
+		"no JSON":     {200, "<html>", "did not return a JSON object: <html>"},
+		"a list":      {200, "[]", "did not return a JSON object: []"},
 		"a redirect":  {302, "", "answered 302"},
-		"broken JSON": {200, `{"a":`, "did not answer a JSON object"},
+		"broken JSON": {200, `{"a":`, "did not return a JSON object"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -169,7 +169,7 @@ func (l *Lookup) Controller(ctx context.Context, argument string) (*Controller, 
 	case err == nil && apierrors.IsNotFound(other):
 		return composite, nil
 	case apierrors.IsNotFound(err) && apierrors.IsNotFound(other):
-		return nil, fmt.Errorf("there is no controller %q; specify a parent as TYPE/NAME", name)
+		return nil, fmt.Errorf("controller %q not found; specify a parent as TYPE/NAME", name)
 	}
 	return decorator, other
 }

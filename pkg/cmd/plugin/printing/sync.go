@@ -39,7 +39,7 @@ func (s Style) Sync(to io.Writer, by string, sync *v1alpha1.ReviewedSync) error 
 		p.line("  It would be synced again after " + string(sync.ResyncAfter) + ".")
 	}
 	if sync.Truncated {
-		p.line("  " + s.Warning("Something is left out, because the answer would be too large."))
+		p.line("  " + s.Warning("The output is incomplete, because the answer would be too large."))
 	}
 	_, err := io.WriteString(to, p.text.String())
 	return err
@@ -197,7 +197,7 @@ func (s Style) Summary(summary *v1alpha1.SyncReviewSummary) string {
 	add(summary.Unchanged, "unchanged", plain)
 	text := fmt.Sprintf("%s: %s", count(int(summary.Parents), "parent", "parents"), strings.Join(parts, ", "))
 	if summary.Parents == 0 {
-		return "There are no parents."
+		return "No parents found."
 	}
 	var writes []string
 	for _, step := range summary.Steps {

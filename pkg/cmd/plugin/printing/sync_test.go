@@ -95,16 +95,16 @@ steps:
 - {operation: Create, apiVersion: v1, kind: Pod, namespace: default, name: a, why: w, dryRun: {outcome: Refused, message: exceeded quota}}
 - {operation: Create, apiVersion: v1, kind: Pod, namespace: default, name: b, why: w, dryRun: {outcome: Accepted, warnings: [old field]}}
 - {operation: Apply, apiVersion: v1, kind: Pod, namespace: default, name: c, why: w, dryRun: {outcome: ChangesNothing}}
-- {operation: Recreate, apiVersion: v1, kind: Pod, namespace: default, name: d, why: w, dryRun: {outcome: NotSent, message: a step before it failed}}
-- {operation: Update, apiVersion: v1, kind: Pod, namespace: default, name: e, why: w, dryRun: {outcome: Conflict, message: it is not as it was observed}}
+- {operation: Recreate, apiVersion: v1, kind: Pod, namespace: default, name: d, why: w, dryRun: {outcome: NotSent, message: an earlier step failed}}
+- {operation: Update, apiVersion: v1, kind: Pod, namespace: default, name: e, why: w, dryRun: {outcome: Conflict, message: it has changed since it was observed}}
 - {operation: Update, apiVersion: v1, kind: Pod, namespace: default, name: f, why: w, postponed: true}
 `, `Website default/shop by CompositeController websites: fails
   create Pod a: w (refused: exceeded quota)
   create Pod b: w
     warning of the cluster: old field
   apply Pod c: w (the cluster would change nothing)
-  recreate Pod d: w (not tried: a step before it failed)
-  update Pod e: w (conflict: it is not as it was observed)
+  recreate Pod d: w (not tried: an earlier step failed)
+  update Pod e: w (conflict: it has changed since it was observed)
   update Pod f: w (postponed: such writes were repeated too often)
 `},
 		"a failure, a rollout, warnings and events": {`
@@ -128,7 +128,7 @@ truncated: true
   event Normal Hello: hi
   event Warning Bad about Pod b: oh no
   It would be synced again after 30s.
-  Something is left out, because the answer would be too large.
+  The output is incomplete, because the answer would be too large.
 `},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -156,7 +156,7 @@ steps: [{operation: Update, apiVersion: v1, kind: Pod, namespace: default, name:
 
 func TestSummaries(t *testing.T) {
 	for name, test := range map[string]struct{ summary, want string }{
-		"no parents": {`{}`, "There are no parents."},
+		"no parents": {`{}`, "No parents found."},
 		"one":        {`{parents: 1, unchanged: 1}`, "1 parent: 1 unchanged"},
 		"many": {`{parents: 9, changed: 3, failed: 2, undecided: 1, unchanged: 3, steps: [{operation: Create, apiVersion: v1, kind: Pod, count: 4},
 			{operation: UpdateStatus, apiVersion: example.com/v1, kind: Website, count: 1}]}`,

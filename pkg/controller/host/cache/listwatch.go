@@ -51,7 +51,7 @@ func (l *listWatch) watch(ctx context.Context, options metav1.ListOptions) (watc
 	}
 	if err != nil && ctx.Err() != nil {
 		// The reflector is about to end. It does not log an error of this kind.
-		return nil, apierrors.NewResourceExpired("the watch is over")
+		return nil, apierrors.NewResourceExpired("the watch has ended")
 	}
 	if withList && apierrors.IsInvalid(err) {
 		return nil, err // the host does not stream lists, so the reflector lists

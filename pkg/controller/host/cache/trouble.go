@@ -96,7 +96,7 @@ func (t *trouble) err(minAge time.Duration) error {
 	case t.broken.isOlderThan(minAge) && !t.hasLasted():
 		return t.broken.err
 	case !t.closed.IsZero() && time.Since(t.closed) >= maxUnwatched:
-		return fmt.Errorf("the cluster has not ended its answer to the next list or watch since %s",
+		return fmt.Errorf("the cluster has not completed its response to the next list or watch since %s",
 			t.closed.UTC().Format(time.RFC3339))
 	default:
 		return nil

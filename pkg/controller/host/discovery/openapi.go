@@ -56,12 +56,12 @@ func (d *Discovery) Schemas(
 		}
 		index, err := d.readIndex(ctx)
 		if err != nil {
-			return d.knownSchemas(types), false, fmt.Errorf("read which types the cluster describes: %w", err)
+			return d.knownSchemas(types), false, fmt.Errorf("read the index of the OpenAPI documents: %w", err)
 		}
 		isCurrent := d.areDocumentsCurrent(version.Group, index.requestedAt)
 		missing := d.documents.setURL(version, index.urls[version], isCurrent, wanted)
 		if err := d.readDocument(ctx, version, index.urls[version], missing); err != nil {
-			errs = append(errs, fmt.Errorf("read how the cluster describes %s: %w", version, err))
+			errs = append(errs, fmt.Errorf("read the OpenAPI document of %s: %w", version, err))
 		}
 		stable = stable && isCurrent
 	}

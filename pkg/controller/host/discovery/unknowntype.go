@@ -58,7 +58,7 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	return fmt.Sprintf("the cluster did not tell what apiVersion %q has: %v", e.APIVersion, e.Err)
+	return fmt.Sprintf("the cluster did not return the resources of apiVersion %q: %v", e.APIVersion, e.Err)
 }
 
 func (e *Error) Unwrap() error { return e.Err }

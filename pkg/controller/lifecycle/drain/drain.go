@@ -154,7 +154,7 @@ func (d *Drainer) remove(
 			failures = append(failures, outcome.Err)
 		case outcome.Conflict:
 			if _, err := actor.Writer.Get(ctx, of, outcome.Observed.Key()); !apierrors.IsNotFound(err) {
-				failures = append(failures, fmt.Errorf("%s changes again and again", outcome.Observed))
+				failures = append(failures, fmt.Errorf("%s keeps changing", outcome.Observed))
 			}
 		case outcome.Result != nil:
 			d.removed(outcome.Observed, finalizer, why)

@@ -218,7 +218,7 @@ func TestResolveRefuses(t *testing.T) {
 		},
 		"a group that the host cannot tell of now": {
 			`{parentResource: {apiVersion: down.example/v1, resource: webs}, ` + syncHook + `}`, isUnreachable,
-			`parent type: the cluster did not tell what apiVersion "down.example/v1" has: no answer`,
+			`parent type: the cluster did not return the resources of apiVersion "down.example/v1": no answer`,
 		},
 		"an apiVersion that is none": {
 			`{parentResource: {apiVersion: a/b/c, resource: webs}, ` + syncHook + `}`, isInvalid,
@@ -234,7 +234,7 @@ func TestResolveRefuses(t *testing.T) {
 		},
 		"a child type that the host cannot tell of now": {
 			`{` + parentWebs + `, ` + syncHook + `, childResources: [{apiVersion: down.example/v1, resource: pods}]}`, isUnreachable,
-			`child type: the cluster did not tell what apiVersion "down.example/v1" has: no answer`,
+			`child type: the cluster did not return the resources of apiVersion "down.example/v1": no answer`,
 		},
 	}
 	for name, test := range tests {

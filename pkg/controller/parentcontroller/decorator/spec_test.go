@@ -154,7 +154,7 @@ func TestResolveRefuses(t *testing.T) {
 		},
 		"a target type that the host cannot tell of now": {
 			`{resources: [{apiVersion: down.example/v1, resource: webs}], ` + syncHook + `}`, isUnreachable,
-			`target type: the cluster did not tell what apiVersion "down.example/v1" has: no answer`,
+			`target type: the cluster did not return the resources of apiVersion "down.example/v1": no answer`,
 		},
 		"a label selector that is none": {
 			`{resources: [{apiVersion: v1, resource: pods, labelSelector: {matchExpressions: [{key: a, operator: Like}]}}], ` + syncHook + `}`, isInvalid,

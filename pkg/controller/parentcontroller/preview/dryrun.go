@@ -109,7 +109,7 @@ func (r *run) send(ctx context.Context, snapshot *pipeline.Snapshot, planned *pi
 		case !r.exists && needsParent(step.Op):
 			step.NotSent = "the parent does not exist"
 		default:
-			step.NotSent = "a step before it failed"
+			step.NotSent = "an earlier step failed"
 		}
 	}
 }

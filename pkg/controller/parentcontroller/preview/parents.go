@@ -140,7 +140,7 @@ func (p *Previewer) tryParent(ctx context.Context, of object.Type, parent *Given
 	}
 	switch {
 	case act.LacksRight(err), apierrors.IsBadRequest(err), apierrors.IsMethodNotSupported(err):
-		parent.Notes = append(parent.Notes, fmt.Sprintf("the cluster could not be asked to default and admit the object: %v", err))
+		parent.Notes = append(parent.Notes, fmt.Sprintf("the dry run that defaults and admits the object failed: %v", err))
 		return nil
 	case err != nil:
 		return err

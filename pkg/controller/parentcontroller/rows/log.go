@@ -52,7 +52,7 @@ func verbOf(outcome *pipeline.Outcome) string {
 	case outcome.Conflict && outcome.Creates():
 		return "did not create, because its name was taken a moment ago,"
 	case outcome.Conflict:
-		return "left alone, because it has changed meanwhile,"
+		return "left alone, because it has changed since it was observed,"
 	case !changed(outcome):
 		return ""
 	}
@@ -69,7 +69,7 @@ func verbOf(outcome *pipeline.Outcome) string {
 	case pipeline.Recreate:
 		return "deleted, to create it again,"
 	case pipeline.ToServerSideApply, pipeline.ToDynamicApply:
-		return "moved to the other way of applying"
+		return "moved to the other apply strategy"
 	}
 	if outcome.Creates() {
 		return "created"

@@ -58,10 +58,10 @@ func TestASyncIsToldInOneLine(t *testing.T) {
 		"one that wrote nothing":     {[]pipeline.Outcome{{Step: step(pipeline.Update, "b", version("1"))}}, ""},
 		"children that go":           {[]pipeline.Outcome{{Step: step(pipeline.Delete, "b", version("1"))}, {Step: step(pipeline.Recreate, "c", version("1"))}}, "deleted Pod b; deleted, to create it again, Pod c"},
 		"owners":                     {[]pipeline.Outcome{written(pipeline.Adopt, "b"), written(pipeline.Release, "c")}, "adopted Pod b; released Pod c"},
-		"other engines":              {[]pipeline.Outcome{written(pipeline.ToServerSideApply, "b"), written(pipeline.ToDynamicApply, "c")}, "moved to the other way of applying Pod b, Pod c"},
+		"other engines":              {[]pipeline.Outcome{written(pipeline.ToServerSideApply, "b"), written(pipeline.ToDynamicApply, "c")}, "moved to the other apply strategy Pod b, Pod c"},
 		"a child in another place":   {[]pipeline.Outcome{{Step: pipeline.Step{Op: pipeline.Create, Type: pods, Namespace: "other", Name: "b"}, Result: version("1")}}, "created Pod other/b"},
 		"what failed":                {[]pipeline.Outcome{{Step: step(pipeline.Create, "b", nil), Err: errors.New("no")}, {Step: step(pipeline.Delete, "c", nil), Err: errors.New("no")}, {Step: step(pipeline.Status, "a", nil), Err: errors.New("no")}}, "failed to create Pod b; failed to delete Pod c; failed to update status"},
-		"one that has changed":       {[]pipeline.Outcome{{Step: step(pipeline.Update, "b", version("1")), Conflict: true}}, "left alone, because it has changed meanwhile, Pod b"},
+		"one that has changed":       {[]pipeline.Outcome{{Step: step(pipeline.Update, "b", version("1")), Conflict: true}}, "left alone, because it has changed since it was observed, Pod b"},
 		"one whose name others have": {[]pipeline.Outcome{{Step: step(pipeline.Create, "b", nil), NameConflict: true}}, "left alone, because others own the name, Pod b"},
 		"different things in a sync": {[]pipeline.Outcome{written(pipeline.Update, "b"), {Step: step(pipeline.Delete, "c", version("1"))}, onParent(pipeline.Status)}, "updated Pod b; deleted Pod c; updated status"},
 	}

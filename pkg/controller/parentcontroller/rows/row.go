@@ -136,7 +136,8 @@ func (r *Rows) describe(of *v1alpha1.SyncStatus, parent *object.Object, health s
 		of.State, of.Message = v1alpha1.SyncStateWaiting, "it has not been synced yet since the controller started"
 		of.WaitsFor = "its turn in the queue"
 	case parent.Generation != last.generation:
-		of.State, of.Message = v1alpha1.SyncStateProgressing, fmt.Sprintf("generation %d is to be synced", parent.Generation)
+		of.State, of.Message = v1alpha1.SyncStateProgressing, fmt.Sprintf(
+			"generation %d has not been synced yet", parent.Generation)
 	case last.note != nil:
 		of.State, of.Message = last.note.State, last.note.Text
 	default:

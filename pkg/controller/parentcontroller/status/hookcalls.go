@@ -104,7 +104,7 @@ func (c *HookCalls) Status() (made bool, err error) {
 	}
 	err = fmt.Errorf("about %s: %w", c.first.parent, c.unanswered[*c.first])
 	if more := len(c.unanswered) - 1; more > 0 {
-		err = fmt.Errorf("%w (calls about others were not answered either: %d)", err, more)
+		err = fmt.Errorf("%w (calls for other parents that also got no answer: %d)", err, more)
 	}
 	return true, err
 }

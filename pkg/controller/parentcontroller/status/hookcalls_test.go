@@ -65,7 +65,7 @@ func TestOneGoodCallHidesNoBadOne(t *testing.T) {
 			t.Errorf("the error is %v, want %s", err, want)
 		}
 	}
-	expect("about Web default/a: connection refused (calls about others were not answered either: 1)")
+	expect("about Web default/a: connection refused (calls for other parents that also got no answer: 1)")
 	c.Update(hook.Sync, snapshotOf("a"), nil)
 	expect("about Web default/b: connection refused")
 	c.Forget(web("b"))

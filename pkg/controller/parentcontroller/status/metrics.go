@@ -38,10 +38,11 @@ func NewMetrics(of Controller, kind, name string, hooks map[string]*hook.Webhook
 			"if not."),
 		parents: describe("parents", "Parents of the controller by how their last sync ended: synced, failing, paused, "+
 			"or pending if there was none.", "state"),
-		warned:   describe("parents_warned", "Parents whose last sync found what is probably a mistake."),
-		outdated: describe("children_outdated", "Children that the update method OnDelete, or none, leaves as they are."),
-		loops:    describe("write_loops", "Writes that are slowed down because they would be repeated again and again."),
-		downs:    describe("hook_down", "1 if the hook has not answered several calls in a row, 0 if it has.", "hook"),
+		warned: describe("parents_warned", "Parents whose last sync found a probable mistake."),
+		outdated: describe("children_outdated", "Outdated children that the server does not update, because the update "+
+			"method is OnDelete or not set."),
+		loops: describe("write_loops", "Writes that the server throttles because they repeat in a loop."),
+		downs: describe("hook_down", "1 if several consecutive calls of the hook got no answer, 0 otherwise.", "hook"),
 	}
 }
 

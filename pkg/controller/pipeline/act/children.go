@@ -80,7 +80,7 @@ func isAsObserved(step pipeline.Step, tried *object.Object) bool {
 }
 
 func notAsObserved(step pipeline.Step) error {
-	return apierrors.NewConflict(step.Type.GroupResource(), step.Name, fmt.Errorf("it is not as it was observed"))
+	return apierrors.NewConflict(step.Type.GroupResource(), step.Name, fmt.Errorf("it has changed since it was observed"))
 }
 
 func (a *Actor) delete(ctx context.Context, step pipeline.Step) error {

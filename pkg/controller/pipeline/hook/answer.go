@@ -126,8 +126,8 @@ func (w *Webhook) warnings(d *protocol.Decoder, childrenField string, snapshot *
 func (w *Webhook) childrenDeleted(field *protocol.UnknownField, childrenField string, lost []string) pipeline.Warning {
 	message := fmt.Sprintf(
 		"All %[1]s of this object are deleted (%[2]s), because the answer of the %[3]s hook (%[4]s) has no field %[1]q. "+
-			"It has the field %[5]q, which is not read: %[6]s "+
-			"Hooks of version v2, or with responseUnMarshallMode: strict, refuse such an answer and delete nothing.",
+			"It has the field %[5]q, which is not read: %[6]s Hooks of version v2, or with responseUnMarshallMode: strict, "+
+			"reject such an answer and delete nothing.",
 		childrenField, enumerate.First(maxListed, lost), w.name, w.shown, field.Path, advice(field))
 	return pipeline.Warning{
 		Reason: pipeline.ChildrenDeleted, About: w.unknownField(field), EachTime: true, Message: message,

@@ -206,7 +206,7 @@ func TestWarningsAboutAnAnswer(t *testing.T) {
 			Reason: pipeline.ChildrenDeleted, EachTime: true, About: field + path + notRead + ": " + advice,
 			Message: `All children of this object are deleted (Pod a), because the answer of the sync hook (http://hook) has no field "children". ` +
 				`It has the field ` + path + `, which is not read: ` + advice +
-				` Hooks of version v2, or with responseUnMarshallMode: strict, refuse such an answer and delete nothing.`,
+				` Hooks of version v2, or with responseUnMarshallMode: strict, reject such an answer and delete nothing.`,
 		}
 	}
 	allDeleted := deletes(`"Children"`, `did you mean "children"?`)

@@ -43,8 +43,8 @@ func NewBudget(bytes int64) *Budget {
 type NoRoomError struct{}
 
 func (e *NoRoomError) Error() string {
-	return "the sync waits until there is room for the request or the answer of the hook: " +
-		"other syncs have all that --hook-max-bytes-in-flight allows"
+	return "the sync waits for memory for the request or the answer of the hook: other syncs use all of " +
+		"--hook-max-bytes-in-flight"
 }
 
 // minRoom is the number of bytes that a sync has at first. They count only for its owner, so that syncs that need no

@@ -23,7 +23,7 @@ type CircuitOpenError struct {
 }
 
 func (e *CircuitOpenError) Error() string {
-	return fmt.Sprintf("the hook does not answer, and is not called about this parent within the next %s", e.After)
+	return fmt.Sprintf("the hook does not answer; the server does not call it for this parent within the next %s", e.After)
 }
 
 // A hook counts as down after failuresToOpen calls in a row without an answer. Then it is probed, first after minPause.

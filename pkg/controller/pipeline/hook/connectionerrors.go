@@ -110,8 +110,8 @@ func (a *address) unreachable(at *url.URL, err error) string {
 		return fmt.Sprintf("nothing listens at %s: %s, or start the hook", hostAndPort(at), a.correct(at, "host and port"))
 	}
 	if lookup, ok := errors.AsType[*net.DNSError](err); ok && lookup.IsNotFound {
-		return fmt.Sprintf("the host %q cannot be resolved where the server runs: %s if it is misspelt, "+
-			"or create its Service or DNS name",
+		return fmt.Sprintf("the host %q cannot be resolved where the server runs: %s if it is misspelled, or create its "+
+			"Service or DNS name",
 			at.Hostname(), a.correct(at, "it"))
 	}
 	return ""

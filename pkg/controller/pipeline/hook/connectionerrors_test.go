@@ -153,8 +153,8 @@ func TestAHookThatCannotBeReached(t *testing.T) {
 		},
 		"its name is unknown": {
 			byURL, "http://hooks.example:8080/sync", unknown,
-			`the host "hooks.example" cannot be resolved where the server runs: ` +
-				"correct it in spec.hooks.sync.webhook.url if it is misspelt, or create its Service or DNS name",
+			`the host "hooks.example" cannot be resolved where the server runs: correct it in spec.hooks.sync.webhook.url if ` +
+				`it is misspelled, or create its Service or DNS name`,
 		},
 		"a name server does not answer":     {byURL, "http://hooks.example:8080/sync", &net.DNSError{Err: "server misbehaving", Name: "hooks.example"}, ""},
 		"nothing listens where a proxy was": {byURL, "http://hooks.example:8080/sync", &net.OpError{Op: "proxyconnect", Net: "tcp", Err: refused}, ""},

@@ -78,8 +78,7 @@ type statusError struct {
 func (e *statusError) Error() string {
 	switch {
 	case e.body == "" && e.status >= http.StatusInternalServerError:
-		return fmt.Sprintf("unsupported status code: %d without a body (200 is expected): "+
-			"look at the hook's log for why", e.status)
+		return fmt.Sprintf("unsupported status code: %d without a body (200 is expected): see the log of the hook", e.status)
 	case e.body == "":
 		return fmt.Sprintf("unsupported status code: %d without a body (200 is expected)%s", e.status, e.advice)
 	}

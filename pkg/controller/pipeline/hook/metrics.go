@@ -121,16 +121,17 @@ func newCallMetrics(hook string) *callMetrics {
 			Help: "Number of requests to the hook that were answered, redirects included, by status code and method.",
 		}, labels("code", "method")),
 		duration: histogram("request_duration_histogram_seconds",
-			"Time from sending a request to the hook to the head of its answer, by method.", prometheus.DefBuckets, "method"),
+			"Time from sending a request to the hook to receiving the "+
+				"header of its response, by method.", prometheus.DefBuckets, "method"),
 		dns: histogram("dns_duration_histogram_seconds",
-			"Time from the beginning of a request to an event of looking up the hook's address.",
+			"Time from the start of a request to an event of the DNS lookup of the hook.",
 			[]float64{.005, .01, .025, .05}, "event"),
 		tls: histogram("tls_duration_histogram_seconds",
-			"Time from the beginning of a request to an event of agreeing on encryption with the hook.",
+			"Time from the start of a request to an event of the TLS handshake with the hook.",
 			[]float64{.05, .1, .25, .5}, "event"),
 		inFlight: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Namespace: "metacontroller", Subsystem: hook, Name: "in_flight_requests",
-			Help: "Number of requests to the hook that wait for the head of the answer.",
+			Help: "Number of requests to the hook that wait for the header of the response.",
 		}, labels()),
 	}
 }

@@ -92,7 +92,7 @@ metacontroller_sync_requests_total`+with("500", "post")+` 1
 metacontroller_sync_requests_total`+with("429", "post")+` 1
 metacontroller_sync_requests_total`+with("302", "post")+` 1
 metacontroller_sync_requests_total`+with("200", "get")+` 1
-# HELP metacontroller_sync_in_flight_requests Number of requests to the hook that wait for the head of the answer.
+# HELP metacontroller_sync_in_flight_requests Number of requests to the hook that wait for the header of the response.
 # TYPE metacontroller_sync_in_flight_requests gauge
 metacontroller_sync_in_flight_requests`+strings.Replace(labels(""), "method=%s", "", 1)+` 0
 `), "metacontroller_sync_requests_total", "metacontroller_sync_in_flight_requests"); err != nil {

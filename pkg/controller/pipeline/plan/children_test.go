@@ -65,7 +65,7 @@ func TestUpdateMethods(t *testing.T) {
 			want: map[Method]pipeline.Op{"": pipeline.Keep, OnDelete: pipeline.Keep, Recreate: pipeline.Keep, InPlace: pipeline.Keep},
 			why: map[Method]string{
 				"": "its update method is OnDelete", OnDelete: "its update method is OnDelete",
-				Recreate: "it is as the hook wants it", InPlace: "it is as the hook wants it",
+				Recreate: "it is in its desired state", InPlace: "it is in its desired state",
 			},
 		},
 		"a child that others added to": {
@@ -74,7 +74,7 @@ func TestUpdateMethods(t *testing.T) {
 			want: map[Method]pipeline.Op{"": pipeline.Keep, OnDelete: pipeline.Keep, Recreate: pipeline.Keep, InPlace: pipeline.Keep},
 			why: map[Method]string{
 				"": "its update method is OnDelete", OnDelete: "its update method is OnDelete",
-				Recreate: "it is as the hook wants it", InPlace: "it is as the hook wants it",
+				Recreate: "it is in its desired state", InPlace: "it is in its desired state",
 			},
 		},
 		"a child without a record of what was last applied": {

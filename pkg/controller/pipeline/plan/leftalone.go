@@ -171,10 +171,10 @@ func (o *outdatedChildren) warning(of object.Type, strategy Strategy) pipeline.W
 	objects := newWarnedObjects(object.Key{GroupKind: kind, NamespacedName: o.first})
 	objects.more = o.number - 1
 	warning := pipeline.Warning{Reason: pipeline.ChildOutdated, About: kind.String() + " " + o.path}
-	const left = "%s: it is not as the hook wants it, first at %s, and is left as it is, because %s is "
+	const left = "%s: it differs from the desired state, first at %s, and the server does not update it, because %s is "
 	if strategy.Method == OnDelete {
 		warning.Chosen = true
-		warning.Message = fmt.Sprintf(left+"OnDelete: it is created again once somebody deletes it",
+		warning.Message = fmt.Sprintf(left+"OnDelete: the server creates it again when it is deleted",
 			objects, o.path, strategy.Field)
 	} else {
 		warning.Message = fmt.Sprintf(

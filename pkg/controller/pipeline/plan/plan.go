@@ -120,9 +120,9 @@ func warnOfDeletedChildren(
 		plan.Notices = append(plan.Notices, warning)
 		return
 	}
-	warning.Message += fmt.Sprintf("has no field %q. If that is not intended, look for a return statement "+
-		"that is missing in the hook. Hooks of version v2, or with responseUnMarshallMode: strict, refuse such an answer and delete "+
-		"nothing.", field)
+	warning.Message += fmt.Sprintf("has no field %q. If that is not intended, look for a return statement that is "+
+		"missing in the hook. Hooks of version v2, or with responseUnMarshallMode: strict, reject such an answer and "+
+		"delete nothing.", field)
 	plan.Warnings = append(plan.Warnings, warning)
 }
 

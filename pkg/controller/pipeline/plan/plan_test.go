@@ -20,9 +20,9 @@ func TestThatAllChildrenAreDeletedIsSaid(t *testing.T) {
 		wantsC  = `{apiVersion: v1, kind: ConfigMap, metadata: {name: c, labels: {app: shop}}}`
 		all     = "All children of this object are deleted (ConfigMap default/a, ConfigMap default/b), because the answer "
 		listed  = all + "of the sync hook lists none of them."
-		missing = all + `of the sync hook has no field "children". If that is not intended, look for a return ` +
-			"statement that is missing in the hook. " +
-			"Hooks of version v2, or with responseUnMarshallMode: strict, refuse such an answer and delete nothing."
+		missing = all + `of the sync hook has no field "children". If that is not intended, look for a return statement ` +
+			`that is missing in the hook. Hooks of version v2, or with responseUnMarshallMode: strict, reject such an answer ` +
+			`and delete nothing.`
 	)
 	said := func(chosen bool, message string) []pipeline.Warning {
 		return []pipeline.Warning{{Reason: pipeline.ChildrenDeleted, About: "children", Chosen: chosen, Message: message}}

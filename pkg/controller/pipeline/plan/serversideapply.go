@@ -61,7 +61,7 @@ func (s serverSideApply) change(method Method, observed, desired *object.Object)
 	// With the UID, the request fails if the child is gone, instead of creating another one.
 	body, err := withMetadata(configuration, "uid", string(observed.UID))
 	step := pipeline.Step{Op: pipeline.Apply, Observed: observed, Body: body, Path: path}
-	step.Why = "it differs, or is not ours, at " + path
+	step.Why = "it differs, or has another field manager, at " + path
 	if method != InPlace && !onlyMarks {
 		step.Op = pipeline.Recreate
 	}
@@ -83,7 +83,7 @@ func (s serverSideApply) markListed(observed *object.Object) (pipeline.Step, err
 	return pipeline.Step{Op: pipeline.Apply, Observed: observed, Body: body, Why: whyMarked}, err
 }
 
-const whyMarked = "the hook lists it, so that it is deleted when the hook no longer does"
+const whyMarked = "the hook lists it: the server records that, to delete it when the hook no longer lists it"
 
 // identityOf returns the fields that identify a child.
 func identityOf(child *object.Object) map[string]any {

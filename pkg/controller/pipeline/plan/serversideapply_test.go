@@ -50,9 +50,9 @@ func TestUpdateMethodsUnderServerSideApply(t *testing.T) {
 		op        pipeline.Op
 		why, path string
 	}
-	keep := outcome{op: pipeline.Keep, why: "it is as the hook wants it"}
+	keep := outcome{op: pipeline.Keep, why: "it is in its desired state"}
 	differs := func(op pipeline.Op, path string) outcome {
-		return outcome{op: op, why: "it differs, or is not ours, at " + path, path: path}
+		return outcome{op: op, why: "it differs, or has another field manager, at " + path, path: path}
 	}
 	tests := map[string]struct {
 		observed, fields, desired string

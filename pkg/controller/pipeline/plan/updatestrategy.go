@@ -59,7 +59,7 @@ type Strategies map[schema.GroupKind]Strategy
 // The reasons of steps that engines share.
 const (
 	whyMissing  = "the hook lists it and it does not exist"
-	whyUpToDate = "it is as the hook wants it"
+	whyUpToDate = "it is in its desired state"
 	whyLeft     = "no ControllerRevision names it, and its turn in the rolling update has not come"
 )
 

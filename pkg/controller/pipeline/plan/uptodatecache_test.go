@@ -108,7 +108,7 @@ func TestAChildThatIsUpToDateIsNotComparedAgain(t *testing.T) {
 	answer := w.answer(childAChanged)
 	w.upToDate.Put("uid-of-a", answer.Children[0].Hash, w.child(configMaps, "a").Hash)
 	step := stepFor(t, w.plan(answer), "a")
-	if step.Op != pipeline.Keep || step.Why != "it is as the hook wants it" {
+	if step.Op != pipeline.Keep || step.Why != "it is in its desired state" {
 		t.Errorf("%s because %q", step.Op, step.Why)
 	}
 }

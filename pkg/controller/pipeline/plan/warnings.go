@@ -156,8 +156,8 @@ type fieldConsequence string
 
 const (
 	isDropped    fieldConsequence = " and drops it"
-	isNotCreated fieldConsequence = " and refuses to create a child with it"
-	isNotChanged fieldConsequence = " and refuses a change with it, so that the child stays as it is"
+	isNotCreated fieldConsequence = " and rejects the creation of a child with it"
+	isNotChanged fieldConsequence = " and rejects a change with it, so the child stays as it is"
 	isNotSent    fieldConsequence = ""
 )
 
@@ -326,7 +326,7 @@ func (w *hostWarnings) warnings() (warnings []pipeline.Warning) {
 	}
 	if more := len(w.texts) - maxHostWarnings; more > 0 {
 		warnings = append(warnings, pipeline.Warning{Reason: pipeline.ClusterWarning, About: "more warnings",
-			Message: fmt.Sprintf("the cluster gives %d more warnings; they are shown when others are resolved", more)})
+			Message: fmt.Sprintf("the cluster returns %d more warnings, which appear after the others are resolved", more)})
 	}
 	return warnings
 }

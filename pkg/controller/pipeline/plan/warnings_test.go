@@ -43,8 +43,8 @@ func checkWarned(t *testing.T, planned *pipeline.Plan, want ...string) {
 
 func TestUnknownFieldsOfChildren(t *testing.T) {
 	tests := map[string]struct{ desired, want []string }{
-		"known fields":   {[]string{deployment("a", "replicas: 5")}, nil},
-		"a misspelt one": {[]string{deployment("a", "replica: 5")}, []string{fmt.Sprintf(replicaIsUnknown, "a")}},
+		"known fields":     {[]string{deployment("a", "replicas: 5")}, nil},
+		"a misspelled one": {[]string{deployment("a", "replica: 5")}, []string{fmt.Sprintf(replicaIsUnknown, "a")}},
 		"one without any that is near": {[]string{deployment("a", "nonsense: 5")},
 			[]string{"Deployment default/a: the cluster does not know the field spec.nonsense and drops it; check its spelling and its place"}},
 		"the same of several children": {[]string{deployment("a", "replica: 5"), deployment("b", "replica: 1"), deployment("c", "replicas: 1"), deployment("d", "replica: 1")},
@@ -86,9 +86,9 @@ func TestUnknownFieldsOfChildren(t *testing.T) {
 // refuses a child as a whole. OnDelete sends no change of an existing one.
 func withConsequence(warnings []string, engine Engine, method Method, observed map[object.Type][]*object.Object) (said []string) {
 	for _, warning := range warnings {
-		consequence := " and refuses to create a child with it"
+		consequence := " and rejects the creation of a child with it"
 		if len(observed[deployments]) > 0 && strings.HasPrefix(warning, "Deployment") {
-			consequence = " and refuses a change with it, so that the child stays as it is"
+			consequence = " and rejects a change with it, so the child stays as it is"
 			if method == OnDelete {
 				consequence = ""
 			}
@@ -130,7 +130,7 @@ func TestUnknownFieldsOfTheStatus(t *testing.T) {
 		"a known field": {parent: web, status: `{"ready":1}`},
 		"an unknown one": {parent: web, status: `{"ready":1,"foo":1}`,
 			want: []string{"Web default/shop: the cluster does not know the field status.foo and drops it; " + declare}},
-		"a misspelt one": {parent: web, status: `{"reddy":1}`,
+		"a misspelled one": {parent: web, status: `{"reddy":1}`,
 			want: []string{"Web default/shop: the cluster does not know the field status.reddy and drops it; did you mean status.ready? If not, " + declare}},
 		"a status that the type has not": {parent: fleet, status: `{"ready":1}`,
 			want: []string{"Fleet shop: the cluster does not know the field status and drops it; " + declare}},
@@ -358,7 +358,7 @@ func TestNotEachOfManyWarningsOfTheHostIsShown(t *testing.T) {
 		if len(warnings) != maxHostWarnings+1 {
 			t.Fatalf("%s, there are %d warnings", when, len(warnings))
 		}
-		const rest = "the cluster gives 3 more warnings; they are shown when others are resolved"
+		const rest = "the cluster returns 3 more warnings, which appear after the others are resolved"
 		if last := warnings[maxHostWarnings]; last.Reason != pipeline.ClusterWarning || last.Message != rest {
 			t.Errorf("%s, the last warning is %+v", when, last)
 		}

@@ -79,12 +79,12 @@ type setCondition func(kind, reason, message string)
 func setReady(set setCondition, health *Health, problem *Problem) {
 	switch {
 	case problem != nil && problem.RunningGeneration != 0:
-		set(v1alpha1.ConditionReady, problem.Reason, problem.message()+" (the controller still runs as its last working "+
-			"spec said)")
+		set(v1alpha1.ConditionReady, problem.Reason, problem.message()+" (the controller still "+
+			"runs with its last working spec)")
 	case problem != nil:
 		set(v1alpha1.ConditionReady, problem.Reason, problem.message())
 	case health.failsWholly():
-		set(v1alpha1.ConditionReady, v1alpha1.ReasonAllParentsFailing, health.message("no parent is as its hook wants: "+
+		set(v1alpha1.ConditionReady, v1alpha1.ReasonAllParentsFailing, health.message("no parent is in its desired state: "+
 			failureOf(health)))
 	case health.IsUntried():
 		set(v1alpha1.ConditionReady, v1alpha1.ReasonNotSyncedYet, "the controller runs, and has not synced a parent yet")
@@ -127,12 +127,13 @@ func setHooksReachable(set setCondition, health *Health) {
 		set(v1alpha1.ConditionHooksReachable, v1alpha1.ReasonNotCalled, "no hook has been called yet")
 	case health.HookErr != nil && health.StaleCredentials != nil:
 		set(v1alpha1.ConditionHooksReachable, v1alpha1.ReasonCallFailed,
-			inCondition(health.HookErr)+"; the credentials in use are the last good ones: "+inCondition(health.StaleCredentials))
+			inCondition(health.HookErr)+"; the server still uses the last valid credentials: "+
+				inCondition(health.StaleCredentials))
 	case health.HookErr != nil:
 		set(v1alpha1.ConditionHooksReachable, v1alpha1.ReasonCallFailed, inCondition(health.HookErr))
 	case health.StaleCredentials != nil:
 		set(v1alpha1.ConditionHooksReachable, v1alpha1.ReasonCredentialsStale,
-			"the last call of a hook was answered, but the credentials in use are the last good ones: "+
+			"the last call of a hook was answered, but the server still uses the last valid credentials: "+
 				inCondition(health.StaleCredentials))
 	default:
 		set(v1alpha1.ConditionHooksReachable, v1alpha1.ReasonAnswered, "the last call of a hook was answered")
@@ -146,8 +147,8 @@ func setParentsSynced(set setCondition, health *Health) {
 	case health.Failing > 0:
 		set(v1alpha1.ConditionParentsSynced, v1alpha1.ReasonParentsFailing, health.message(failureOf(health)))
 	case health.Total == 0 && !health.Uncounted:
-		set(v1alpha1.ConditionParentsSynced, v1alpha1.ReasonNoParents, "there is no parent: no object of the "+
-			"type exists, or none that the controller selects")
+		set(v1alpha1.ConditionParentsSynced, v1alpha1.ReasonNoParents, "the controller has no parents: no object of the "+
+			"type exists, or the controller selects none")
 	case health.Paused > 0 && health.Synced+health.Paused >= health.Total:
 		set(v1alpha1.ConditionParentsSynced, v1alpha1.ReasonPaused,
 			fmt.Sprintf("%d of %d parents are paused", health.Paused, health.Total))
@@ -155,15 +156,15 @@ func setParentsSynced(set setCondition, health *Health) {
 		set(v1alpha1.ConditionParentsSynced, v1alpha1.ReasonNotAllSynced,
 			"some parents have not been synced yet")
 	default:
-		set(v1alpha1.ConditionParentsSynced, v1alpha1.ReasonAllSynced, "every parent is as its hook wants")
+		set(v1alpha1.ConditionParentsSynced, v1alpha1.ReasonAllSynced, "every parent is in its desired state")
 	}
 }
 
 // setPaused says which parents are paused, and how that ends.
 func setPaused(set setCondition, health *Health) {
 	if health.AllPaused {
-		set(v1alpha1.ConditionPaused, v1alpha1.ReasonPaused, "spec.paused is true: no hook is called, and "+
-			"nothing is written")
+		set(v1alpha1.ConditionPaused, v1alpha1.ReasonPaused, "spec.paused is true: the server "+
+			"calls no hook and writes nothing")
 		return
 	}
 	more := ""
@@ -171,7 +172,7 @@ func setPaused(set setCondition, health *Health) {
 		more = fmt.Sprintf(" (and %d more)", health.Paused-1)
 	}
 	set(v1alpha1.ConditionPaused, v1alpha1.ReasonParentsPaused, fmt.Sprintf(
-		"%s%s: the annotation %s is \"true\", so no hook is called about it, and nothing is written", health.PausedParent,
+		"%s%s: the annotation %s is \"true\", so the server calls no hook for it, and writes nothing", health.PausedParent,
 		more, v1alpha1.PausedAnnotation))
 }
 
@@ -180,7 +181,7 @@ func failureOf(health *Health) string {
 	first := health.Failure
 	switch {
 	case first == nil:
-		return fmt.Sprintf("%d of %d parents are not as their hook wants", health.Failing, health.Total)
+		return fmt.Sprintf("%d of %d parents are not in their desired state", health.Failing, health.Total)
 	case health.Failing > 1:
 		return fmt.Sprintf("%s (and %d more of %d parents)", about(first.Parent, first.Message), health.Failing-1,
 			health.Total)
@@ -206,12 +207,12 @@ func setWarnings(set setCondition, health *Health) {
 		add(string(warning.Reason), warning.String())
 	}
 	if health.LacksAccount {
-		add(v1alpha1.ReasonActsAsServer, "the controller acts as the server and needs the server's rights to write; new "+
-			"controllers are refused without spec.serviceAccount (--require-service-account), and so is the next change of "+
+		add(v1alpha1.ReasonActsAsServer, "the controller acts as the server and needs the server's rights to write; the "+
+			"server rejects new controllers without spec.serviceAccount (--require-service-account), and the next change of "+
 			"this spec: set spec.serviceAccount")
 	}
 	if len(reasons) == 0 {
-		set(v1alpha1.ConditionWarnings, v1alpha1.ReasonNoWarnings, "there is no warning")
+		set(v1alpha1.ConditionWarnings, v1alpha1.ReasonNoWarnings, "no warnings")
 		return
 	}
 	set(v1alpha1.ConditionWarnings, slices.MinFunc(reasons, v1alpha1.CompareWarnings), strings.Join(messages, "; "))

@@ -74,7 +74,7 @@ func TestConditions(t *testing.T) {
 		"all its parents that are not paused fail": {
 			health: &Health{Total: 2, Failing: 1, Paused: 1, Failure: &ParentError{Parent: shop, Message: "no"}},
 			want: conditions{
-				"False AllParentsFailing: no parent is as its hook wants: Web default/shop: no (1 of 2 parents)", "", uncalled,
+				"False AllParentsFailing: no parent is in its desired state: Web default/shop: no (1 of 2 parents)", "", uncalled,
 			},
 		},
 		"it runs and has no parents yet": {
@@ -88,7 +88,7 @@ func TestConditions(t *testing.T) {
 		"its hook does not answer, called with stale credentials": {
 			health: &Health{HookCalled: true, HookErr: errors.New("connection refused"), StaleCredentials: errors.New("Secret is gone")},
 			want: conditions{
-				runs, "", "False CallFailed: connection refused; the credentials in use are the last good ones: Secret is gone",
+				runs, "", "False CallFailed: connection refused; the server still uses the last valid credentials: Secret is gone",
 			},
 		},
 		"its hook is down": {
@@ -104,7 +104,7 @@ func TestConditions(t *testing.T) {
 		"its hook is called with stale credentials": {
 			health: &Health{HookCalled: true, StaleCredentials: errors.New("Secret is gone")},
 			want: conditions{
-				runs, "", "True CredentialsStale: the last call of a hook was answered, but the credentials in use are the last good ones: Secret is gone",
+				runs, "", "True CredentialsStale: the last call of a hook was answered, but the server still uses the last valid credentials: Secret is gone",
 			},
 		},
 		"credentials are missing": {
@@ -118,7 +118,7 @@ func TestConditions(t *testing.T) {
 		"its new spec cannot be run and the old one is": {
 			health: &Health{HookCalled: true}, problem: &Problem{Reason: v1alpha1.ReasonInvalidSpec, Err: errors.New("no hooks defined"), RunningGeneration: 1},
 			want: conditions{
-				"False InvalidSpec: no hooks defined (the controller still runs as its last working spec said)", "True InvalidSpec: no hooks defined (the controller still runs as its last working spec said)", answered,
+				"False InvalidSpec: no hooks defined (the controller still runs with its last working spec)", "True InvalidSpec: no hooks defined (the controller still runs with its last working spec)", answered,
 			},
 		},
 		"a type is not there": {
@@ -341,9 +341,9 @@ func TestTheConditionParentsSynced(t *testing.T) {
 	}{
 		"no controller runs":       {nil, "Unknown NotRunning: no controller runs"},
 		"they are not counted yet": {&Health{Uncounted: true}, "Unknown NotAllSyncedYet: some parents have not been synced yet"},
-		"there are no parents":     {&Health{}, "True NoParents: there is no parent: no object of the type exists, or none that the controller selects"},
+		"there are no parents":     {&Health{}, "True NoParents: the controller has no parents: no object of the type exists, or the controller selects none"},
 		"some are not synced yet":  {&Health{Total: 3, Synced: 2}, "Unknown NotAllSyncedYet: some parents have not been synced yet"},
-		"all are synced":           {&Health{Total: 3, Synced: 3}, "True AllSynced: every parent is as its hook wants"},
+		"all are synced":           {&Health{Total: 3, Synced: 3}, "True AllSynced: every parent is in its desired state"},
 		"the only one fails":       {&Health{Total: 1, Failing: 1, Failure: crashed}, "False ParentsFailing: Web default/shop: the hook crashed"},
 		"one of some fails":        {&Health{Total: 3, Failing: 1, Failure: crashed}, "False ParentsFailing: Web default/shop: the hook crashed (1 of 3 parents)"},
 		"some fail":                {&Health{Total: 3, Failing: 2, Failure: crashed}, "False ParentsFailing: Web default/shop: the hook crashed (and 1 more of 3 parents)"},
@@ -351,7 +351,7 @@ func TestTheConditionParentsSynced(t *testing.T) {
 			&Health{Total: 1, Failing: 1, Failure: &ParentError{Parent: shop, Message: "Web default/shop: its status is refused"}},
 			"False ParentsFailing: Web default/shop: its status is refused",
 		},
-		"nobody knows why one does": {&Health{Total: 3, Failing: 1}, "False ParentsFailing: 1 of 3 parents are not as their hook wants"},
+		"nobody knows why one does": {&Health{Total: 3, Failing: 1}, "False ParentsFailing: 1 of 3 parents are not in their desired state"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -377,14 +377,14 @@ func TestTheConditionWarnings(t *testing.T) {
 		want   []string
 	}{
 		"no controller runs":              {nil, []string{"Unknown NotRunning: no controller runs"}},
-		"all is well":                     {&Health{}, []string{"False NoWarnings: there is no warning"}},
+		"all is well":                     {&Health{}, []string{"False NoWarnings: no warnings"}},
 		"one parent":                      {&Health{Warning: warning}, []string{"True UnknownField: " + field}},
 		"a warning that names its parent": {&Health{Warning: &named}, []string{"True UnknownField: " + field}},
 		"several parents":                 {&Health{Warning: &several}, []string{"True UnknownField: " + field + " (and 2 more parents)"}},
 		"no service account":              {&Health{LacksAccount: true}, []string{"True ActsAsServer: ", "set spec.serviceAccount"}},
 		"all at once, the gravest first": {
 			&Health{Warning: warning, LacksAccount: true, WriteLoops: []pipeline.WriteLoop{loop}},
-			[]string{"True WriteLoop: the status of Web default/shop is written again and again", "; " + field, "; the controller acts"},
+			[]string{"True WriteLoop: the status of Web default/shop is repeatedly written", "; " + field, "; the controller acts"},
 		},
 	}
 	for name, test := range tests {

@@ -119,7 +119,7 @@ func (e *Events) CreateError(controller runtime.Object, err error) {
 // these are invalid.
 func (e *Events) CredentialsStale(controller runtime.Object, err error) {
 	e.record(controller, corev1.EventTypeWarning, reasonCredentialsStale,
-		"The last good credentials stay in use: %s", Summary(err))
+		"The server still uses the last valid credentials: %s", Summary(err))
 }
 
 // TypeWarning writes that the host warns of a type of a controller.
@@ -138,7 +138,7 @@ func (e *Events) NoStatusSubresource(controller runtime.Object, name, parentType
 // DrainError writes that the finalizer of a controller cannot be removed from its parents.
 func (e *Events) DrainError(controller runtime.Object, err error) {
 	e.record(controller, corev1.EventTypeWarning, reasonDrainError,
-		"Cannot remove the finalizer from parents: %s (the annotation %s: \"true\" lets the controller be deleted without)",
+		"Cannot remove the finalizer from parents: %s (the annotation %s: \"true\" deletes the controller anyway)",
 		Summary(err), v1alpha1.SkipDrainAnnotation)
 }
 
@@ -155,21 +155,22 @@ func (e *Events) NotFinalized(parent *object.Object, finalizer string, why pipel
 		more = ". The children stay as they are"
 	}
 	e.record(parent, corev1.EventTypeWarning, reasonNotFinalized,
-		"Removed the finalizer %s although the finalize hook has not answered that it is done: %s%s", finalizer, why, more)
+		"Removed the finalizer %s although the finalize hook has not returned "+
+			"\"finalized\": true: %s%s", finalizer, why, more)
 }
 
 // Finalizing writes that a parent is finalized although it is not being deleted, because a controller
 // no longer selects it.
 func (e *Events) Finalizing(parent *object.Object, finalizer string) {
 	e.record(parent, corev1.EventTypeNormal, reasonNoLongerSelected,
-		"The controller no longer selects this object: its finalize hook is called, and when that answers finalized, the "+
-			"finalizer %s is removed", finalizer)
+		"The controller no longer selects this object: the server calls its finalize hook, and removes the finalizer %s "+
+			"when the hook returns \"finalized\": true", finalizer)
 }
 
 // NoLongerSelected writes that a parent without a finalizer is no longer one.
 func (e *Events) NoLongerSelected(parent *object.Object, controller string) {
 	e.record(parent, corev1.EventTypeNormal, reasonNoLongerSelected,
-		"The controller %s no longer selects this object: it is not synced any more, and its children stay as they are",
+		"The controller %s no longer selects this object: the server stops syncing it, and its children stay as they are",
 		controller)
 }
 
@@ -180,7 +181,7 @@ func (e *Events) SyncError(parent *object.Object, err error) {
 
 // SyncRecovered writes that a parent is as its hook wants, and which failure has ended.
 func (e *Events) SyncRecovered(parent *object.Object, failure *ParentError) {
-	e.record(parent, corev1.EventTypeNormal, reasonSyncRecovered, "Synced again. This is over: %s", failure.Message)
+	e.record(parent, corev1.EventTypeNormal, reasonSyncRecovered, "Synced again. Resolved: %s", failure.Message)
 }
 
 // Warning writes that a parent was synced with a warning.

@@ -109,7 +109,7 @@ func TestEvents(t *testing.T) {
 		"create error": {func(e *Events) { e.CreateError(controller, errors.New("no hooks\ndefined")) }, "default CompositeController webs: Warning CreateError: Cannot create new controller: no hooks defined"},
 		"stale credentials": {
 			func(e *Events) { e.CredentialsStale(controller, errors.New("Secret is gone")) },
-			"default CompositeController webs: Warning CredentialsStale: The last good credentials stay in use: Secret is gone",
+			"default CompositeController webs: Warning CredentialsStale: The server still uses the last valid credentials: Secret is gone",
 		},
 		"no status subresource": {
 			func(e *Events) { e.NoStatusSubresource(controller, "webs", "ctl.example/v1, Kind=Web") },
@@ -138,19 +138,18 @@ func TestEvents(t *testing.T) {
 			func(e *Events) {
 				e.SyncRecovered(parent(t, "shop"), &ParentError{Message: "no\n" + strings.Repeat("x", 500)})
 			},
-			"default Web shop: Normal SyncRecovered: Synced again. This is over: no " + strings.Repeat("x", 500),
+			"default Web shop: Normal SyncRecovered: Synced again. Resolved: no " + strings.Repeat("x", 500),
 		},
 		"a finalizer of which the hook is gone": {
 			func(e *Events) { e.NotFinalized(parent(t, "shop"), "x/y", pipeline.NoFinalizeHook) },
-			"default Web shop: Warning NotFinalized: Removed the finalizer x/y although the finalize hook has not answered " +
-				"that it is done: the controller has no finalize hook any more. " +
-				"The children stay as they are; to have the hook called when this object is deleted, set spec.hooks.finalize again, which puts the finalizer back",
+			"default Web shop: Warning NotFinalized: Removed the finalizer x/y although the finalize hook has not returned " +
+				"\"finalized\": true: the controller no longer has a finalize hook. The children stay as they are; to have the " +
+				"hook called when this object is deleted, set spec.hooks.finalize again, which puts the finalizer back",
 		},
 		"a finalizer of which the controller is deleted": {
 			func(e *Events) { e.NotFinalized(parent(t, "shop"), "x/y", pipeline.ControllerDeleted) },
-			"default Web shop: Warning NotFinalized: Removed the finalizer x/y although the finalize hook has not answered " +
-				"that it is done: " +
-				"the controller is being deleted. The children stay as they are",
+			"default Web shop: Warning NotFinalized: Removed the finalizer x/y although the finalize hook has not returned " +
+				"\"finalized\": true: the controller is being deleted. The children stay as they are",
 		},
 		"a finalizer that kept an object": {
 			func(e *Events) {
@@ -158,7 +157,7 @@ func TestEvents(t *testing.T) {
 				deleted.DeletionTimestamp = &metav1.Time{}
 				e.NotFinalized(&deleted, "x/y", pipeline.OutsideNamespaces)
 			},
-			"default Web shop: Warning NotFinalized: Removed the finalizer x/y although the finalize hook has not answered that it is done: the parent is not in any of the controller's namespaces",
+			"default Web shop: Warning NotFinalized: Removed the finalizer x/y although the finalize hook has not returned \"finalized\": true: the parent is outside the namespaces of the controller",
 		},
 		"a finalize hook that does not finish": {
 			func(e *Events) { e.FinalizeWaiting(parent(t, "shop"), errors.New("100% waits")) },

@@ -17,8 +17,8 @@ import (
 func writeLoopEvent(loops []pipeline.WriteLoop, now time.Time) string {
 	first := loops[0]
 	wait := max(first.Next.Sub(now).Round(100*time.Millisecond), 100*time.Millisecond)
-	message := fmt.Sprintf("%s was %s %d times in a row, each time because %s; "+
-		"the next write waits %s, further ones longer and longer",
+	message := fmt.Sprintf("%s was %s %d times in a row, each time because %s; the next write waits %s, and the wait "+
+		"doubles with each further write",
 		subject(first), done(first), first.Writes, cause(first), wait)
 	if more := len(loops) - 1; more > 0 {
 		message += fmt.Sprintf(" (%d more alike)", more)
@@ -52,8 +52,8 @@ func summary(loops []pipeline.WriteLoop, where func(pipeline.WriteLoop) string) 
 	})
 	var said []string
 	for _, loop := range loops[:min(len(loops), most)] {
-		said = append(said, fmt.Sprintf("%s is %s again and again, each time because %s%s",
-			subject(loop), done(loop), cause(loop), where(loop)))
+		said = append(said, fmt.Sprintf("%s is repeatedly %s, each time because %s%s",
+			subject(loop), strings.TrimSuffix(done(loop), ","), cause(loop), where(loop)))
 	}
 	if more := len(loops) - most; more > 0 {
 		said = append(said, fmt.Sprintf("and %d more", more))
@@ -93,25 +93,25 @@ func cause(loop pipeline.WriteLoop) string {
 	rivals := strings.Join(loop.Rivals, " and ")
 	switch {
 	case loop.OfNames:
-		return "the hook answers other names: " + sameAnswer
+		return "the hook returns other names: " + sameAnswer
 	case loop.Expires && !loop.AnswerChanges:
-		return "it is gone: its ttlSecondsAfterFinished removes it when it has finished; answer it until it is done, " +
-			"and keep in the parent's status that it is, or leave out ttlSecondsAfterFinished"
+		return "it is gone: its ttlSecondsAfterFinished removes it when it has finished; return it until it is done, and " +
+			"then record that in the parent's status, or remove ttlSecondsAfterFinished"
 	case loop.Op == pipeline.Delete && !loop.AnswerChanges:
 		return "the hook does not list it, and another writer creates it again; make the hook list it, or give the other's " +
 			"objects labels that the parent's selector does not match"
 	case (loop.Op == pipeline.Adopt || loop.Op == pipeline.Release) && !loop.AnswerChanges:
-		return "another writer changes its owners or labels; let only one writer decide whose it is"
+		return "another writer changes its owners or labels; make sure that only one writer sets them"
 	case loop.AnswerChanges && loop.Path == "":
-		return "the hook answers something else: " + sameAnswer
+		return "the hook returns a different answer: " + sameAnswer
 	case loop.AnswerChanges:
-		return "the hook answers something else at " + loop.Path + ": " + sameAnswer
+		return "the hook returns a different value at " + loop.Path + ": " + sameAnswer
 	case loop.Path == "" && len(loop.Rivals) == 1:
 		return "it is gone: " + rivals + " deletes it; " + remedyOfDeletion
 	case loop.Path == "" && len(loop.Rivals) > 1:
 		return "it is gone: " + rivals + " delete it; " + remedyOfDeletion
 	case loop.Path == "":
-		return "it is gone: another writer deletes it; find out who, and let only one writer decide about it"
+		return "it is gone: another writer deletes it; find that writer, and make sure that only one writer manages it"
 	}
 	said := "it differs at " + loop.Path + ": "
 	switch len(loop.Rivals) {

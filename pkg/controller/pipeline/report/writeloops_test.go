@@ -60,26 +60,25 @@ func TestWhatIsDoneAgainAndAgain(t *testing.T) {
 	}{
 		"other names": {
 			pipeline.WriteLoop{Object: of, OfNames: true, AnswerChanges: true},
-			"a ConfigMap of another name, such as ConfigMap default/c, is created, and one before it deleted, " +
-				"again and again, each time because the hook answers other names: " +
-				"it must give the same answer to the same request, " +
-				"so leave out times and random values",
+			"a ConfigMap of another name, such as ConfigMap default/c, is repeatedly created, and one before it deleted, " +
+				"each time because the hook returns other names: it must give the same answer to the same request, so leave out " +
+				"times and random values",
 		},
 		"deleted": {
 			pipeline.WriteLoop{Object: of, Op: pipeline.Delete},
-			"ConfigMap default/c is deleted again and again, each time because the hook does not list it, and another writer " +
-				"creates it again; make the hook list it, or give the other's objects labels that the parent's selector does not match",
+			"ConfigMap default/c is repeatedly deleted, each time because the hook does not list it, and another writer " +
+				"creates it again; make the hook list it, or give the other's objects labels that the parent's selector does " +
+				"not match",
 		},
 		"adopted": {
 			pipeline.WriteLoop{Object: of, Op: pipeline.Adopt},
-			"ConfigMap default/c is adopted again and again, each time because another writer changes its owners or labels; " +
-				"let only one writer decide whose it is",
+			"ConfigMap default/c is repeatedly adopted, each time because another writer changes its owners or labels; make " +
+				"sure that only one writer sets them",
 		},
 		"expired": {
 			pipeline.WriteLoop{Object: of, Op: pipeline.Create, Expires: true},
-			"ConfigMap default/c is written again and again, each time because it is gone: its ttlSecondsAfterFinished " +
-				"removes it when it has finished; answer it until it is done, " +
-				"and keep in the parent's status that it is, or leave out " +
+			"ConfigMap default/c is repeatedly written, each time because it is gone: its ttlSecondsAfterFinished removes it " +
+				"when it has finished; return it until it is done, and then record that in the parent's status, or remove " +
 				"ttlSecondsAfterFinished",
 		},
 	}
@@ -93,8 +92,9 @@ func TestWhatIsDoneAgainAndAgain(t *testing.T) {
 }
 
 func TestWhatAParentInAWriteLoopSays(t *testing.T) {
-	want := "ConfigMap default/c is written again and again, each time because it is gone: CompositeController comp deletes it; " +
-		"give the controllers labelSelectors (spec.parentResource.labelSelector) that do not overlap, or make one of them a DecoratorController"
+	want := "ConfigMap default/c is repeatedly written, each time because it is gone: CompositeController comp deletes " +
+		"it; give the controllers labelSelectors (spec.parentResource.labelSelector) that do not overlap, or make one of " +
+		"them a DecoratorController"
 	if got := WriteLoopsOfParent([]pipeline.WriteLoop{deletedBy("CompositeController comp")}); got != want {
 		t.Errorf("it says\n%s, want\n%s", got, want)
 	}
@@ -107,38 +107,41 @@ func TestWhatAnEventSaysAboutLoops(t *testing.T) {
 	}{
 		"a field that somebody else sets": {
 			[]pipeline.WriteLoop{fought},
-			"ConfigMap default/b was written 5 times in a row, each time because it differs at data.a: another writer changes it; kubectl get with --show-managed-fields -o yaml shows who: let only one writer set it; the next write waits 1s, further ones longer and longer",
+			"ConfigMap default/b was written 5 times in a row, each time because it differs at data.a: another writer changes it; kubectl get with --show-managed-fields -o yaml shows who: let only one writer set it; the next write waits 1s, and the wait doubles with each further write",
 		},
 		"a field that another controller sets": {
 			[]pipeline.WriteLoop{foughtWith("DecoratorController deco")},
-			"ConfigMap default/b was written 5 times in a row, each time because it differs at data.a: DecoratorController deco, which also writes it, wants something else; let only one writer set it; the next write waits 1s, further ones longer and longer",
+			"ConfigMap default/b was written 5 times in a row, each time because it differs at data.a: DecoratorController deco, which also writes it, wants something else; let only one writer set it; the next write waits 1s, and the wait doubles with each further write",
 		},
 		"a field that other controllers set": {
 			[]pipeline.WriteLoop{foughtWith("CompositeController comp", "DecoratorController deco")},
-			"ConfigMap default/b was written 5 times in a row, each time because it differs at data.a: CompositeController comp and DecoratorController deco, which also write it, want something else; let only one writer set it; the next write waits 1s, further ones longer and longer",
+			"ConfigMap default/b was written 5 times in a row, each time because it differs at data.a: CompositeController comp and DecoratorController deco, which also write it, want something else; let only one writer set it; the next write waits 1s, and the wait doubles with each further write",
 		},
 		"a field whose values are known": {
 			[]pipeline.WriteLoop{withValues(fought, "2", "1")},
-			`ConfigMap default/b was written 5 times in a row, each time because it differs at data.a: another writer changes it (2 instead of 1); ` +
-				"kubectl get with --show-managed-fields -o yaml shows who: let only one writer set it; the next write waits 1s, further ones longer and longer",
+			"ConfigMap default/b was written 5 times in a row, each time because it differs at data.a: another writer " +
+				"changes it (2 instead of 1); kubectl get with --show-managed-fields -o yaml shows who: let only one writer set " +
+				"it; the next write waits 1s, and the wait doubles with each further write",
 		},
 		"a child that another controller deletes": {
 			[]pipeline.WriteLoop{deletedBy("CompositeController comp")},
-			"ConfigMap default/c was written 7 times in a row, each time because it is gone: CompositeController comp deletes it; " +
-				"give the controllers labelSelectors (spec.parentResource.labelSelector) that do not overlap, or make one of them a DecoratorController; the next write waits 2s, further ones longer and longer",
+			"ConfigMap default/c was written 7 times in a row, each time because it is gone: CompositeController comp " +
+				"deletes it; give the controllers labelSelectors (spec.parentResource.labelSelector) that do not overlap, or " +
+				"make one of them a DecoratorController; the next write waits 2s, and the wait doubles with each further write",
 		},
 		"a child that somebody else deletes": {
 			[]pipeline.WriteLoop{deleted},
-			"ConfigMap default/c was written 7 times in a row, each time because it is gone: another writer deletes it; find out who, and let only one writer decide about it; the next write waits 2s, further ones longer and longer",
+			"ConfigMap default/c was written 7 times in a row, each time because it is gone: another writer deletes it; find that writer, and make sure that only one writer manages it; the next write waits 2s, and the wait doubles with each further write",
 		},
 		"an answer that is never the same, and others alike": {
 			[]pipeline.WriteLoop{restless, fought, deleted},
-			"Namespace a was written 20 times in a row, each time because the hook answers something else at metadata.labels.a: " +
-				"it must give the same answer to the same request, so leave out times and random values; the next write waits 1s, further ones longer and longer (2 more alike)",
+			"Namespace a was written 20 times in a row, each time because the hook returns a different value at " +
+				"metadata.labels.a: it must give the same answer to the same request, so leave out times and random values; the " +
+				"next write waits 1s, and the wait doubles with each further write (2 more alike)",
 		},
 		"a status that two controllers write": {
 			[]pipeline.WriteLoop{foughtStatus},
-			"the status of Web default/shop was written 5 times in a row, each time because it differs at status.a: another writer changes it; kubectl get with --show-managed-fields -o yaml shows who: let only one writer set it; the next write waits 1s, further ones longer and longer",
+			"the status of Web default/shop was written 5 times in a row, each time because it differs at status.a: another writer changes it; kubectl get with --show-managed-fields -o yaml shows who: let only one writer set it; the next write waits 1s, and the wait doubles with each further write",
 		},
 	}
 	for name, test := range tests {
@@ -159,20 +162,22 @@ func TestWriteLoopsAreWarnings(t *testing.T) {
 		want   string
 	}{
 		"no controller runs":      {nil, "Unknown NotRunning: no controller runs"},
-		"nothing is slowed down":  {&Health{}, "False NoWarnings: there is no warning"},
-		"a child is slowed down":  {&Health{WriteLoops: []pipeline.WriteLoop{fought}}, "True WriteLoop: ConfigMap default/b is written again and again, each time because it differs at data.a: another writer changes it; kubectl get with --show-managed-fields -o yaml shows who: let only one writer set it (its parent is default/shop)"},
-		"a status is slowed down": {&Health{WriteLoops: []pipeline.WriteLoop{foughtStatus}}, "True WriteLoop: the status of Web default/shop is written again and again, each time because it differs at status.a: another writer changes it; kubectl get with --show-managed-fields -o yaml shows who: let only one writer set it"},
+		"nothing is slowed down":  {&Health{}, "False NoWarnings: no warnings"},
+		"a child is slowed down":  {&Health{WriteLoops: []pipeline.WriteLoop{fought}}, "True WriteLoop: ConfigMap default/b is repeatedly written, each time because it differs at data.a: another writer changes it; kubectl get with --show-managed-fields -o yaml shows who: let only one writer set it (its parent is default/shop)"},
+		"a status is slowed down": {&Health{WriteLoops: []pipeline.WriteLoop{foughtStatus}}, "True WriteLoop: the status of Web default/shop is repeatedly written, each time because it differs at status.a: another writer changes it; kubectl get with --show-managed-fields -o yaml shows who: let only one writer set it"},
 		"more than can be named, in the order of their names": {
 			&Health{WriteLoops: []pipeline.WriteLoop{clusterScoped, created, restless, deleted, fought}},
-			"True WriteLoop: " +
-				"Namespace a is written again and again, each time because it differs at spec: another writer changes it; kubectl get with --show-managed-fields -o yaml shows who: let only one writer set it (its parent is fleet); " +
-				"ConfigMap default/b is written again and again, each time because it differs at data.a: another writer changes it; kubectl get with --show-managed-fields -o yaml shows who: let only one writer set it (its parent is default/shop); " +
-				"ConfigMap default/c is written again and again, each time because it is gone: another writer deletes it; find out who, and let only one writer decide about it (its parent is default/shop); " +
-				"and 2 more",
+			"True WriteLoop: Namespace a is repeatedly written, each time because it differs at spec: another writer changes " +
+				"it; kubectl get with --show-managed-fields -o yaml shows who: let only one writer set it (its parent is " +
+				"fleet); ConfigMap default/b is repeatedly written, each time because it differs at data.a: another writer " +
+				"changes it; kubectl get with --show-managed-fields -o yaml shows who: let only one writer set it (its parent " +
+				"is default/shop); ConfigMap default/c is repeatedly written, each time because it is gone: another writer " +
+				"deletes it; find that writer, and make sure that only one writer manages it (its parent is default/shop); and " +
+				"2 more",
 		},
 		"a child that the hook has created for ever": {
 			&Health{WriteLoops: []pipeline.WriteLoop{created}},
-			"True WriteLoop: Namespace b is written again and again, each time because the hook answers something else: it must give the same answer to the same request, so leave out times and random values (its parent is default/shop)",
+			"True WriteLoop: Namespace b is repeatedly written, each time because the hook returns a different answer: it must give the same answer to the same request, so leave out times and random values (its parent is default/shop)",
 		},
 	}
 	for name, test := range tests {

@@ -283,7 +283,7 @@ func (c *child) advice() string {
 		return fmt.Sprintf("child %s failed status check: %s; %s asks for that", c.failed.of, c.failed.why, check)
 	}
 	types := conditionTypes(c.observed)
-	has, remedy := "none", "correct the type if it is misspelt"
+	has, remedy := "none", "correct the type if it is misspelled"
 	if len(types) > 0 {
 		has = "only " + quoteAll(types)
 	}

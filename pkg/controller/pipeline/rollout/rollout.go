@@ -272,8 +272,8 @@ func (r *Rollout) ignoredWarnings() []pipeline.Warning {
 		stored := earlier.stored[0]
 		if outside := revisions.Outside(stored.ControllerRevision, r.rules.fieldPaths()); len(outside) > 0 {
 			warnings = append(warnings, pipeline.Warning{Reason: pipeline.RevisionIgnored, Message: fmt.Sprintf(
-				"ControllerRevision %s records %s, and only what is within the field paths that the controller "+
-					"rolls out (%s) is restored; in all other fields, its children follow the current parent",
+				"ControllerRevision %s records %s, but the server restores only the field paths that the controller rolls out "+
+					"(%s); all other fields of its children follow the current parent",
 				stored.Name, strings.Join(outside, ", "), strings.Join(r.rules.fieldPaths(), ", "))})
 		}
 	}

@@ -100,7 +100,7 @@ func (g *Guard) Postpone(
 
 // postponed returns the Keep step that replaces a step while the child must wait.
 func postponed(step pipeline.Step) pipeline.Step {
-	step.Op, step.Body, step.Why = pipeline.Keep, nil, "it is written too often: "+step.Why
+	step.Op, step.Body, step.Why = pipeline.Keep, nil, "the server throttles its writes: "+step.Why
 	return step
 }
 

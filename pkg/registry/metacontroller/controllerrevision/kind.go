@@ -64,12 +64,12 @@ const shownHashLength = 10
 // newTable returns the table of ControllerRevisions.
 func newTable() rest.TableConvertor {
 	columns := []metav1.TableColumnDefinition{
-		{Name: "Parent", Type: "string", Description: "The object that this is a version of."},
-		{Name: "Revision", Type: "string", Description: "The beginning of the hash that tells the versions of the parent " +
-			"apart."},
-		{Name: "Children", Type: "integer", Description: "How many children are, or are to be, at this version."},
-		{Name: "Current", Type: "boolean", Description: "Whether the parent is at this version now, so that its children " +
-			"move to it."},
+		{Name: "Parent", Type: "string", Description: "The object whose version this revision records."},
+		{Name: "Revision", Type: "string", Description: "The first characters of the hash that identifies the version of " +
+			"the parent."},
+		{Name: "Children", Type: "integer", Description: "Number of children at this version, or being moved to it."},
+		{Name: "Current", Type: "boolean", Description: "Whether this is the current version of the parent, to which its " +
+			"children move."},
 	}
 	return resource.NewTable(columns, nil, func(revision *v1alpha1.ControllerRevision) ([]any, []any) {
 		return []any{parent(revision), hash(revision.Name), int64(children(revision)), isCurrent(revision)}, nil

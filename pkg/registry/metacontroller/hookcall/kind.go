@@ -75,11 +75,11 @@ func newTable() rest.TableConvertor {
 	columns := []metav1.TableColumnDefinition{
 		{Name: "Controller", Type: "string", Description: "The controller, by its short name."},
 		{Name: "Hook", Type: "string", Description: "The hook that was called: sync, finalize or customize."},
-		{Name: "Parent", Type: "string", Description: "The parent, or target, that the call was about."},
+		{Name: "Parent", Type: "string", Description: "The parent, or target, for which the hook was called."},
 		{Name: "Code", Type: "string", Description: "The HTTP status code of the answer."},
-		{Name: "Took", Type: "string", Description: "How long the call took."},
+		{Name: "Took", Type: "string", Description: "Duration of the call."},
 		{Name: "Result", Type: "string", Description: "Succeeded, Failed or Throttled."},
-		{Name: "Age", Type: "string", Description: "How long ago the call began."},
+		{Name: "Age", Type: "string", Description: "Time since the start of the call."},
 		{Name: "Message", Type: "string", Description: "Why the call failed."},
 	}
 	wide := []metav1.TableColumnDefinition{
@@ -160,7 +160,7 @@ func (s *storage) permit(ctx context.Context, name string, required []rights.Req
 	of := rights.User{Name: reader.GetName(), UID: reader.GetUID(), Groups: reader.GetGroups(), Extra: reader.GetExtra()}
 	missing, err := rights.NewReviewer(s.reviews, of).Missing(ctx, required)
 	if err != nil {
-		return live.Unavailable(fmt.Errorf("the cluster cannot be asked what user %q may see: %w", reader.GetName(), err))
+		return live.Unavailable(fmt.Errorf("cannot check what user %q may see: %w", reader.GetName(), err))
 	}
 	if len(missing) == 0 {
 		return nil

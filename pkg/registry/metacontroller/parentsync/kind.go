@@ -67,15 +67,15 @@ func newTable(now func() time.Time) rest.TableConvertor {
 		{Name: "Controller", Type: "string", Description: "The controller, by its short name."},
 		{Name: "Parent", Type: "string", Description: "The parent, or target, that the controller syncs."},
 		{Name: "State", Type: "string", Description: "Synced, Progressing, Waiting, Failing or Paused."},
-		{Name: "Children", Type: "string", Description: "How many children are as the hook wants, of how many it wants."},
-		{Name: "Last", Type: "string", Description: "How long ago the last sync ended."},
-		{Name: "Next", Type: "string", Description: "In how long the next sync is due, if nothing changes before."},
-		{Name: "Message", Type: "string", Description: "Why the last sync failed, what is waited for, or what a warning " +
-			"says."},
+		{Name: "Children", Type: "string", Description: "Number of children in their desired state, of the number of " +
+			"desired children."},
+		{Name: "Last", Type: "string", Description: "Time since the end of the last sync."},
+		{Name: "Next", Type: "string", Description: "Time until the next sync, unless something changes first."},
+		{Name: "Message", Type: "string", Description: "Error of the last sync, what the parent waits for, or a warning."},
 	}
 	wide := []metav1.TableColumnDefinition{
-		{Name: "Took", Type: "string", Description: "How long the last sync took."},
-		{Name: "Retries", Type: "integer", Description: "How many syncs in a row were to be tried again."},
+		{Name: "Took", Type: "string", Description: "Duration of the last sync."},
+		{Name: "Retries", Type: "integer", Description: "Number of consecutive syncs that needed a retry."},
 	}
 	durations := &live.Durations{}
 	return resource.NewTableWithoutAge(columns, wide, func(of *v1alpha1.Sync) ([]any, []any) {

@@ -38,24 +38,23 @@ type Controller struct {
 // which have the same columns.
 func NewControllerTable[O any](controller func(O) Controller) rest.TableConvertor {
 	columns := []metav1.TableColumnDefinition{
-		{Name: "Parent", Type: "string", Description: "The resources whose objects the controller is for."},
+		{Name: "Parent", Type: "string", Description: "The resources of the parents."},
 		{Name: "Ready", Type: "string", Description: "Whether the controller runs as its current spec says."},
-		{Name: "Parents", Type: "string", Description: "How many objects the controller is for."},
-		{Name: "Failing", Type: "string", Description: "How many of these failed to sync the last time."},
-		{Name: "Warned", Type: "string", Description: "How many of these have events that warn of a probable mistake in " +
-			"the answers of their hook or in the controller."},
+		{Name: "Parents", Type: "string", Description: "Number of parents."},
+		{Name: "Failing", Type: "string", Description: "Number of parents whose last sync failed."},
+		{Name: "Warned", Type: "string", Description: "Number of parents with events about a probable mistake in the " +
+			"answers of their hook or in the controller."},
 	}
 	wide := []metav1.TableColumnDefinition{
 		{Name: "Children", Type: "string", Description: "The resources of the objects that the controller makes."},
-		{Name: "Synced", Type: "string", Description: "Whether every object that the controller is for is as its hook " +
-			"wants."},
-		{Name: "Outdated", Type: "string", Description: "How many children the hook wants otherwise than when they were " +
-			"made, and are left alone by the update method OnDelete. Under server-side apply, children that somebody else " +
-			"has changed count, too."},
+		{Name: "Synced", Type: "string", Description: "Whether every parent is in its desired state."},
+		{Name: "Outdated", Type: "string", Description: "Number of children that differ from what the hook wants and that " +
+			"the update method OnDelete does not update. Under server-side apply, children that another client has changed " +
+			"also count."},
 		{Name: "Hook", Type: "string", Description: "The address of the sync hook."},
-		{Name: "Reason", Type: "string", Description: "Why the controller is ready or is not, or what else is wrong with " +
-			"it."},
-		{Name: "Resync", Type: "string", Description: "After how long every object is synced again though nothing changed."},
+		{Name: "Reason", Type: "string", Description: "Reason why the controller is or is not ready, or of another problem."},
+		{Name: "Resync", Type: "string", Description: "Interval at which every parent is " +
+			"synced again, even if nothing changed."},
 	}
 	return NewTable(columns, wide, func(object O) ([]any, []any) {
 		c := controller(object)

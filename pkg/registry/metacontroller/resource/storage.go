@@ -139,7 +139,7 @@ func (r *REST) Watch(ctx context.Context, options *metainternalversion.ListOptio
 	}
 	if reach.isExceeded() {
 		return nil, apierrors.NewResourceExpired(fmt.Sprintf(
-			"resourceVersion %d is not of this storage, which is at %d; it may have been restored or replaced: list %s anew",
+			"resourceVersion %d is not from this storage, which is at %d and may have been restored or replaced: list %s again",
 			reach.requested, reach.current, r.DefaultQualifiedResource))
 	}
 	return r.Store.Watch(ctx, options)
@@ -179,7 +179,7 @@ func (r *REST) reach(ctx context.Context, resourceVersion string) (reach, error)
 	}
 	requested, err := r.Storage.Versioner().ParseResourceVersion(resourceVersion)
 	if err != nil {
-		return reach{}, apierrors.NewBadRequest(fmt.Sprintf("resourceVersion %q is none that this server has given out",
+		return reach{}, apierrors.NewBadRequest(fmt.Sprintf("this server has not issued the resourceVersion %q",
 			resourceVersion))
 	}
 	current, err := r.Storage.Storage.GetCurrentResourceVersion(ctx)

@@ -103,7 +103,7 @@ func (c tableConvertor[O]) addRows(table *metav1.Table, object runtime.Object) e
 func (c tableConvertor[O]) row(object runtime.Object, _ metav1.Object, name, age string) ([]any, error) {
 	typed, ok := object.(O)
 	if !ok {
-		return nil, fmt.Errorf("cannot make a table row of %T, it is no %T", object, *new(O))
+		return nil, fmt.Errorf("cannot convert %T to a table row: it must be %T", object, *new(O))
 	}
 	columns, wide := c.cells(typed)
 	row := make([]any, 1, len(c.definitions))

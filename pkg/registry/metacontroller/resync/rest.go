@@ -65,7 +65,7 @@ func (r *REST) Create(
 ) (runtime.Object, error) {
 	request, ok := obj.(*v1alpha1.ResyncRequest)
 	if !ok {
-		return nil, apierrors.NewBadRequest("the body is no " + kind)
+		return nil, apierrors.NewBadRequest("the body must be a " + kind)
 	}
 	if errs := validation.ValidateResyncRequest(request); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(v1alpha1.SchemeGroupVersion.WithKind(kind).GroupKind(), name, errs)
@@ -99,7 +99,7 @@ func notes(found *v1alpha1.ResyncRequestStatus) []string {
 		return []string{fmt.Sprintf("%d parents are paused, by their annotation %s or by the controller's spec.paused, "+
 			"and stay so until that is removed", found.Paused, v1alpha1.PausedAnnotation)}
 	case found.Parents == 0:
-		return []string{"no such parent is known to the controller as it runs"}
+		return []string{"the running controller has no such parent"}
 	}
 	return nil
 }

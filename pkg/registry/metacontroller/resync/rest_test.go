@@ -46,7 +46,7 @@ func TestRequests(t *testing.T) {
 	}{
 		"have parents synced":     {spec: all, parents: 3, asked: true},
 		"count them in a dry run": {spec: all, parents: 3, options: &metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}, asked: true, onlyCount: true},
-		"say when there are none": {spec: all, asked: true, notes: []string{"no such parent is known to the controller as it runs"}},
+		"say when there are none": {spec: all, asked: true, notes: []string{"the running controller has no such parent"}},
 		"say that one is paused": {spec: all, parents: 2, paused: 1, asked: true, notes: []string{
 			"1 parent is paused, by its annotation metacontroller.k8s.io/paused or by the controller's spec.paused, and stays so until that is removed",
 		}},

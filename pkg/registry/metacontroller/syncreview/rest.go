@@ -67,7 +67,7 @@ func (r *REST) Create(
 		}
 	}
 	if r.reviewer == nil {
-		return nil, apierrors.NewServiceUnavailable("this server runs no controllers, so it cannot review their syncs")
+		return nil, apierrors.NewServiceUnavailable("this server runs no controllers, so it cannot answer SyncReviews")
 	}
 	author, ok := request.UserFrom(ctx)
 	if !ok {

@@ -98,7 +98,7 @@ func (c *Controller) get(name types.NamespacedName) (found *v1alpha1.HookCall, r
 func show(to *v1alpha1.HookCallBody, kept []byte, isWithheld bool, redactor *redact.Redactor) {
 	switch {
 	case isWithheld:
-		to.Omitted = "the call is too large to be kept whole, and what is secret could not be found in a part of it"
+		to.Omitted = "the call is too large to keep in full, and the server could not find the secrets in a part of it"
 	case int64(len(kept)) < to.Bytes:
 		to.Text = strings.ToValidUTF8(redactor.Beginning(kept), "")
 		to.Omitted = fmt.Sprintf("only the first %d bytes are kept", len(kept))

@@ -38,7 +38,7 @@ func (d *Decoder) rules(value []byte) ([]pipeline.RelatedRule, error) {
 	var rules []pipeline.RelatedRule
 	err := object.Elements(value, func(index int, element []byte) error {
 		if index >= maxRules {
-			return fmt.Errorf("relatedResources has more than %d rules, which is how many there may be", maxRules)
+			return fmt.Errorf("relatedResources has more than the maximum of %d rules", maxRules)
 		}
 		path := fmt.Sprintf("relatedResources[%d]", index)
 		if element[0] != '{' {

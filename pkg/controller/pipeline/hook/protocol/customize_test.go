@@ -156,7 +156,7 @@ func TestRelatedRulesThatAreRefused(t *testing.T) {
 		"labels that are no strings":     {inRule(`"labelSelector":{"matchLabels":{"a":1}}`), `relatedResources[1]: labelSelector.matchLabels: a JSON number is not allowed here`},
 		"a selector that is a string":    {inRule(`"labelSelector":"a=b"`), `relatedResources[1]: labelSelector: a JSON string is not allowed here`},
 		"a namespace that is a list":     {inRule(`"namespace":["a"]`), `relatedResources[1]: namespace: a JSON array is not allowed here`},
-		"half of an answer":              {`{"relatedResources":[{"apiVersion":`, `it ends too early, in line 1, near {"relatedResources":[{"apiVersion":`},
+		"half of an answer":              {`{"relatedResources":[{"apiVersion":`, `it ends unexpectedly in line 1, near {"relatedResources":[{"apiVersion":`},
 		"something behind what is right": {`{} x`, `"x" follows the end`},
 	}
 	for name, test := range tests {

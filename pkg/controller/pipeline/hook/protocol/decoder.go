@@ -98,7 +98,7 @@ func (d *Decoder) readObject(answer []byte, fields fields) error {
 	answer = bytes.TrimSpace(answer)
 	switch {
 	case len(answer) == 0:
-		return errors.New("it is empty; a hook answers with a JSON object")
+		return errors.New("it is empty; a hook must return a JSON object")
 	case IsNull(answer):
 		return nil
 	case answer[0] != '{':

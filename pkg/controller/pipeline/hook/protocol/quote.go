@@ -84,7 +84,7 @@ func (d *Decoder) invalidJSON(answer []byte, err error) error {
 	problem := fmt.Sprintf("%v in line %d", syntactic.Err, line)
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		problem = fmt.Sprintf("it ends too early, in line %d", line)
+		problem = fmt.Sprintf("it ends unexpectedly in line %d", line)
 	case offset < len(answer) && answer[offset] == '\'':
 		problem = fmt.Sprintf("strings need double quotes, not the single quotes in line %d", line)
 	}

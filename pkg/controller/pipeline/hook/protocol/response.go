@@ -78,12 +78,12 @@ func (d *Decoder) changes(name string, value []byte) (map[string]*string, error)
 		return nil, err
 	}
 	if len(value) > maxChangesBytes {
-		return nil, fmt.Errorf("%s has %d bytes; there may be %d", name, len(value), maxChangesBytes)
+		return nil, fmt.Errorf("%s has %d bytes; the maximum is %d", name, len(value), maxChangesBytes)
 	}
 	changes := map[string]*string{}
 	err = object.Members(value, func(key string, value []byte) error {
 		if value[0] != '"' && string(value) != "null" {
-			return fmt.Errorf("%s[%s] must be a string, or null to take it away, not %s", name, key, d.quote(value))
+			return fmt.Errorf("%s[%s] must be a string, or null to remove it, not %s", name, key, d.quote(value))
 		}
 		var text *string
 		if err := json.Unmarshal(value, &text); err != nil {
@@ -120,7 +120,7 @@ func (d *Decoder) children(name string, value []byte) ([]*object.Object, error) 
 		case err != nil:
 			return nil, fmt.Errorf("%s[%d]: %w", name, index, d.redacted(err))
 		case index >= maxChildren:
-			return nil, fmt.Errorf("%s has more than %d entries, which is how many there may be", name, maxChildren)
+			return nil, fmt.Errorf("%s has more than the maximum of %d entries", name, maxChildren)
 		case child == nil:
 			return nil, fmt.Errorf("%s[%d] is null; it must be an object", name, index)
 		case child.Kind == "":
@@ -184,7 +184,7 @@ func (d *Decoder) events(name string, value []byte) []pipeline.HookEvent {
 		return nil
 	}
 	if count > maxEvents {
-		d.strictErrors.add(fmt.Errorf("%s has %d entries; there may be %d", name, count, maxEvents))
+		d.strictErrors.add(fmt.Errorf("%s has %d entries; the maximum is %d", name, count, maxEvents))
 	}
 	var events []pipeline.HookEvent
 	var messages []string

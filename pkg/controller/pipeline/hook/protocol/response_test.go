@@ -82,8 +82,8 @@ type refusalTest struct{ body, want string } // in the words of the composite fo
 func TestDecodeResponseRefuses(t *testing.T) {
 	long := strings.Repeat("x", 1000)
 	tests := map[string]refusalTest{
-		"nothing":     {"", "it is empty; a hook answers with a JSON object"},
-		"white space": {" \n", "it is empty; a hook answers with a JSON object"},
+		"nothing":     {"", "it is empty; a hook must return a JSON object"},
+		"white space": {" \n", "it is empty; a hook must return a JSON object"},
 		"a list":      {`[]`, `it must be a JSON object, but it is "[]"`},
 		"a string":    {`"ok"`, `it must be a JSON object, but it is "\"ok\""`},
 		"a number":    {`5`, `it must be a JSON object, but it is "5"`},
@@ -93,9 +93,9 @@ func TestDecodeResponseRefuses(t *testing.T) {
 			"<html>" + long + long + long,
 			`it must be a JSON object, but it is "<html>` + strings.Repeat("x", maxShownBytes-len("<html>…")) + `…"`,
 		},
-		"half a JSON object":         {`{"status":{},"children":[{"kind":"Pod"`, `it is not valid JSON: it ends too early, in line 1, near {"status":{},"children":[{"kind":"Pod"`},
+		"half a JSON object":         {`{"status":{},"children":[{"kind":"Pod"`, `it is not valid JSON: it ends unexpectedly in line 1, near {"status":{},"children":[{"kind":"Pod"`},
 		"what Python prints":         {`{'status': None}`, `it is not valid JSON: strings need double quotes, not the single quotes in line 1, near {'status': None}`},
-		"half a JSON string":         {`{"status":{"a":"b`, "it ends too early, in line 1"},
+		"half a JSON string":         {`{"status":{"a":"b`, "it ends unexpectedly in line 1"},
 		"JSON with a comma too many": {"{\"status\":{}\n,}", "invalid character ',' at start of value in line 2, near {\"status\":{} ,}"},
 		"single quotes":              {`{'status':{}}`, "double quotes"},
 		"NaN":                        {`{"resyncAfterSeconds":NaN}`, "invalid character 'N'"},
@@ -170,7 +170,7 @@ func TestEventsOfAnAnswerAreRead(t *testing.T) {
 		"a sentence as reason": {answer: `[{"reason":"A","message":"m"},{"reason":"it is full","message":"m"}]`, want: []pipeline.HookEvent{{Reason: "A", Message: "m"}}, err: `events[1].reason must be a word in CamelCase, such as BackupFailed, not "it is full"`},
 		"no message":           {answer: `[{"reason":"A"}]`, err: "events[0].message must not be empty"},
 		"a child without name": {answer: `[{"reason":"A","message":"m","child":{"apiVersion":"v1","kind":"Pod"}}]`, err: "events[0].child must have the apiVersion, kind and name"},
-		"too many":             {want: slices.Repeat([]pipeline.HookEvent{{Reason: "A", Message: "m"}}, 10), answer: "[" + strings.Repeat(`{"reason":"A","message":"m"},`, 10) + `{"reason":"A","message":"m"}]`, err: "events has 11 entries; there may be 10"},
+		"too many":             {want: slices.Repeat([]pipeline.HookEvent{{Reason: "A", Message: "m"}}, 10), answer: "[" + strings.Repeat(`{"reason":"A","message":"m"},`, 10) + `{"reason":"A","message":"m"}]`, err: "events has 11 entries; the maximum is 10"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -250,15 +250,15 @@ func TestAnAnswerCostsNoMoreThanWhatIsShownOfIt(t *testing.T) {
 		},
 		"rules": {
 			answer: `{"relatedResources":[` + repeated(`{"apiVersion":"v1","resource":"pods"}`) + `]}`,
-			read:   rules, most: 24 << 20, want: "more than 4096 rules",
+			read:   rules, most: 24 << 20, want: "more than the maximum of 4096 rules",
 		},
 		"labels": {
 			answer: `{"labels":{` + repeated(`"%d":null`) + `}}`,
-			read:   decorator, most: 20 << 20, want: "there may be 1048576",
+			read:   decorator, most: 20 << 20, want: "the maximum is 1048576",
 		},
 		"children": {
 			answer: `{"children":[` + repeated(`{"kind":"A"}`) + `]}`,
-			read:   read, most: 24 << 20, want: "more than 20000 entries",
+			read:   read, most: 24 << 20, want: "more than the maximum of 20000 entries",
 		},
 		"a value of the wrong type": {
 			answer: `{"children":"` + repeated(`Secret`) + `"}`,

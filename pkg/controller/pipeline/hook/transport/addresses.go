@@ -111,8 +111,8 @@ const (
 // see: the query of the URL that redirects, and, once a redirect has led from https to http, the credentials.
 func (r Redirects) Check(next *http.Request, via []*http.Request) error {
 	if r != AnyHost && !strings.EqualFold(next.URL.Hostname(), via[0].URL.Hostname()) {
-		return fmt.Errorf("the hook redirects to another host, %q, which is not followed (--hook-redirects): "+
-			"have the hook answer by itself, or call it there", next.URL.Host)
+		return fmt.Errorf("the hook redirects to another host, %q, which the server does not follow (--hook-redirects): "+
+			"make the hook answer without a redirect, or set its url to that host", next.URL.Host)
 	}
 	next.Header.Del("Referer")
 	isPlain := func(request *http.Request) bool { return request.URL.Scheme != "https" }

@@ -62,7 +62,7 @@ func (s *settings) resolveAuthorities(find finder, into *credentials) error {
 	}
 	switch set := hookaddress.CASources(bundle.Inline, bundle.SecretRef, bundle.ConfigMapRef); {
 	case len(set) == 0:
-		return fmt.Errorf("%s: none of inline, secretRef and configMapRef is set", field)
+		return fmt.Errorf("%s: set one of inline, secretRef, and configMapRef", field)
 	case len(set) > 1:
 		return fmt.Errorf("%s: only one of inline, secretRef and configMapRef can be set, not %s",
 			field, strings.Join(set, " and "))

@@ -26,13 +26,12 @@ func (t *Transport) ExplainStatus(status int) string {
 	case s.BasicAuth != nil:
 		return s.refused("basicAuth")
 	}
-	return fmt.Sprintf("; the controller sends no credentials: if the hook wants some, "+
-		"set %s.authorization or .basicAuth", s.path)
+	return fmt.Sprintf("; the controller sends no credentials: if the hook "+
+		"requires them, set %s.authorization or .basicAuth", s.path)
 }
 
 func (s *settings) refused(field string) string {
-	return fmt.Sprintf("; the controller sends the credentials of %s.%s: "+
-		"check that they are the ones that the hook wants", s.path, field)
+	return fmt.Sprintf("; the controller sends the credentials of %s.%s: check that the hook accepts them", s.path, field)
 }
 
 // TLSHint returns what to do about a TLS handshake that failed. It is empty if the error itself says that, or is about
@@ -65,8 +64,8 @@ func (t *Transport) clientCertificateHint() string {
 	if t.settings.ClientTLS == nil {
 		return "the hook wants a client certificate: set " + field
 	}
-	return fmt.Sprintf("the hook refuses the client certificate of %s: "+
-		"have one issued by an authority that the hook trusts", field)
+	return fmt.Sprintf("the hook rejects the client certificate of %s: use a certificate from an authority that the "+
+		"hook trusts", field)
 }
 
 // WithoutTime returns an error about a certificate that has expired, or is not valid yet, without the current time.

@@ -95,8 +95,8 @@ func (o *Observer) reads(rules []*rule) (required []rights.Required, err error) 
 			add(r.namespaceType, nil, "a namespaceSelector in "+what)
 		}
 		if len(required) > maxRights {
-			return nil, fmt.Errorf("customize hook: the answer needs more than %d rights to read: "+
-				"ask for fewer types, or in fewer namespaces", maxRights)
+			return nil, fmt.Errorf("customize hook: the answer needs more than %d read permissions: select fewer types, or "+
+				"fewer namespaces", maxRights)
 		}
 	}
 	return required, nil

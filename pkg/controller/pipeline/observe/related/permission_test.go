@@ -200,7 +200,7 @@ func TestAHookMayAskOnlyForTheListedTypes(t *testing.T) {
 		"no type is listed":   {nil, pipeline.RelatedRule{APIVersion: "v1", Resource: "namespaces"}, ""},
 		"the type is listed":  {listed, pipeline.RelatedRule{APIVersion: "v1", Resource: "configmaps"}, ""},
 		"in another version":  {listed, pipeline.RelatedRule{APIVersion: "v2", Resource: "configmaps"}, ""},
-		"another resource":    {listed, pipeline.RelatedRule{APIVersion: "v1", Resource: "secrets"}, "relatedResources[0] (secrets in v1): the controller limits what its customize hook may ask for; add {apiVersion: v1, resource: secrets} to spec.relatedResources"},
+		"another resource":    {listed, pipeline.RelatedRule{APIVersion: "v1", Resource: "secrets"}, "relatedResources[0] (secrets in v1): the controller limits the types that its customize hook may select; add {apiVersion: v1, resource: secrets} to spec.relatedResources"},
 		"of another group":    {listed, pipeline.RelatedRule{APIVersion: "metrics.k8s.io/v1", Resource: "configmaps"}, "add {apiVersion: metrics.k8s.io/v1, resource: configmaps} to spec.relatedResources"},
 		"of no valid version": {listed, pipeline.RelatedRule{APIVersion: "a/b/c", Resource: "configmaps"}, "(configmaps in a/b/c)"},
 	} {
@@ -222,8 +222,8 @@ func TestAnAnswerNeedsABoundedNumberOfRights(t *testing.T) {
 	}
 	o, cluster := observeAs(t)
 	o.says(inNamespaces(1025)...)
-	const want = "customize hook: the answer needs more than 2048 rights to read: " +
-		"ask for fewer types, or in fewer namespaces"
+	const want = "customize hook: the answer needs more than 2048 read permissions: select fewer types, or fewer " +
+		"namespaces"
 	if _, err := o.observe("a", 1); err == nil || err.Error() != want {
 		t.Errorf("the error is %v", err)
 	}

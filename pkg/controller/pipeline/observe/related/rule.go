@@ -195,8 +195,8 @@ func (r restriction) check(written []pipeline.RelatedRule) error {
 	for i, rule := range written {
 		isAllowed := func(allowed v1alpha1.ResourceRule) bool { return sameResource(allowed, rule) }
 		if len(r) > 0 && !slices.ContainsFunc(r, isAllowed) {
-			return ruleError(i, rule, fmt.Errorf("the controller limits what its customize hook may ask for; "+
-				"add {apiVersion: %s, resource: %s} to spec.relatedResources, or have the hook not ask for it",
+			return ruleError(i, rule, fmt.Errorf("the controller limits the types that its customize hook may select; add "+
+				"{apiVersion: %s, resource: %s} to spec.relatedResources, or remove the rule from the hook's answer",
 				rule.APIVersion, rule.Resource))
 		}
 	}

@@ -21,11 +21,11 @@ type ControllerStatusApplyConfiguration struct {
 	// runningGeneration is the metadata.generation of an earlier spec that the controller still runs with, because it
 	// cannot use the current one; the condition Ready says why. Absent otherwise.
 	RunningGeneration *int64 `json:"runningGeneration,omitempty"`
-	// conditions are Ready: the controller runs as its current spec says and syncs parents. ParentsSynced: every parent
-	// is as its hook wants. HooksReachable: the last calls of the hooks were answered. Warnings: the controller runs,
-	// but probably not as its author intends. Paused, present only when True: the controller or some of its parents are
-	// paused. Stalled, present only when True: Ready is False, and only a change of the spec or of another object can
-	// end that.
+	// conditions are Ready: the controller runs as its current spec says and syncs parents. ParentsSynced: every
+	// parent is in its desired state. HooksReachable: the last calls of the hooks were answered. Warnings: the
+	// controller runs, but probably not as its author intends. Paused, present only when True: the controller or some
+	// of its parents are paused. Stalled, present only when True: Ready is False, and only a change of the spec or of
+	// another object can end that.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// parents counts the parents of a CompositeController, or the targets of a DecoratorController. Absent until they
 	// have been counted.

@@ -51,7 +51,7 @@ func Request(kind Kind, version v1alpha1.HookVersion) *Schema {
 func CustomizeRequest() *Schema {
 	s := object("", map[string]*Schema{
 		"controller": reference("object", "The controller as it is stored."),
-		"parent":     reference("object", "The object whose related objects are asked for."),
+		"parent":     reference("object", "The object whose related objects the hook selects."),
 	}, "controller", "parent")
 	s.Title = "Request to a customize hook, all versions"
 	return document(s, map[string]*Schema{"object": observed()})
@@ -63,16 +63,16 @@ func Answer(kind Kind, version v1alpha1.HookVersion) *Schema {
 		"status": {Type: orNull("object"), Description: "The new status of the parent."},
 		kind.children: {
 			Type: orNull("array"), Items: reference("child", ""),
-			Description: "All objects that should exist. What exists and is not here is deleted.",
+			Description: "All objects that should exist. The server deletes existing children that are not listed.",
 		},
-		"resyncAfterSeconds": {Type: orNull("number"), Description: "Call again once after so many seconds."},
+		"resyncAfterSeconds": {Type: orNull("number"), Description: "Call the hook once more after this number of seconds."},
 		"events": {
 			Type: orNull("array"), MaxItems: 10, Items: reference("event", ""),
-			Description: "What is to be told about the parent or a child.",
+			Description: "Events to record for the parent or a child.",
 		},
 		"finalized": {
 			Type:        orNull("boolean"),
-			Description: "Nothing is left to do. It counts in answers of finalize hooks.",
+			Description: "Whether the finalize hook has finished. Ignored in other answers.",
 		},
 	}
 	if kind.changesMetadata {
@@ -98,7 +98,7 @@ func CustomizeAnswer(version v1alpha1.HookVersion) *Schema {
 	s := object("", map[string]*Schema{
 		"relatedResources": {
 			Type: orNull("array"), Items: reference("rule", ""),
-			Description: "Rules that select objects. The next request shows what they select.",
+			Description: "Rules that select objects. The next request contains the selected objects.",
 		},
 	})
 	s.Title = fmt.Sprintf("Answer of a customize hook, version %s", version)
