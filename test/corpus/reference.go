@@ -89,6 +89,9 @@ func (r *reference) fields(owner, of reflect.Type, schema spec.Schema, required 
 			}
 			continue
 		}
+		if name == "-" {
+			continue
+		}
 		about := r.typeName(field.Type)
 		if required[name] {
 			about += ", required"
