@@ -186,7 +186,8 @@ func TestACustomizeHookThatMayAskForAnything(t *testing.T) {
 }
 
 func TestAStoredCustomizeHookThatMayAskForAnythingGoesOn(t *testing.T) {
-	const text = "spec.hooks.customize: may ask for objects of any type; the next author of spec needs permission to read all types, so declare the types in spec.relatedResources"
+	const text = "spec.hooks.customize: may ask for objects of any type; the next author of spec needs permission to " +
+		"read all types, so declare the types in spec.relatedResources"
 	loopback := &user.DefaultInfo{Name: user.APIServerUser, Groups: []string{user.SystemPrivilegedGroup}}
 	for name, test := range map[string]struct {
 		author user.Info

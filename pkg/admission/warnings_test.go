@@ -153,7 +153,8 @@ func TestWarnings(t *testing.T) {
 		"a name that the proxy resolves":           {object: composed(at("http://behind.proxy/sync"))},
 		"an address, which has not to be resolved": {object: composed(at("http://[::1]:80/sync"))},
 		"a name of a denied address": {object: composed(at("http://evil.default/sync")), want: []string{
-			`spec.hooks.sync.webhook.url: the host "evil.default" resolves to 169.254.169.254, and hooks must not have the address ::ffff:169.254.169.254: the server denies 169.254.0.0/16 (--hook-deny-cidrs)`,
+			`spec.hooks.sync.webhook.url: the host "evil.default" resolves to 169.254.169.254, and hooks must not have the ` +
+				`address ::ffff:169.254.169.254: the server denies 169.254.0.0/16 (--hook-deny-cidrs)`,
 		}},
 		"a name of an address that is denied, and of one that is not": {object: composed(at("http://half.default/sync"))},
 		"no service": {
@@ -401,7 +402,8 @@ func TestFieldsThatTheSchemaOfParentsLacks(t *testing.T) {
 		want       string
 	}{
 		"no status": {
-			version("metadata: {}"), composed(), begin + "status, so the cluster drops the status that hooks return, and status.observedGeneration",
+			version("metadata: {}"), composed(), begin + "status, so the cluster drops the status that hooks return, and " +
+				"status.observedGeneration",
 		},
 		"no observedGeneration": {
 			version("status: {properties: {replicas: {}}}"), composed(), begin + "status.observedGeneration" + end,

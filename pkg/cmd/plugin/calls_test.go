@@ -44,7 +44,7 @@ func TestTheValuesOfSecretsAreNotADifference(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			const same = "The answer is the same as then."
+			const same = "The answer has not changed."
 			if test.want == "" && got != same || test.want != "" && (got == same || !strings.Contains(got, test.want)) {
 				t.Errorf("the answers differ: %s", got)
 			}

@@ -349,7 +349,7 @@ func (u *rolloutUndo) choose(parent *unstructured.Unstructured, all []v1alpha1.C
 	if u.toRevision != "" {
 		return nil, nil, fmt.Errorf("the parent has no ControllerRevision %q", u.toRevision)
 	}
-	return nil, nil, errors.New("there is no earlier version to roll back to: the last rolling update is done; " +
+	return nil, nil, errors.New("no earlier version to roll back to: the last rolling update is done; " +
 		"to undo it, apply the earlier parent")
 }
 

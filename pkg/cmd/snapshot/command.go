@@ -42,9 +42,9 @@ func newRestore() *cobra.Command {
 		Use:   "restore FILE --data-dir=DIRECTORY",
 		Short: "Make the storage of a data directory from a snapshot",
 		Long: `Makes the storage of a data directory from a snapshot, which may be compressed. No server may use the
-directory. If it has a storage, that is renamed and stays. Resource versions continue far above those of the snapshot and
-of the storages in the directory, so that clients that watch list again. If the restore is killed, run it again: until
-then no server starts.`,
+directory. If it has a storage, that is renamed and stays. Resource versions continue far above those of the snapshot
+and of the storages in the directory, so that clients that watch list again. If the restore is killed, run it again:
+until then no server starts.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
 			if dataDir == "" {

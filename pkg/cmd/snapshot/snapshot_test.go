@@ -156,10 +156,11 @@ func TestWhatCannotBeSaved(t *testing.T) {
 		args  []string
 		words string
 	}{
-		"no place":         {[]string{"--kubeconfig=" + whole}, "specify FILE"},
-		"two places":       {[]string{"--kubeconfig=" + whole, "--directory=" + t.TempDir(), "a.db"}, "specify FILE"},
-		"fewer than none":  {[]string{"--kubeconfig=" + whole, "--directory=" + t.TempDir(), "--keep=-1"}, "--keep=-1"},
-		"files to keep":    {[]string{"--kubeconfig=" + whole, "--keep=1", "a.db"}, "--keep=1: must be 0 or more, and requires --directory"},
+		"no place":        {[]string{"--kubeconfig=" + whole}, "specify FILE"},
+		"two places":      {[]string{"--kubeconfig=" + whole, "--directory=" + t.TempDir(), "a.db"}, "specify FILE"},
+		"fewer than none": {[]string{"--kubeconfig=" + whole, "--directory=" + t.TempDir(), "--keep=-1"}, "--keep=-1"},
+		"files to keep": {[]string{"--kubeconfig=" + whole, "--keep=1", "a.db"}, "--keep=1: must be 0 or more, and " +
+			"requires --directory"},
 		"an existing file": {[]string{"--kubeconfig=" + whole, existing}, existing + " exists already"},
 		"no directory":     {[]string{"--kubeconfig=" + whole, filepath.Join(t.TempDir(), "none", "a.db")}, "no such file or directory"},
 		"a user without the right": {

@@ -180,7 +180,9 @@ func TestAControllerWhoseAccountMayNotReadAChildTypeDoesNotStart(t *testing.T) {
 	f := newFixture(t)
 	f.reviews.set(func(r *reviews) { r.refused = "pods" })
 	f.create(t, actingAs(controllerOf("webs", "v1 pods")))
-	f.untilReady(t, "webs", "False Forbidden: service account shop/websites lacks permissions to read", "# missing permissions in a ClusterRole:\nrules:\n- apiGroups: [\"\"] # for its children\n  resources: [\"pods\"]\n  verbs: [\"list\", \"watch\"]")
+	f.untilReady(t, "webs", "False Forbidden: service account shop/websites lacks permissions to read", "# missing "+
+		"permissions in a ClusterRole:\nrules:\n- apiGroups: [\"\"] # for its children\n  resources: [\"pods\"]\n  verbs: "+
+		"[\"list\", \"watch\"]")
 	if f.runs("webs") {
 		t.Error("it runs")
 	}
@@ -297,8 +299,10 @@ func TestAControllerRunsOnUntilTheNextOneSeesItsTypes(t *testing.T) {
 		does behaviour
 		says []string
 	}{
-		"the cluster refuses to list one":   {forbids, []string{"False WatchFailed: the cluster does not let Visit.ctl.example/v1 be listed: ", "visits is forbidden"}},
-		"the cluster does not end the list": {hangs, []string{"False TypesNotListed: the cluster has not completed its response to the list of Visit.ctl.example/v1"}},
+		"the cluster refuses to list one": {forbids, []string{"False WatchFailed: the cluster does not let " +
+			"Visit.ctl.example/v1 be listed: ", "visits is forbidden"}},
+		"the cluster does not end the list": {hangs, []string{"False TypesNotListed: the cluster has not completed its " +
+			"response to the list of Visit.ctl.example/v1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // it takes a while until that is told
@@ -387,8 +391,10 @@ func TestAControllerIsNotReadyBeforeItSeesItsTypes(t *testing.T) {
 		does behaviour
 		says []string
 	}{
-		"the cluster refuses to list one":      {forbids, []string{"False WatchFailed: the cluster does not let Visit.ctl.example/v1 be listed: ", "visits is forbidden"}},
-		"the cluster does not end the list":    {hangs, []string{"False TypesNotListed: the cluster has not completed its response to the list of Visit.ctl.example/v1"}},
+		"the cluster refuses to list one": {forbids, []string{"False WatchFailed: the cluster does not let " +
+			"Visit.ctl.example/v1 be listed: ", "visits is forbidden"}},
+		"the cluster does not end the list": {hangs, []string{"False TypesNotListed: the cluster has not completed its " +
+			"response to the list of Visit.ctl.example/v1"}},
 		"the host cannot send what it watches": {breaks, []string{"False WatchFailed", "Visit.ctl.example/v1", "conversion webhook failed"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -215,15 +215,24 @@ func TestParseRefuses(t *testing.T) {
 		"a truth value for the UID":         {`{"metadata":{"uid":true}}`, "metadata.uid: expected a string, found true"},
 		"a number for the resource version": {`{"metadata":{"resourceVersion":5}}`, "metadata.resourceVersion: expected a string, found 5"},
 		"a string for the generation":       {`{"metadata":{"generation":"5"}}`, `metadata.generation: expected a number, found "5"`},
-		"a broken generation":               {`{"metadata":{"generation":1.5}}`, "metadata.generation: 1.5 is not an integer"},
-		"a list for labels":                 {`{"metadata":{"labels":["a"]}}`, `metadata.labels: expected an object, found ["a"]`},
-		"a number for a label":              {`{"metadata":{"labels":{"app":1}}}`, "metadata.labels[app]: expected a string, found 1"},
-		"a truth value for an annotation":   {`{"metadata":{"annotations":{"on":true}}}`, "metadata.annotations[on]: expected a string, found true"},
-		"an object for finalizers":          {`{"metadata":{"finalizers":{}}}`, "metadata.finalizers: a JSON object is not allowed here"},
-		"a number for an owner's UID":       {`{"metadata":{"ownerReferences":[{"uid":5}]}}`, "metadata.ownerReferences: a JSON number is not allowed here"},
-		"a date that is none":               {`{"metadata":{"deletionTimestamp":"yesterday"}}`, `metadata.deletionTimestamp: expected a time such as 2026-01-31T12:00:00Z`},
-		"a text for the grace period":       {`{"metadata":{"deletionGracePeriodSeconds":"30"}}`, "metadata.deletionGracePeriodSeconds: a JSON string is not allowed here"},
-		"a number for a date":               {`{"metadata":{"creationTimestamp":5}}`, "metadata.creationTimestamp: a JSON number is not allowed here"},
+		"a broken generation": {`{"metadata":{"generation":1.5}}`, "metadata.generation: 1.5 is not an " +
+			"integer"},
+		"a list for labels": {`{"metadata":{"labels":["a"]}}`, `metadata.labels: expected an object, found ` +
+			`["a"]`},
+		"a number for a label": {`{"metadata":{"labels":{"app":1}}}`, "metadata.labels[app]: expected a " +
+			"string, found 1"},
+		"a truth value for an annotation": {`{"metadata":{"annotations":{"on":true}}}`, "metadata.annotations[on]: " +
+			"expected a string, found true"},
+		"an object for finalizers": {`{"metadata":{"finalizers":{}}}`, "metadata.finalizers: a JSON object is not " +
+			"allowed here"},
+		"a number for an owner's UID": {`{"metadata":{"ownerReferences":[{"uid":5}]}}`, "metadata.ownerReferences: a " +
+			"JSON number is not allowed here"},
+		"a date that is none": {`{"metadata":{"deletionTimestamp":"yesterday"}}`,
+			`metadata.deletionTimestamp: expected a time such as 2026-01-31T12:00:00Z`},
+		"a text for the grace period": {`{"metadata":{"deletionGracePeriodSeconds":"30"}}`,
+			"metadata.deletionGracePeriodSeconds: a JSON string is not allowed here"},
+		"a number for a date": {`{"metadata":{"creationTimestamp":5}}`, "metadata.creationTimestamp: a JSON " +
+			"number is not allowed here"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

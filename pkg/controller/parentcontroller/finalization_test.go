@@ -154,7 +154,8 @@ func TestWhatAFinalizationWaitsFor(t *testing.T) {
 		definition bool
 		want       string // the end of the message
 	}{
-		"nothing":                    {want: `the object stays until the hook returns "finalized": true; the hook no longer sees any children`},
+		"nothing": {want: `the object stays until the hook returns "finalized": true; the hook no ` +
+			`longer sees any children`},
 		"a child without finalizers": {children: []*object.Object{pod("p", deleted)}, want: `still there: Pod default/p (is being deleted)`},
 		"those that leave come first": {
 			children: []*object.Object{pod("p", time.Time{}), pod("q", deleted, "x/y", "z")},

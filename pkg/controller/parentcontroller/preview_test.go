@@ -171,7 +171,8 @@ func TestAPreviewWaitsForTheSyncUnderWay(t *testing.T) {
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 3*recallInterval, errors.New("time is up"))
 	defer cancel()
 	found := c.Previews.Preview(ctx, web("a"), allowed(v1alpha1.SyncReviewUntilPlan))
-	if found.Err == nil || found.Err.Error() != "a sync of the parent is in progress, or the caches do not show its writes yet: time is up" || len(found.Calls) > 0 {
+	if found.Err == nil || found.Err.Error() != "a sync of the parent is in progress, or the caches do not show its "+
+		"writes yet: time is up" || len(found.Calls) > 0 {
 		t.Errorf("error is %v after %d calls", found.Err, len(found.Calls))
 	}
 	time.AfterFunc(3*recallInterval, state.mu.Unlock)

@@ -72,8 +72,7 @@ func (s *Spec) ResolveHooks(hooks Hooks) error {
 	// to call before a parent is deleted, so no parent gets a finalizer.
 	s.Sync, s.Finalize, s.Customize = called(hooks.Sync), called(hooks.Finalize), called(hooks.Customize)
 	if s.Sync == nil && s.Finalize == nil {
-		return errors.New("no sync hook defined: spec.hooks.sync.webhook says where it is, " +
-			"or spec.hooks.sync.inline is the hook")
+		return errors.New("no sync hook defined: set spec.hooks.sync.webhook or spec.hooks.sync.inline")
 	}
 	return nil
 }

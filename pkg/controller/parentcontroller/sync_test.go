@@ -104,7 +104,8 @@ func TestSyncsAreLoggedInTheDeveloperMode(t *testing.T) {
 			c.sync(klog.NewContext(t.Context(), logger), web("a"), syncqueue.ParentChanged)
 			var want []string
 			if developer {
-				want = []string{`"level"=0 "msg"="Web default/a: did not create, because its name was taken a moment ago, Pod b; left alone, because it has changed since it was observed, status"`}
+				want = []string{`"level"=0 "msg"="Web default/a: did not create, because its name was taken a moment ago, Pod ` +
+					`b; left alone, because it has changed since it was observed, status"`}
 			}
 			if !slices.Equal(lines, want) {
 				t.Errorf("the log says %q, want %q", lines, want)

@@ -89,7 +89,9 @@ func TestAReviewIsTriedAgainIfTheClusterCannotBeAsked(t *testing.T) {
 func TestARefusalNamesTheMissingRights(t *testing.T) {
 	p := newPermit(&cluster{rules: []string{"get pods *"}}, rights.User{Name: "jane", Groups: []string{"devs"}}, v1alpha1.SyncReviewController{Kind: "CompositeController", Name: "webs"})
 	err := p.check(t.Context(), []rights.Required{get("pods", "shop"), get("secrets", "shop")})
-	const want = `syncreviews.metacontroller.k8s.io "webs" is forbidden: a review shows only objects that its author may read, and user "jane" (groups=["devs"]) lacks permissions to read some of them
+	const want = `syncreviews.metacontroller.k8s.io "webs" is forbidden: ` +
+		`a review shows only objects that its author may read, ` +
+		`and user "jane" (groups=["devs"]) lacks permissions to read some of them
 # missing permissions in a Role of namespace "shop":
 rules:
 - apiGroups: [""] # for its children

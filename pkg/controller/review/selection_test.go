@@ -80,7 +80,8 @@ func TestParentsAreSelectedForThoseWhoMayListThem(t *testing.T) {
 	after := func(name string) string {
 		return base64.RawURLEncoding.EncodeToString([]byte(`{"g":"ctl.example","k":"Web","ns":"bank","n":"` + name + `"}`))
 	}
-	const role, clusterRole = `# missing permissions in a Role of namespace "bank"`, `# missing permissions in a ClusterRole`
+	const role, clusterRole = `# missing permissions in a Role of namespace "bank"`, `# missing permissions in a ` +
+		`ClusterRole`
 	for name, test := range map[string]struct {
 		rules   []string
 		parents v1alpha1.SyncReviewParents
@@ -95,10 +96,11 @@ func TestParentsAreSelectedForThoseWhoMayListThem(t *testing.T) {
 		"a label that none has":      {nil, selection("bank", labelled("iron"), ""), role, 0},
 		"after a name before one":    {nil, selection("bank", nil, after("merger-acmd")), role, 0},
 		"after all names":            {nil, selection("bank", nil, after("z")), role, 0},
-		"no parents":                 {nil, selection("shop", nil, ""), `# missing permissions in a Role of namespace "shop"`, 0},
-		"by who may list and get":    {[]string{"list webs bank", "get webs bank"}, selection("bank", nil, ""), "", 1},
-		"by who may list only":       {[]string{"list webs bank"}, selection("bank", nil, ""), `verbs: ["get"]`, 0},
-		"everywhere":                 {[]string{"list webs *", "get webs *"}, selection("", labelled("gold"), ""), "", 1},
+		"no parents": {nil, selection("shop", nil, ""), `# missing permissions in a Role of namespace ` +
+			`"shop"`, 0},
+		"by who may list and get": {[]string{"list webs bank", "get webs bank"}, selection("bank", nil, ""), "", 1},
+		"by who may list only":    {[]string{"list webs bank"}, selection("bank", nil, ""), `verbs: ["get"]`, 0},
+		"everywhere":              {[]string{"list webs *", "get webs *"}, selection("", labelled("gold"), ""), "", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			user := rights.User{Name: "mallory", Groups: []string{"system:authenticated"}}

@@ -174,7 +174,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_Access(ref common.ReferenceCallback
 				Properties: map[string]spec.Schema{
 					"serviceAccount": {
 						SchemaProps: spec.SchemaProps{
-							Description: "serviceAccount is the ServiceAccount that the controller acts as, for example {namespace: shop, name: websites}. The controller writes to the cluster as that account, and its hooks see only what the account may list and watch. While the account may not read what the controller needs, the controller does not run (Ready is False, reason Forbidden). A user who creates or changes the controller needs the right to impersonate the account, but not the rights that the controller uses. Default: absent, the controller acts as the server, and its author needs every right that the controller uses.",
+							Description: "serviceAccount is the ServiceAccount that the controller acts as, for example {namespace: shop, name: websites}. The server writes as that account, and shows hooks only what the account may list and watch. While the account may not read what the controller needs, the controller does not run (Ready is False, reason Forbidden). The author of the controller needs the right to impersonate the account, instead of the rights that the controller uses. Default: absent, the controller acts as the server, and its author needs every right that the controller uses.",
 							Ref:         ref(v1alpha1.ServiceAccountReference{}.OpenAPIModelName()),
 						},
 					},
@@ -185,7 +185,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_Access(ref common.ReferenceCallback
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "namespaces limits the controller to these namespaces: it handles only parents, children and related objects in them, and it needs rights only in them instead of in the whole cluster. All its types must then be namespaced. For instance [shop, shop-test]. When a namespace is removed from the list, its objects and their children are left alone; only the finalizer of the controller is removed. Default: empty, all namespaces and cluster-scoped objects.",
+							Description: "namespaces limits the controller to parents, children and related objects in these namespaces, for example [shop, shop-test]; it then needs rights only there. All its types must be namespaced. When a namespace is removed from the list, the server removes the controller's finalizer from the parents there, and changes nothing else. Default: empty, all namespaces and cluster-scoped objects.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -204,7 +204,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_Access(ref common.ReferenceCallback
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "relatedResources lists the types that the customize hook may ask for, for example [{apiVersion: v1, resource: nodes}]. If an answer asks for objects of another type, the sync of its parent fails. Default: empty, any type. Without a serviceAccount, the author of a controller with a customize hook must then be allowed to get, list and watch everything.",
+							Description: "relatedResources lists the types that the customize hook may select, for example [{apiVersion: v1, resource: nodes}]. If an answer selects another type, the sync of the parent fails. Default: empty, any type; without a serviceAccount, the author of a controller with a customize hook then needs the right to get, list and watch everything.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -384,7 +384,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ChildCounts(ref common.ReferenceCal
 				Properties: map[string]spec.Schema{
 					"outdated": {
 						SchemaProps: spec.SchemaProps{
-							Description: "outdated is the number of children that the update method OnDelete leaves unchanged although they differ from what the hook wants. Under server-side apply, a child that another client has changed also counts. To update such a child, delete it: the controller then creates it as the hook wants it.",
+							Description: "outdated is the number of children that differ from what the hook wants and that the update method OnDelete does not update. Under server-side apply, a child that another client has changed also counts. To update such a child, delete it.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -401,7 +401,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ChildUpdateStatusChecks(ref common.
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ChildUpdateStatusChecks is what a child must show in its status to count as done in a rolling update.",
+				Description: "ChildUpdateStatusChecks defines when a rolling update is done with a child.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"conditions": {
@@ -411,7 +411,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ChildUpdateStatusChecks(ref common.
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions must all be found in the child's \"status.conditions\". Default: empty, nothing is checked.",
+							Description: "conditions must all be in the child's \"status.conditions\". Default: empty, nothing is checked.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -473,7 +473,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeController(ref common.Refe
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "CompositeController makes a controller out of a webhook. For each object of one parent type, the server sends the parent and its children to the webhook, which returns the desired children and the status of the parent. The server creates the children that are missing, updates those that differ as their update strategy says, and deletes those that the webhook does not return.",
+				Description: "CompositeController makes a controller out of a webhook. For each object of the parent type, the server sends the parent and its children to the webhook, which returns the desired children and the status of the parent. The server creates missing children, updates those that differ according to their update strategy, and deletes those that the webhook does not return.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -492,14 +492,14 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeController(ref common.Refe
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Standard object metadata. The name becomes part of objects in users' clusters (the finalizer on parents is \"metacontroller.io/compositecontroller-<name>\"), so a controller with another name is another controller.",
+							Description: "Standard object metadata. The name is part of objects in users' clusters (the finalizer on parents is \"metacontroller.io/compositecontroller-<name>\"), so a controller with another name is another controller.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
 						},
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec says which parents are handled, which children they may have and which webhook decides.",
+							Description: "spec defines the parents, their children, and the webhooks.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.CompositeControllerSpec{}.OpenAPIModelName()),
 						},
@@ -524,12 +524,12 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerChildResourceRul
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "CompositeControllerChildResourceRule names a type of children and how they are updated.",
+				Description: "CompositeControllerChildResourceRule names a type of children and how the server updates them.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"apiVersion": {
 						SchemaProps: spec.SchemaProps{
-							Description: "apiVersion is the group and version of the resource, as \"group/version\", for example \"apps/v1\", or only \"version\" for the core group, for example \"v1\".",
+							Description: "apiVersion is the group and version, such as \"apps/v1\", or only the version for the core group, such as \"v1\".",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -537,7 +537,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerChildResourceRul
 					},
 					"resource": {
 						SchemaProps: spec.SchemaProps{
-							Description: "resource is the name of the resource: plural and lower case, for example \"deployments\".",
+							Description: "resource is the plural, lower-case name of the resource, such as \"deployments\".",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -545,7 +545,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerChildResourceRul
 					},
 					"updateStrategy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "updateStrategy says what happens to an existing child that differs from what the hook returned, for example {method: InPlace}. Default: absent, which is the method OnDelete: nothing happens to it.",
+							Description: "updateStrategy defines how the server updates an existing child that differs from what the hook returned, for example {method: InPlace}. Default: absent, which is the method OnDelete.",
 							Ref:         ref(v1alpha1.CompositeControllerChildUpdateStrategy{}.OpenAPIModelName()),
 						},
 					},
@@ -562,12 +562,12 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerChildUpdateStrat
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "CompositeControllerChildUpdateStrategy says how existing children of a type are brought up to date.",
+				Description: "CompositeControllerChildUpdateStrategy defines how the server updates children of a type.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"method": {
 						SchemaProps: spec.SchemaProps{
-							Description: "method is how a child that differs from what the hook returned is brought up to date. With the rolling methods, one child is updated at a time, and the next one only when the previous one passes the statusChecks. Use Recreate for types that can hardly be changed, such as pods, and InPlace for most others. Default: OnDelete.\n\nPossible enum values:\n - `\"InPlace\"` updates a child that differs.\n - `\"OnDelete\"` does nothing to a child that differs; the new version is made when something else deletes the child.\n - `\"Recreate\"` deletes a child that differs, and creates it again when it is gone.\n - `\"RollingInPlace\"` acts like InPlace on one child of a parent at a time.\n - `\"RollingRecreate\"` acts like Recreate on one child of a parent at a time.",
+							Description: "method defines how the server updates a child that differs from what the hook returned. The rolling methods update one child at a time, and the next one when the previous one passes the statusChecks. Use Recreate for types with mostly immutable fields, such as pods, and InPlace for most others. Default: OnDelete.\n\nPossible enum values:\n - `\"InPlace\"` updates a child that differs.\n - `\"OnDelete\"` does not change a child that differs; something else must delete it, and then the server creates the new version.\n - `\"Recreate\"` deletes a child that differs, and creates it again when it is gone.\n - `\"RollingInPlace\"` acts like InPlace on one child of a parent at a time.\n - `\"RollingRecreate\"` acts like Recreate on one child of a parent at a time.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"InPlace", "OnDelete", "Recreate", "RollingInPlace", "RollingRecreate"},
@@ -575,7 +575,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerChildUpdateStrat
 					},
 					"apply": {
 						SchemaProps: spec.SchemaProps{
-							Description: "apply is how the server writes what the hook returned to children. With DynamicApply, the server merges it into a child. With ServerSideApply, the cluster merges it: the cluster knows what identifies the items of every list, and shows in \"metadata.managedFields\" which fields the hook owns. Either way, fields that the hook leaves out keep the values that others gave them, and fields that the hook no longer returns are removed. An object that has the name of a child but belongs to another owner is left alone. This field can be changed at any time: existing children are converted as they are, and those with the method OnDelete when they are created again. Default: absent, the value of the server's flag --apply-strategy, which defaults to DynamicApply.\n\nPossible enum values:\n - `\"DynamicApply\"` merges three ways - what the hook wants, what it last wanted, and what is there - and keeps what it last wanted in the annotation \"metacontroller.k8s.io/last-applied-configuration\" of the child.\n - `\"ServerSideApply\"` lets the cluster merge by server-side apply, and takes over fields that others own. The child's \"metadata.managedFields\" record which fields the hook owns.",
+							Description: "apply defines how the server merges what the hook returned into children. Either way, fields that the hook leaves out keep the values that others gave them, the server removes fields that the hook no longer returns, and it changes no object that belongs to another owner. You can change this field at any time: the server converts existing children, and those with the method OnDelete when they are created again. Default: absent, the value of the server's flag --apply-strategy, which defaults to DynamicApply.\n\nPossible enum values:\n - `\"DynamicApply\"` merges three ways: what the hook wants, what it last wanted, and what is there. It records what the hook last wanted in the annotation \"metacontroller.k8s.io/last-applied-configuration\" of the child.\n - `\"ServerSideApply\"` lets the cluster merge by server-side apply, and takes over fields that others own. The cluster knows what identifies the items of a list, and records the fields of the hook in \"metadata.managedFields\".",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"DynamicApply", "ServerSideApply"},
@@ -583,19 +583,19 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerChildUpdateStrat
 					},
 					"statusChecks": {
 						SchemaProps: spec.SchemaProps{
-							Description: "statusChecks are what a child must show in its status before a rolling update continues with the next one, for instance {conditions: [{type: Ready, status: \"True\"}]}. Other methods ignore it. Default: absent, a child is done when its own controller has completed the change; a Pod, or an object without status, as soon as it is updated.",
+							Description: "statusChecks are what a child must show in its status before a rolling update continues with the next one, for example {conditions: [{type: Ready, status: \"True\"}]}. Other methods ignore it. Default: absent, a child is done when its own controller has completed the change; a Pod, or an object without status, as soon as it is updated.",
 							Ref:         ref(v1alpha1.ChildUpdateStatusChecks{}.OpenAPIModelName()),
 						},
 					},
 					"maxUnavailable": {
 						SchemaProps: spec.SchemaProps{
-							Description: "maxUnavailable is how many children of a parent may be in motion while a rolling update updates children of this type: a number, or a percentage of the parent's children of this type, rounded up. A child is in motion while it is missing, is being deleted, differs from what the hook wants for its version of the parent, or does not pass the statusChecks. The children of all types with a rolling method are counted together. Other methods ignore it. Default: 1.",
+							Description: "maxUnavailable is the number of a parent's children that may be in motion while a rolling update updates children of this type: a number, or a percentage of the parent's children of this type, rounded up. A child is in motion while it is missing, is being deleted, differs from what the hook wants for its version of the parent, or does not pass the statusChecks. The children of all types with a rolling method count together. Other methods ignore it. Default: 1.",
 							Ref:         ref(intstr.IntOrString{}.OpenAPIModelName()),
 						},
 					},
 					"partition": {
 						SchemaProps: spec.SchemaProps{
-							Description: "partition is how many children of this type, in the order in which the hook returns them, a rolling update leaves at their version of the parent, even if one is deleted and created again. New children always have the latest version. When the partition is lowered, the update continues. Other methods ignore it. Default: 0, all children move.",
+							Description: "partition is the number of children of this type, in the order in which the hook returns them, that a rolling update leaves at their version of the parent, even if one is deleted and created again. New children always have the latest version. When the partition is lowered, the update continues. Other methods ignore it. Default: 0, all children move.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -617,19 +617,19 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerHooks(ref common
 				Properties: map[string]spec.Schema{
 					"customize": {
 						SchemaProps: spec.SchemaProps{
-							Description: "customize returns which related objects the other hooks need besides the parent and its children. These objects are sent to the other hooks in \"related\", and a change of one leads to a sync of the parent. Default: absent, no other objects.",
+							Description: "customize returns which related objects the other hooks need. The server sends these objects to the other hooks in \"related\", and syncs the parent when one of them changes. Default: absent, no other objects.",
 							Ref:         ref(v1alpha1.Hook{}.OpenAPIModelName()),
 						},
 					},
 					"sync": {
 						SchemaProps: spec.SchemaProps{
-							Description: "sync receives the parent and its children, and returns the desired children and the parent's status. It is called whenever the parent, one of its children or a related object changes. It must be idempotent and should be quick. Default: absent, only deletion is handled, by the finalize hook.",
+							Description: "sync receives the parent and its children, and returns the desired children and the parent's status. The server calls it whenever the parent, one of its children or a related object changes. It must be idempotent and should be quick. Default: absent, only deletion is handled, by the finalize hook.",
 							Ref:         ref(v1alpha1.Hook{}.OpenAPIModelName()),
 						},
 					},
 					"finalize": {
 						SchemaProps: spec.SchemaProps{
-							Description: "finalize is called instead of sync when the parent is being deleted or no longer selected, until it answers \"finalized\": true; it cleans up in order, or outside the cluster. When it is set, every parent gets a finalizer, and so does this object: when this object is deleted, it waits until the finalizer is removed from all parents. It needs a webhook or inline, and metadata.name may have at most 43 characters. It is often the same webhook as sync. Default: absent, a parent is deleted at once, and its children by the cluster's garbage collector.",
+							Description: "finalize cleans up, in order or outside the cluster: the server calls it instead of sync when the parent is being deleted or no longer selected, until it returns \"finalized\": true. It puts a finalizer on every parent and on this object: when you delete this object, it stays until the finalizer is removed from all parents. It needs a webhook or inline, often the same as sync, and metadata.name may have at most 43 characters. Default: absent, a parent is deleted at once, and its children by the cluster's garbage collector.",
 							Ref:         ref(v1alpha1.Hook{}.OpenAPIModelName()),
 						},
 					},
@@ -707,12 +707,12 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerParentResourceRu
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "CompositeControllerParentResourceRule names the type of the parents and which of them are handled.",
+				Description: "CompositeControllerParentResourceRule selects the parents.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"apiVersion": {
 						SchemaProps: spec.SchemaProps{
-							Description: "apiVersion is the group and version of the resource, as \"group/version\", for example \"apps/v1\", or only \"version\" for the core group, for example \"v1\".",
+							Description: "apiVersion is the group and version, such as \"apps/v1\", or only the version for the core group, such as \"v1\".",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -720,7 +720,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerParentResourceRu
 					},
 					"resource": {
 						SchemaProps: spec.SchemaProps{
-							Description: "resource is the name of the resource: plural and lower case, for example \"deployments\".",
+							Description: "resource is the plural, lower-case name of the resource, such as \"deployments\".",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -728,19 +728,19 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerParentResourceRu
 					},
 					"revisionHistory": {
 						SchemaProps: spec.SchemaProps{
-							Description: "revisionHistory says which fields of the parent start a rollout when they change. It matters only if a child type has one of the update methods RollingRecreate and RollingInPlace. Default: absent, any field of the parent's spec.",
+							Description: "revisionHistory defines which fields of the parent start a rollout when they change. It matters only if a child type has the update method RollingRecreate or RollingInPlace. Default: absent, any field of the parent's spec.",
 							Ref:         ref(v1alpha1.CompositeControllerRevisionHistory{}.OpenAPIModelName()),
 						},
 					},
 					"labelSelector": {
 						SchemaProps: spec.SchemaProps{
-							Description: "labelSelector restricts the controller to the parents whose labels match. When a parent stops matching, its finalize hook is called; without a finalize hook, the parent and its children are left alone. For example {matchLabels: {app: web}} or {matchExpressions: [{key: tier, operator: In, values: [front, back]}]}. Default: absent, all objects of the type.",
+							Description: "labelSelector selects parents by their labels. When a parent stops matching, the server calls its finalize hook; without a finalize hook, the parent and its children stay as they are. For example {matchLabels: {app: web}} or {matchExpressions: [{key: tier, operator: In, values: [front, back]}]}. Default: absent, all objects of the type.",
 							Ref:         ref(v1alpha1.LabelSelector{}.OpenAPIModelName()),
 						},
 					},
 					"ignoreStatusChanges": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ignoreStatusChanges ignores updates of a parent that leave its generation, labels and annotations as they were. It saves hook calls when other programs write the parent's status, finalizers or owner references. Default: false, every update of a parent leads to a sync.",
+							Description: "ignoreStatusChanges ignores updates of a parent that do not change its generation, labels or annotations. It saves hook calls when other programs write the parent's status, finalizers or owner references. Default: false, every update of a parent causes a sync.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -758,7 +758,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerRevisionHistory(
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "CompositeControllerRevisionHistory says which part of a parent a ControllerRevision remembers.",
+				Description: "CompositeControllerRevisionHistory defines what a ControllerRevision records of a parent.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"fieldPaths": {
@@ -768,7 +768,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerRevisionHistory(
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "fieldPaths are the paths of the parent's fields whose changes are rolled out child by child. A path consists of names separated by dots, for example [\"spec.template\", \"spec.image\"]. They cannot lead into a list, nor to a label or annotation with a dot in its name. Changes of other fields reach all children at once. Default: [\"spec\"].",
+							Description: "fieldPaths are the fields of the parent whose changes are rolled out child by child, as names separated by dots, for example [\"spec.template\", \"spec.image\"]. A path cannot lead into a list, nor to a label or annotation with a dot in its name. Changes of other fields reach all children at once. Default: [\"spec\"].",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -795,7 +795,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerSpec(ref common.
 				Properties: map[string]spec.Schema{
 					"parentResource": {
 						SchemaProps: spec.SchemaProps{
-							Description: "parentResource is the type of the objects this controller is for, for example {apiVersion: example.com/v1, resource: catsets}. Each of them is handled on its own. If it is a custom resource, it needs the status subresource.",
+							Description: "parentResource is the type of the parents, for example {apiVersion: example.com/v1, resource: catsets}. A custom resource needs the status subresource.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.CompositeControllerParentResourceRule{}.OpenAPIModelName()),
 						},
@@ -807,7 +807,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerSpec(ref common.
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "childResources lists every type of object the sync hook may return. Objects of these types that match the parent's selector are adopted, sent to the hook in \"children\", and deleted when the hook has returned them and no longer does. Changes of a child lead to a sync of its parent. The order has no meaning; name each type once. For example [{apiVersion: v1, resource: pods, updateStrategy: {method: Recreate}}]. Default: empty, which is for a controller that only keeps the parent's status.",
+							Description: "childResources lists, once each, the types that the sync hook may return. The server adopts objects of these types that match the parent's selector, sends them to the hook in \"children\", and deletes those that the hook has returned and no longer returns. A change of a child causes a sync of its parent. For example [{apiVersion: v1, resource: pods, updateStrategy: {method: Recreate}}]. Default: empty, for a controller that only writes the parent's status.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -820,7 +820,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerSpec(ref common.
 					},
 					"hooks": {
 						SchemaProps: spec.SchemaProps{
-							Description: "hooks decide. Required: a sync hook with a webhook or inline, or a finalize hook for a controller that handles only deletion. For example {sync: {webhook: {url: \"http://my-hooks.my-namespace/sync\"}}}.",
+							Description: "hooks are webhooks or inline. Required: a sync hook with a webhook or inline, or a finalize hook for a controller that handles only deletion. For example {sync: {webhook: {url: \"http://my-hooks.my-namespace/sync\"}}}.",
 							Ref:         ref(v1alpha1.CompositeControllerHooks{}.OpenAPIModelName()),
 						},
 					},
@@ -831,7 +831,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerSpec(ref common.
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "endpointConfigs holds TLS and authentication settings by webhook host, so that they need not be repeated in every hook. The first entry whose host matches the host of a webhook's URL is used, and only if that webhook itself sets none of caBundle, clientTLS, authorization and basicAuth. An entry that no hook uses has no effect. Default: empty, every webhook is called with its own settings only.",
+							Description: "endpointConfigs holds TLS and authentication settings by host, for all hooks. A webhook that sets none of caBundle, clientTLS, authorization and basicAuth uses the first entry whose host matches the host of its URL. Default: empty, every webhook has only its own settings.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -844,14 +844,14 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerSpec(ref common.
 					},
 					"resyncPeriodSeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "resyncPeriodSeconds is the number of seconds after which every parent is synced again even if nothing changed. It is for hooks that depend on things outside the cluster. For example, 300 means every five minutes. Values below 1 count as 1. A hook can ask for a single sync of a single parent with \"resyncAfterSeconds\" in its answer instead. Default: absent, no periodic sync.",
+							Description: "resyncPeriodSeconds is the interval at which the server syncs every parent even if nothing changed, for hooks that depend on things outside the cluster. For example, 300 means every five minutes. Values below 1 count as 1. To have one parent synced once, a hook returns \"resyncAfterSeconds\". Default: absent, no periodic sync.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"generateSelector": {
 						SchemaProps: spec.SchemaProps{
-							Description: "generateSelector selects children by a label that is generated for each parent (\"controller-uid\" with the parent's UID) and added to each child, as Jobs do. Parents then need no \"spec.selector\", and labels that the hook forgets cannot orphan children. Use it unless users of the parent type are to choose the selector. Default: false, every parent has a label selector in \"spec.selector\" that all its children match.",
+							Description: "generateSelector selects children by a label that the server generates for each parent (\"controller-uid\" with the parent's UID) and adds to each child, as Jobs do. Parents then need no \"spec.selector\", and labels that the hook forgets cannot orphan children. Use it unless users of the parent type must choose the selector. Default: false, every parent has a label selector in \"spec.selector\" that all its children match.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -863,7 +863,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerSpec(ref common.
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "resyncOn lists objects that the answers of the hooks depend on, such as the Deployment that serves them: [{apiVersion: apps/v1, resource: deployments, namespace: hooks, name: my-hook}]. When the rollout of a Deployment, StatefulSet or DaemonSet has finished, or the content of another object has changed, every parent is synced again, one after the other. A user who creates or changes the controller needs the right to get, list and watch each of them. At most 16. Default: empty, parents are synced when they, or what belongs to them, change.",
+							Description: "resyncOn lists objects that the answers of the hooks depend on, such as the Deployment that serves them: [{apiVersion: apps/v1, resource: deployments, namespace: hooks, name: my-hook}]. The server syncs every parent again, one after the other, when the rollout of a listed Deployment, StatefulSet or DaemonSet has finished, or the content of another listed object has changed. The author of the controller needs the right to get, list and watch each object. At most 16. Default: empty.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -876,14 +876,14 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerSpec(ref common.
 					},
 					"paused": {
 						SchemaProps: spec.SchemaProps{
-							Description: "paused stops the controller: it calls no hook, and writes neither parents nor children. The condition Paused in the status says since when. Parents that are being deleted and have the controller's finalizer wait. When paused is unset, every parent is synced. A single parent is paused by its annotation metacontroller.k8s.io/paused: \"true\". Default: false.",
+							Description: "paused stops the controller: the server calls no hook and writes neither parents nor children. Parents that are being deleted and have the controller's finalizer wait. After the pause, the server syncs every parent. To pause a single parent, annotate it with metacontroller.k8s.io/paused: \"true\". Default: false.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"serviceAccount": {
 						SchemaProps: spec.SchemaProps{
-							Description: "serviceAccount is the ServiceAccount that the controller acts as, for example {namespace: shop, name: websites}. The controller writes to the cluster as that account, and its hooks see only what the account may list and watch. While the account may not read what the controller needs, the controller does not run (Ready is False, reason Forbidden). A user who creates or changes the controller needs the right to impersonate the account, but not the rights that the controller uses. Default: absent, the controller acts as the server, and its author needs every right that the controller uses.",
+							Description: "serviceAccount is the ServiceAccount that the controller acts as, for example {namespace: shop, name: websites}. The server writes as that account, and shows hooks only what the account may list and watch. While the account may not read what the controller needs, the controller does not run (Ready is False, reason Forbidden). The author of the controller needs the right to impersonate the account, instead of the rights that the controller uses. Default: absent, the controller acts as the server, and its author needs every right that the controller uses.",
 							Ref:         ref(v1alpha1.ServiceAccountReference{}.OpenAPIModelName()),
 						},
 					},
@@ -894,7 +894,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerSpec(ref common.
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "namespaces limits the controller to these namespaces: it handles only parents, children and related objects in them, and it needs rights only in them instead of in the whole cluster. All its types must then be namespaced. For instance [shop, shop-test]. When a namespace is removed from the list, its objects and their children are left alone; only the finalizer of the controller is removed. Default: empty, all namespaces and cluster-scoped objects.",
+							Description: "namespaces limits the controller to parents, children and related objects in these namespaces, for example [shop, shop-test]; it then needs rights only there. All its types must be namespaced. When a namespace is removed from the list, the server removes the controller's finalizer from the parents there, and changes nothing else. Default: empty, all namespaces and cluster-scoped objects.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -913,7 +913,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerSpec(ref common.
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "relatedResources lists the types that the customize hook may ask for, for example [{apiVersion: v1, resource: nodes}]. If an answer asks for objects of another type, the sync of its parent fails. Default: empty, any type. Without a serviceAccount, the author of a controller with a customize hook must then be allowed to get, list and watch everything.",
+							Description: "relatedResources lists the types that the customize hook may select, for example [{apiVersion: v1, resource: nodes}]. If an answer selects another type, the sync of the parent fails. Default: empty, any type; without a serviceAccount, the author of a controller with a customize hook then needs the right to get, list and watch everything.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -967,7 +967,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ControllerRevision(ref common.Refer
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ControllerRevision remembers, during a rolling update, one earlier or current version of a parent and which of its children are still at that version. It lives beside the parent, is owned by it, and is made and removed by the server. It is not meant to be written by people.",
+				Description: "ControllerRevision records, during a rolling update, one earlier or current version of a parent and which of its children are at that version. The server creates it beside the parent, which owns it, and removes it. People are not meant to write it.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -993,7 +993,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ControllerRevision(ref common.Refer
 					},
 					"parentPatch": {
 						SchemaProps: spec.SchemaProps{
-							Description: "parentPatch is a partial parent object: only the fields that the controller's \"parentResource.revisionHistory.fieldPaths\" names, with the values they had in this version.",
+							Description: "parentPatch is a partial parent: only the fields in the controller's \"parentResource.revisionHistory.fieldPaths\", with their values in this version.",
 							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
 						},
 					},
@@ -1054,7 +1054,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ControllerRevisionChildren(ref comm
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "names are the names of the children, in the form \"namespace/name\" if the parent is cluster-scoped and the children are not.",
+							Description: "names are the names of the children, as \"namespace/name\" if the parent is cluster-scoped and the children are not.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1132,14 +1132,14 @@ func schema_pkg_apis_metacontroller_v1alpha1_ControllerStatus(ref common.Referen
 				Properties: map[string]spec.Schema{
 					"observedGeneration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "observedGeneration is the metadata.generation that this status is about. If it is lower than the current one, the last change of the spec has not been observed yet.",
+							Description: "observedGeneration is the metadata.generation that this status is about. If it is lower than the current one, the server has not observed the last change of the spec yet.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
 					},
 					"runningGeneration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "runningGeneration is the metadata.generation of the spec that the controller still runs with, because it cannot use the current one; the condition Ready says why. Absent otherwise.",
+							Description: "runningGeneration is the metadata.generation of an earlier spec that the controller still runs with, because it cannot use the current one; the condition Ready says why. Absent otherwise.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -1154,7 +1154,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ControllerStatus(ref common.Referen
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions say how the controller is doing. Ready: it runs as its current spec says and syncs parents. ParentsSynced: every parent is as its hook wants. HooksReachable: the last calls of the hooks were answered. Warnings: it runs, but probably not as its author intends. Paused, present only when True: the controller or some of its parents have been paused since then. Stalled, present only when True: Ready is False, and only a change of the spec or of another object can end that. The reason and the message of a condition say why.",
+							Description: "conditions are Ready: the controller runs as its current spec says and syncs parents. ParentsSynced: every parent is in its desired state. HooksReachable: the last calls of the hooks were answered. Warnings: the controller runs, but probably not as its author intends. Paused, present only when True: the controller or some of its parents are paused. Stalled, present only when True: Ready is False, and only a change of the spec or of another object can end that.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1167,7 +1167,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ControllerStatus(ref common.Referen
 					},
 					"parents": {
 						SchemaProps: spec.SchemaProps{
-							Description: "parents counts the objects that the controller is for: the parents of a CompositeController, the targets of a DecoratorController. Absent until they have been counted.",
+							Description: "parents counts the parents of a CompositeController, or the targets of a DecoratorController. Absent until they have been counted.",
 							Ref:         ref(v1alpha1.ParentCounts{}.OpenAPIModelName()),
 						},
 					},
@@ -1179,7 +1179,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ControllerStatus(ref common.Referen
 					},
 					"lastError": {
 						SchemaProps: spec.SchemaProps{
-							Description: "lastError is the most recent failure to sync a parent. It stays after the parent has recovered, and then says when the parent recovered.",
+							Description: "lastError is the most recent failure to sync a parent. It stays after the parent has recovered.",
 							Ref:         ref(v1alpha1.LastSyncError{}.OpenAPIModelName()),
 						},
 					},
@@ -1190,7 +1190,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ControllerStatus(ref common.Referen
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "heldResources are the types of objects that may have the finalizer of this controller. The server removes the finalizer from them before the controller is gone, when the finalize hook is removed from the spec, and when the spec changes to another type.",
+							Description: "heldResources are the types whose objects may have the finalizer of this controller. The server removes the finalizer before the controller is gone, and when the spec loses its finalize hook or changes to another type.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1213,7 +1213,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorController(ref common.Refe
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "DecoratorController adds behavior to existing objects, which may have a controller of their own. For each selected object, the server sends the object and its attachments to the webhook, which returns the desired attachments, and labels, annotations and a status to set on the object.",
+				Description: "DecoratorController adds behavior to existing objects, which may have a controller of their own. For each selected object, the server sends the object and its attachments to the webhook, which returns the desired attachments, and labels, annotations and a status for the object.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -1232,14 +1232,14 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorController(ref common.Refe
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Standard object metadata. The name becomes part of objects in users' clusters (attachments carry it in the annotation \"metacontroller.k8s.io/decorator-controller\"), so a controller with another name is another controller.",
+							Description: "Standard object metadata. The name is part of objects in users' clusters (attachments carry it in the annotation \"metacontroller.k8s.io/decorator-controller\"), so a controller with another name is another controller.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
 						},
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec says which objects are decorated, what may be attached to them and which webhook decides.",
+							Description: "spec defines the targets, their attachments, and the webhooks.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.DecoratorControllerSpec{}.OpenAPIModelName()),
 						},
@@ -1264,12 +1264,12 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerAttachmentRule(r
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "DecoratorControllerAttachmentRule names a type of attachments and how they are updated.",
+				Description: "DecoratorControllerAttachmentRule names a type of attachments and how the server updates them.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"apiVersion": {
 						SchemaProps: spec.SchemaProps{
-							Description: "apiVersion is the group and version of the resource, as \"group/version\", for example \"apps/v1\", or only \"version\" for the core group, for example \"v1\".",
+							Description: "apiVersion is the group and version, such as \"apps/v1\", or only the version for the core group, such as \"v1\".",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1277,7 +1277,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerAttachmentRule(r
 					},
 					"resource": {
 						SchemaProps: spec.SchemaProps{
-							Description: "resource is the name of the resource: plural and lower case, for example \"deployments\".",
+							Description: "resource is the plural, lower-case name of the resource, such as \"deployments\".",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1285,7 +1285,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerAttachmentRule(r
 					},
 					"updateStrategy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "updateStrategy says what happens to an existing attachment that differs from what the hook returned, for example {method: InPlace}. Default: absent, which is the method OnDelete: nothing happens to it.",
+							Description: "updateStrategy defines how the server updates an existing attachment that differs from what the hook returned, for example {method: InPlace}. Default: absent, which is the method OnDelete.",
 							Ref:         ref(v1alpha1.DecoratorControllerAttachmentUpdateStrategy{}.OpenAPIModelName()),
 						},
 					},
@@ -1302,12 +1302,12 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerAttachmentUpdate
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "DecoratorControllerAttachmentUpdateStrategy says how existing attachments of a type are brought up to date.",
+				Description: "DecoratorControllerAttachmentUpdateStrategy defines how the server updates attachments of a type.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"method": {
 						SchemaProps: spec.SchemaProps{
-							Description: "method is how an attachment that differs from what the hook returned is brought up to date. A DecoratorController has no rollouts: RollingRecreate and RollingInPlace are accepted, and act exactly like Recreate and InPlace. Default: OnDelete.\n\nPossible enum values:\n - `\"InPlace\"` updates a child that differs.\n - `\"OnDelete\"` does nothing to a child that differs; the new version is made when something else deletes the child.\n - `\"Recreate\"` deletes a child that differs, and creates it again when it is gone.\n - `\"RollingInPlace\"` acts like InPlace on one child of a parent at a time.\n - `\"RollingRecreate\"` acts like Recreate on one child of a parent at a time.",
+							Description: "method defines how the server updates an attachment that differs from what the hook returned. A DecoratorController has no rollouts: RollingRecreate and RollingInPlace act like Recreate and InPlace. Default: OnDelete.\n\nPossible enum values:\n - `\"InPlace\"` updates a child that differs.\n - `\"OnDelete\"` does not change a child that differs; something else must delete it, and then the server creates the new version.\n - `\"Recreate\"` deletes a child that differs, and creates it again when it is gone.\n - `\"RollingInPlace\"` acts like InPlace on one child of a parent at a time.\n - `\"RollingRecreate\"` acts like Recreate on one child of a parent at a time.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"InPlace", "OnDelete", "Recreate", "RollingInPlace", "RollingRecreate"},
@@ -1328,19 +1328,19 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerHooks(ref common
 				Properties: map[string]spec.Schema{
 					"customize": {
 						SchemaProps: spec.SchemaProps{
-							Description: "customize returns which related objects the other hooks need besides the target and its attachments. These objects are sent to the other hooks in \"related\", and a change of one leads to a sync of the target. Default: absent, no other objects.",
+							Description: "customize returns which related objects the other hooks need. The server sends these objects to the other hooks in \"related\", and syncs the target when one of them changes. Default: absent, no other objects.",
 							Ref:         ref(v1alpha1.Hook{}.OpenAPIModelName()),
 						},
 					},
 					"sync": {
 						SchemaProps: spec.SchemaProps{
-							Description: "sync receives the target and its attachments, and returns the desired attachments, and labels, annotations and status for the target. It is called whenever the target, one of its attachments or a related object changes. It must be idempotent and should be quick. Default: absent, only deletion is handled, by the finalize hook.",
+							Description: "sync receives the target and its attachments, and returns the desired attachments, and labels, annotations and status for the target. The server calls it whenever the target, one of its attachments or a related object changes. It must be idempotent and should be quick. Default: absent, only deletion is handled, by the finalize hook.",
 							Ref:         ref(v1alpha1.Hook{}.OpenAPIModelName()),
 						},
 					},
 					"finalize": {
 						SchemaProps: spec.SchemaProps{
-							Description: "finalize is called instead of sync when the target is being deleted or no longer selected, until it answers \"finalized\": true; it cleans up in order, or outside the cluster. When it is set, every target gets a finalizer. It needs a webhook or inline, and metadata.name may have at most 43 characters. It is often the same webhook as sync. Default: absent, a target is deleted at once, and its attachments by the cluster's garbage collector.",
+							Description: "finalize cleans up, in order or outside the cluster: the server calls it instead of sync when the target is being deleted or no longer selected, until it returns \"finalized\": true. It puts a finalizer on every target and on this object: when you delete this object, it stays until the finalizer is removed from all targets. It needs a webhook or inline, often the same as sync, and metadata.name may have at most 43 characters. Default: absent, a target is deleted at once, and its attachments by the cluster's garbage collector.",
 							Ref:         ref(v1alpha1.Hook{}.OpenAPIModelName()),
 						},
 					},
@@ -1406,12 +1406,12 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerResourceRule(ref
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "DecoratorControllerResourceRule names a type of target objects and which of them are decorated. An object must match both selectors. When an object stops matching, its finalize hook is called; without a finalize hook, it keeps its attachments.",
+				Description: "DecoratorControllerResourceRule selects targets of one type. An object must match both selectors. When it stops matching, the server calls its finalize hook; without a finalize hook, it keeps its attachments.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"apiVersion": {
 						SchemaProps: spec.SchemaProps{
-							Description: "apiVersion is the group and version of the resource, as \"group/version\", for example \"apps/v1\", or only \"version\" for the core group, for example \"v1\".",
+							Description: "apiVersion is the group and version, such as \"apps/v1\", or only the version for the core group, such as \"v1\".",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1419,7 +1419,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerResourceRule(ref
 					},
 					"resource": {
 						SchemaProps: spec.SchemaProps{
-							Description: "resource is the name of the resource: plural and lower case, for example \"deployments\".",
+							Description: "resource is the plural, lower-case name of the resource, such as \"deployments\".",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1427,19 +1427,19 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerResourceRule(ref
 					},
 					"labelSelector": {
 						SchemaProps: spec.SchemaProps{
-							Description: "labelSelector restricts the controller to the objects whose labels match. For example {matchLabels: {app: web}} or {matchExpressions: [{key: tier, operator: In, values: [front, back]}]}. Default: absent, all objects of the type.",
+							Description: "labelSelector selects targets by their labels. For example {matchLabels: {app: web}} or {matchExpressions: [{key: tier, operator: In, values: [front, back]}]}. Default: absent, all objects of the type.",
 							Ref:         ref(v1alpha1.LabelSelector{}.OpenAPIModelName()),
 						},
 					},
 					"annotationSelector": {
 						SchemaProps: spec.SchemaProps{
-							Description: "annotationSelector restricts the controller to the objects whose annotations match, for example {matchAnnotations: {example.com/backup: \"yes\"}}. Default: absent, all objects of the type.",
+							Description: "annotationSelector selects targets by their annotations, for example {matchAnnotations: {example.com/backup: \"yes\"}}. Default: absent, all objects of the type.",
 							Ref:         ref(v1alpha1.AnnotationSelector{}.OpenAPIModelName()),
 						},
 					},
 					"ignoreStatusChanges": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ignoreStatusChanges ignores updates of a target that leave its generation, labels and annotations as they were. It saves hook calls when other programs write the target's status, finalizers or owner references. Default: false, every update of a target leads to a sync.",
+							Description: "ignoreStatusChanges ignores updates of a target that do not change its generation, labels or annotations. It saves hook calls when other programs write the target's status, finalizers or owner references. Default: false, every update of a target causes a sync.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -1467,7 +1467,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerSpec(ref common.
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "resources lists the types of the target objects and which of them are decorated, for example [{apiVersion: apps/v1, resource: statefulsets, annotationSelector: {matchExpressions: [{key: service-per-pod, operator: Exists}]}}].",
+							Description: "resources lists the types of the targets and which of their objects are decorated, for example [{apiVersion: apps/v1, resource: statefulsets, annotationSelector: {matchExpressions: [{key: service-per-pod, operator: Exists}]}}].",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1485,7 +1485,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerSpec(ref common.
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "attachments lists every type of object the sync hook may return. Objects of these types that this controller attached to the target are sent to the hook in \"attachments\", and deleted when the hook no longer returns them. Changes of an attachment lead to a sync of its target. The order has no meaning; name each type once. For example [{apiVersion: v1, resource: services, updateStrategy: {method: InPlace}}]. Default: empty, which is for a controller that only sets labels, annotations or status.",
+							Description: "attachments lists, once each, the types that the sync hook may return. The server sends objects of these types that this controller attached to the target to the hook in \"attachments\", and deletes those that the hook no longer returns. A change of an attachment causes a sync of its target. For example [{apiVersion: v1, resource: services, updateStrategy: {method: InPlace}}]. Default: empty, for a controller that only sets labels, annotations or status.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1498,7 +1498,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerSpec(ref common.
 					},
 					"hooks": {
 						SchemaProps: spec.SchemaProps{
-							Description: "hooks decide. Required: a sync hook with a webhook or inline, or a finalize hook for a controller that handles only deletion. For example {sync: {webhook: {url: \"http://my-hooks.my-namespace/sync\"}}}.",
+							Description: "hooks are webhooks or inline. Required: a sync hook with a webhook or inline, or a finalize hook for a controller that handles only deletion. For example {sync: {webhook: {url: \"http://my-hooks.my-namespace/sync\"}}}.",
 							Ref:         ref(v1alpha1.DecoratorControllerHooks{}.OpenAPIModelName()),
 						},
 					},
@@ -1509,7 +1509,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerSpec(ref common.
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "endpointConfigs holds TLS and authentication settings by webhook host, so that they need not be repeated in every hook. The first entry whose host matches the host of a webhook's URL is used, and only if that webhook itself sets none of caBundle, clientTLS, authorization and basicAuth. An entry that no hook uses has no effect. Default: empty, every webhook is called with its own settings only.",
+							Description: "endpointConfigs holds TLS and authentication settings by host, for all hooks. A webhook that sets none of caBundle, clientTLS, authorization and basicAuth uses the first entry whose host matches the host of its URL. Default: empty, every webhook has only its own settings.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1522,7 +1522,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerSpec(ref common.
 					},
 					"resyncPeriodSeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "resyncPeriodSeconds is the number of seconds after which every target is synced again even if nothing changed. It is for hooks that depend on things outside the cluster. For example 300 for every five minutes. Values below 1 count as 1. A hook can ask for a single sync of a single target with \"resyncAfterSeconds\" in its answer instead. Default: absent, no periodic sync.",
+							Description: "resyncPeriodSeconds is the interval at which the server syncs every target even if nothing changed, for hooks that depend on things outside the cluster. For example, 300 means every five minutes. Values below 1 count as 1. To have one target synced once, a hook returns \"resyncAfterSeconds\". Default: absent, no periodic sync.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -1534,7 +1534,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerSpec(ref common.
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "resyncOn lists objects that the answers of the hooks depend on, such as the Deployment that serves them: [{apiVersion: apps/v1, resource: deployments, namespace: hooks, name: my-hook}]. When the rollout of a Deployment, StatefulSet or DaemonSet has finished, or the content of another object has changed, every target is synced again, one after the other. A user who creates or changes the controller needs the right to get, list and watch each of them. At most 16. Default: empty, targets are synced when they, or what belongs to them, change.",
+							Description: "resyncOn lists objects that the answers of the hooks depend on, such as the Deployment that serves them: [{apiVersion: apps/v1, resource: deployments, namespace: hooks, name: my-hook}]. The server syncs every target again, one after the other, when the rollout of a listed Deployment, StatefulSet or DaemonSet has finished, or the content of another listed object has changed. The author of the controller needs the right to get, list and watch each object. At most 16. Default: empty.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1547,14 +1547,14 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerSpec(ref common.
 					},
 					"paused": {
 						SchemaProps: spec.SchemaProps{
-							Description: "paused stops the controller: it calls no hook, and writes neither targets nor attachments. The condition Paused in the status says since when. Targets that are being deleted and have the controller's finalizer wait. When paused is unset, every target is synced. A single target is paused by its annotation metacontroller.k8s.io/paused: \"true\". Default: false.",
+							Description: "paused stops the controller: the server calls no hook and writes neither targets nor attachments. Targets that are being deleted and have the controller's finalizer wait. After the pause, the server syncs every target. To pause a single target, annotate it with metacontroller.k8s.io/paused: \"true\". Default: false.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"serviceAccount": {
 						SchemaProps: spec.SchemaProps{
-							Description: "serviceAccount is the ServiceAccount that the controller acts as, for example {namespace: shop, name: websites}. The controller writes to the cluster as that account, and its hooks see only what the account may list and watch. While the account may not read what the controller needs, the controller does not run (Ready is False, reason Forbidden). A user who creates or changes the controller needs the right to impersonate the account, but not the rights that the controller uses. Default: absent, the controller acts as the server, and its author needs every right that the controller uses.",
+							Description: "serviceAccount is the ServiceAccount that the controller acts as, for example {namespace: shop, name: websites}. The server writes as that account, and shows hooks only what the account may list and watch. While the account may not read what the controller needs, the controller does not run (Ready is False, reason Forbidden). The author of the controller needs the right to impersonate the account, instead of the rights that the controller uses. Default: absent, the controller acts as the server, and its author needs every right that the controller uses.",
 							Ref:         ref(v1alpha1.ServiceAccountReference{}.OpenAPIModelName()),
 						},
 					},
@@ -1565,7 +1565,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerSpec(ref common.
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "namespaces limits the controller to these namespaces: it handles only parents, children and related objects in them, and it needs rights only in them instead of in the whole cluster. All its types must then be namespaced. For instance [shop, shop-test]. When a namespace is removed from the list, its objects and their children are left alone; only the finalizer of the controller is removed. Default: empty, all namespaces and cluster-scoped objects.",
+							Description: "namespaces limits the controller to parents, children and related objects in these namespaces, for example [shop, shop-test]; it then needs rights only there. All its types must be namespaced. When a namespace is removed from the list, the server removes the controller's finalizer from the parents there, and changes nothing else. Default: empty, all namespaces and cluster-scoped objects.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1584,7 +1584,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerSpec(ref common.
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "relatedResources lists the types that the customize hook may ask for, for example [{apiVersion: v1, resource: nodes}]. If an answer asks for objects of another type, the sync of its parent fails. Default: empty, any type. Without a serviceAccount, the author of a controller with a customize hook must then be allowed to get, list and watch everything.",
+							Description: "relatedResources lists the types that the customize hook may select, for example [{apiVersion: v1, resource: nodes}]. If an answer selects another type, the sync of the parent fails. Default: empty, any type; without a serviceAccount, the author of a controller with a customize hook then needs the right to get, list and watch everything.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1621,7 +1621,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_EndpointConfig(ref common.Reference
 					},
 					"caBundle": {
 						SchemaProps: spec.SchemaProps{
-							Description: "caBundle holds the certificate authorities that the serving certificate is verified with, for example {configMapRef: {name: hooks-ca, namespace: my-namespace}}. Default: absent, those of the system the server runs on.",
+							Description: "caBundle holds the certificate authorities that verify the serving certificate, for example {configMapRef: {name: hooks-ca, namespace: my-namespace}}. Default: absent, those of the system the server runs on.",
 							Ref:         ref(v1alpha1.CABundle{}.OpenAPIModelName()),
 						},
 					},
@@ -1656,12 +1656,12 @@ func schema_pkg_apis_metacontroller_v1alpha1_Hook(ref common.ReferenceCallback) 
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Hook is a place where the controller asks what to do: a webhook, or expressions in the controller itself.",
+				Description: "Hook is a webhook, or expressions in the controller itself.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"version": {
 						SchemaProps: spec.SchemaProps{
-							Description: "version of the protocol spoken with this hook. The hooks of one controller may differ. That of an inline hook is v2. Default: v1, for an inline hook v2.\n\nPossible enum values:\n - `\"v1\"` keys the objects in a request by name, or by \"namespace/name\" if the parent is cluster-scoped and they are not. A hook of a namespaced parent sees objects of that namespace only.\n - `\"v2\"` keys all namespaced objects in a request by \"namespace/name\". Hooks see related objects of all namespaces. Unless responseUnMarshallMode is loose, unknown fields in an answer are errors.",
+							Description: "version of the protocol. The hooks of one controller may have different versions. That of an inline hook is v2. Default: v1, for an inline hook v2.\n\nPossible enum values:\n - `\"v1\"` keys the objects in a request by name, or by \"namespace/name\" if the parent is cluster-scoped and they are not. A hook of a namespaced parent sees objects of that namespace only.\n - `\"v2\"` keys all namespaced objects in a request by \"namespace/name\". Hooks see related objects of all namespaces. Unless responseUnMarshallMode is loose, unknown fields in an answer are errors.",
 							Default:     "v1",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1692,7 +1692,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_HookCall(ref common.ReferenceCallba
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "HookCall is one of the last calls of the hooks of a controller. It is read from the memory of the process that runs the controllers, cannot be written, and is in the namespace of the parent, or in that of the server if the parent is in none. Names sort by time. A limited number of calls of each controller is kept: the last ones that succeeded, and the last ones that failed.\n\nLists leave out the request and the response. \"kubectl get hookcall NAME -o yaml\" shows them to users who may get the controller, the parent, its children and the related objects; values of Secrets and credentials are redacted.\n\nIts labels metacontroller.k8s.io/controller-kind and metacontroller.k8s.io/controller-name name the controller. Field selectors are controller, kind (of the controller), parent, hook and result.",
+				Description: "HookCall is one of the last calls of the hooks of a controller. The process that runs the controllers serves it from memory; it cannot be written. It is in the namespace of the parent, or in that of the server if the parent is cluster-scoped. Names sort by time. The server keeps a limited number of calls of each controller: the last ones that succeeded, and the last ones that failed.\n\nLists omit the request and the response. \"kubectl get hookcall NAME -o yaml\" shows them to users who may get the controller, the parent, its children and the related objects. The server redacts credentials and values of Secrets.\n\nThe labels metacontroller.k8s.io/controller-kind and metacontroller.k8s.io/controller-name name the controller. Field selectors are controller, kind (of the controller), parent, hook and result.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -1718,7 +1718,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_HookCall(ref common.ReferenceCallba
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec says which hook was called, and about what.",
+							Description: "spec names the hook and the parent.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.HookCallSpec{}.OpenAPIModelName()),
 						},
@@ -1756,20 +1756,20 @@ func schema_pkg_apis_metacontroller_v1alpha1_HookCallBody(ref common.ReferenceCa
 					},
 					"object": {
 						SchemaProps: spec.SchemaProps{
-							Description: "object is the body, if it is a JSON object and is kept whole.",
+							Description: "object is the body, if it is a JSON object and not too large.",
 							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
 						},
 					},
 					"text": {
 						SchemaProps: spec.SchemaProps{
-							Description: "text is the body if it is not a JSON object, or the beginning of a body that is too large to be kept whole.",
+							Description: "text is a body that is not a JSON object, or the beginning of one that is too large.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"omitted": {
 						SchemaProps: spec.SchemaProps{
-							Description: "omitted says why the body is not shown, or not whole.",
+							Description: "omitted says why the body is missing or incomplete.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1837,7 +1837,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_HookCallSpec(ref common.ReferenceCa
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "HookCallSpec says which hook was called, and about what.",
+				Description: "HookCallSpec names the hook and the parent.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"controller": {
@@ -1864,7 +1864,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_HookCallSpec(ref common.ReferenceCa
 					},
 					"url": {
 						SchemaProps: spec.SchemaProps{
-							Description: "url is the address of the call, without parts that may be secret.",
+							Description: "url is the address of the call, without secrets.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1872,7 +1872,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_HookCallSpec(ref common.ReferenceCa
 					},
 					"revision": {
 						SchemaProps: spec.SchemaProps{
-							Description: "revision is the name of the ControllerRevision with the earlier version of the parent that the call was about, during a rolling update. Absent if the call was about the current parent.",
+							Description: "revision is the name of the ControllerRevision with the earlier version of the parent that the call was about, during a rolling update. Absent for the current parent.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1901,20 +1901,20 @@ func schema_pkg_apis_metacontroller_v1alpha1_HookCallStatus(ref common.Reference
 					},
 					"duration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "duration is how long it took.",
+							Description: "duration is the duration of the call.",
 							Ref:         ref(v1.Duration{}.OpenAPIModelName()),
 						},
 					},
 					"code": {
 						SchemaProps: spec.SchemaProps{
-							Description: "code is the HTTP status code of the answer. Absent if there was none. 304 is for an answer that the server has kept by its ETag.",
+							Description: "code is the HTTP status code of the answer. Absent if there was none. 304 refers to an answer that the server kept by its ETag.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"result": {
 						SchemaProps: spec.SchemaProps{
-							Description: "result is Succeeded, Failed or Throttled.\n\nPossible enum values:\n - `\"Failed\"` says that there was no answer, or none that could be read.\n - `\"Succeeded\"` says that the answer could be read.\n - `\"Throttled\"` says that the hook asked to be called later.",
+							Description: "result is Succeeded, Failed or Throttled.\n\nPossible enum values:\n - `\"Failed\"` is a call with no answer, or with an unusable one.\n - `\"Succeeded\"` is a call with a usable answer.\n - `\"Throttled\"` is a call whose answer asks for a later call.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1931,7 +1931,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_HookCallStatus(ref common.Reference
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions are those that tools with kstatus read: Stalled, which is True, if the call failed. Absent otherwise.",
+							Description: "conditions are for tools that use kstatus: Stalled is True if the call failed, and absent otherwise.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2328,7 +2328,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ParentCounts(ref common.ReferenceCa
 				Properties: map[string]spec.Schema{
 					"total": {
 						SchemaProps: spec.SchemaProps{
-							Description: "total is how many parents there are.",
+							Description: "total is the number of parents.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -2344,7 +2344,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ParentCounts(ref common.ReferenceCa
 					},
 					"failing": {
 						SchemaProps: spec.SchemaProps{
-							Description: "failing is how many of them are not: their last sync failed, their hook does not answer, names of their children belong to others, or endless writes are slowed down. A parent that has not been synced yet is in neither count.",
+							Description: "failing is the number of parents that are not: their last sync failed, their hook does not answer, others have the names of their children, or the server throttles endless writes. A parent that has not been synced yet is in neither count.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -2352,14 +2352,14 @@ func schema_pkg_apis_metacontroller_v1alpha1_ParentCounts(ref common.ReferenceCa
 					},
 					"warned": {
 						SchemaProps: spec.SchemaProps{
-							Description: "warned is how many of them are synced although the result is probably not what the author of the hook or of the controller intends: the cluster does not know a field, a child is out of date or listed twice, a rollout has waited for a long time, or the cluster warns of a child. Events about these parents say what it is.",
+							Description: "warned is the number of parents with an event about a probable mistake in the answers of their hook or in the controller.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"paused": {
 						SchemaProps: spec.SchemaProps{
-							Description: "paused is how many of them are left alone because the controller is paused, or because their annotation metacontroller.k8s.io/paused is \"true\". They are neither synced nor failing.",
+							Description: "paused is the number of parents that are paused, by their annotation or with the controller. They are neither synced nor failing.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -2470,7 +2470,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ResourceRule(ref common.ReferenceCa
 				Properties: map[string]spec.Schema{
 					"apiVersion": {
 						SchemaProps: spec.SchemaProps{
-							Description: "apiVersion is the group and version of the resource, as \"group/version\", for example \"apps/v1\", or only \"version\" for the core group, for example \"v1\".",
+							Description: "apiVersion is the group and version, such as \"apps/v1\", or only the version for the core group, such as \"v1\".",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2478,7 +2478,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ResourceRule(ref common.ReferenceCa
 					},
 					"resource": {
 						SchemaProps: spec.SchemaProps{
-							Description: "resource is the name of the resource: plural and lower case, for example \"deployments\".",
+							Description: "resource is the plural, lower-case name of the resource, such as \"deployments\".",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2523,7 +2523,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ResyncRequest(ref common.ReferenceC
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ResyncRequest requests an immediate sync of parents of a controller. It is created in the subresource resync of a CompositeController or a DecoratorController, is answered with its status, and is never stored: \"kubectl create --raw /apis/metacontroller.k8s.io/v1alpha1/compositecontrollers/NAME/resync -f request.json\". A user who creates it needs the right to create compositecontrollers/resync or decoratorcontrollers/resync. With dryRun=All, the parents are only counted.",
+				Description: "ResyncRequest requests an immediate sync of parents of a controller. Create it in the subresource resync of a CompositeController or a DecoratorController: \"kubectl create --raw /apis/metacontroller.k8s.io/v1alpha1/compositecontrollers/NAME/resync -f request.json\". The server answers with its status and never stores it. A user who creates it needs the right to create compositecontrollers/resync or decoratorcontrollers/resync. With dryRun=All, the server only counts the parents.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -2549,7 +2549,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ResyncRequest(ref common.ReferenceC
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec says which parents are synced.",
+							Description: "spec selects the parents.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.ResyncRequestSpec{}.OpenAPIModelName()),
 						},
@@ -2585,7 +2585,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ResyncRequestSpec(ref common.Refere
 					},
 					"parents": {
 						SchemaProps: spec.SchemaProps{
-							Description: "parents selects the parents to sync, for example {namespace: shop}. {} selects all that the controller has. Default: absent.",
+							Description: "parents selects the parents to sync, for example {namespace: shop}. {} selects all parents of the controller. Default: absent.",
 							Ref:         ref(v1alpha1.ResyncParents{}.OpenAPIModelName()),
 						},
 					},
@@ -2606,7 +2606,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ResyncRequestStatus(ref common.Refe
 				Properties: map[string]spec.Schema{
 					"parents": {
 						SchemaProps: spec.SchemaProps{
-							Description: "parents is the number of parents that will be synced. They are synced one after the other, at most 100 of a controller per second, before parents that are retried or resynced, and after parents that have changed.",
+							Description: "parents is the number of parents that will be synced: one after the other, at most 100 of a controller per second, before parents that are retried or resynced, and after parents that have changed.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -2614,7 +2614,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ResyncRequestStatus(ref common.Refe
 					},
 					"paused": {
 						SchemaProps: spec.SchemaProps{
-							Description: "paused is the number of selected parents that are paused, by their annotation or with their controller. They are not counted in parents, and are not synced by this request.",
+							Description: "paused is the number of selected parents that are paused, by their annotation or with their controller. The request does not sync them, and parents does not count them.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -2626,7 +2626,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ResyncRequestStatus(ref common.Refe
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "notes say why there may be more or fewer than expected.",
+							Description: "notes say why the numbers may differ from what you expect.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2654,7 +2654,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedCall(ref common.ReferenceCa
 				Properties: map[string]spec.Schema{
 					"hook": {
 						SchemaProps: spec.SchemaProps{
-							Description: "hook that is called: sync, finalize or customize.",
+							Description: "hook is sync, finalize or customize.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2669,7 +2669,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedCall(ref common.ReferenceCa
 					},
 					"source": {
 						SchemaProps: spec.SchemaProps{
-							Description: "source is the source of the answer.\n\nPossible enum values:\n - `\"Given\"` is an answer that the spec of the review gives.\n - `\"Hook\"` is an answer of the hook, which was called.\n - `\"Missing\"` says that an answer is missing: no hook was called, and the spec of the review gives none.\n - `\"NotCalled\"` says that there was no call, since the review ends before it.",
+							Description: "source is the source of the answer.\n\nPossible enum values:\n - `\"Given\"` is an answer from the spec of the review.\n - `\"Hook\"` is an answer of the hook, which was called.\n - `\"Missing\"` is a missing answer: the server called no hook, and the spec of the review has none.\n - `\"NotCalled\"` is no call, because the review ends before it.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2678,13 +2678,13 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedCall(ref common.ReferenceCa
 					},
 					"request": {
 						SchemaProps: spec.SchemaProps{
-							Description: "request is what the hook is sent.",
+							Description: "request is the request to the hook.",
 							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
 						},
 					},
 					"response": {
 						SchemaProps: spec.SchemaProps{
-							Description: "response is the answer of the hook; absent if it cannot be used: then error says what is wrong.",
+							Description: "response is the answer of the hook; absent if error says why it cannot be used.",
 							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
 						},
 					},
@@ -2749,7 +2749,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedDryRun(ref common.Reference
 				Properties: map[string]spec.Schema{
 					"outcome": {
 						SchemaProps: spec.SchemaProps{
-							Description: "outcome is the outcome that the write would have.\n\nPossible enum values:\n - `\"Accepted\"` is a write that the cluster would make.\n - `\"ChangesNothing\"` is a write that the cluster would accept, and that leaves the object as it is.\n - `\"Conflict\"` is a write of an object that has changed since it was observed. The sync would be retried.\n - `\"NotSent\"` is a write that was not tried, because a step before it failed, or because the parent does not exist.\n - `\"Refused\"` is a write that the cluster would refuse.",
+							Description: "outcome is the outcome of the write.\n\nPossible enum values:\n - `\"Accepted\"` is a write that the cluster would make.\n - `\"ChangesNothing\"` is a write that the cluster would accept, and that changes nothing.\n - `\"Conflict\"` is a write of an object that has changed since it was observed. The sync would be retried.\n - `\"NotSent\"` is a write that was not tried, because an earlier step failed, or because the parent does not exist.\n - `\"Refused\"` is a write that the cluster would refuse.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2758,7 +2758,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedDryRun(ref common.Reference
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message says why the write would not be made.",
+							Description: "message says why the cluster would not make the write.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2806,7 +2806,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedEvent(ref common.ReferenceC
 					},
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reason is a word in CamelCase.",
+							Description: "reason is the reason of the event, in CamelCase.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2814,7 +2814,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedEvent(ref common.ReferenceC
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message is what the event says.",
+							Description: "message is the message of the event.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2889,7 +2889,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedRollout(ref common.Referenc
 				Properties: map[string]spec.Schema{
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reason is the reason of the condition Updated that the parent would get: RolloutProgressing, RolloutWaiting or OnLatestRevision.",
+							Description: "reason is the reason of the condition Updated of the parent: RolloutProgressing, RolloutWaiting or OnLatestRevision.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2957,7 +2957,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedStep(ref common.ReferenceCa
 				Properties: map[string]spec.Schema{
 					"operation": {
 						SchemaProps: spec.SchemaProps{
-							Description: "operation is what the write does.\n\nPossible enum values:\n - `\"Adopt\"` makes the parent the controller of an object that has none.\n - `\"Apply\"` lets the cluster merge what the hook wants into an object, or create it, by server-side apply.\n - `\"Create\"` creates an object.\n - `\"Delete\"` deletes an object.\n - `\"Recreate\"` deletes an object that a later sync creates in another form.\n - `\"Release\"` removes the parent from the owners of an object.\n - `\"ToDynamicApply\"` moves an object from server-side apply to dynamic apply.\n - `\"ToServerSideApply\"` moves an object from dynamic apply to server-side apply.\n - `\"Update\"` replaces an object by another form of it.\n - `\"UpdateFinalizers\"` puts the finalizer of the controller on the parent, or removes it.\n - `\"UpdateMetadata\"` changes labels and annotations of the parent.\n - `\"UpdateStatus\"` replaces the status of the parent.",
+							Description: "operation is what the write does.\n\nPossible enum values:\n - `\"Adopt\"` makes the parent the controller of an object that has none.\n - `\"Apply\"` lets the cluster merge what the hook wants into an object, or create it, by server-side apply.\n - `\"Create\"` creates an object.\n - `\"Delete\"` deletes an object.\n - `\"Recreate\"` deletes an object that a later sync creates again.\n - `\"Release\"` removes the parent from the owners of an object.\n - `\"ToDynamicApply\"` moves an object from server-side apply to dynamic apply.\n - `\"ToServerSideApply\"` moves an object from dynamic apply to server-side apply.\n - `\"Update\"` updates an object.\n - `\"UpdateFinalizers\"` adds the finalizer of the controller to the parent, or removes it.\n - `\"UpdateMetadata\"` changes labels and annotations of the parent.\n - `\"UpdateStatus\"` updates the status of the parent.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2997,7 +2997,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedStep(ref common.ReferenceCa
 					},
 					"why": {
 						SchemaProps: spec.SchemaProps{
-							Description: "why is what makes the write necessary.",
+							Description: "why is the reason of the write.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3010,7 +3010,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedStep(ref common.ReferenceCa
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "changes are the fields that the write changes. A new object is one change as a whole. The changes of Recreate are those of the object that is created later. After a dry run, they are the changes that the cluster would have stored. Values of Secrets are replaced by digests: the same value has the same digest.",
+							Description: "changes are the fields that the write changes. A new object is one change. The changes of Recreate are those of the object that is created later. After a dry run, they are the changes that the cluster would have stored. Digests replace values of Secrets: the same value has the same digest.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3023,7 +3023,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedStep(ref common.ReferenceCa
 					},
 					"postponed": {
 						SchemaProps: spec.SchemaProps{
-							Description: "postponed is true if the write would wait because such writes were repeated too often.",
+							Description: "postponed is true if the server would throttle the write, because such writes repeat in a loop.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -3052,7 +3052,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedStepCount(ref common.Refere
 				Properties: map[string]spec.Schema{
 					"operation": {
 						SchemaProps: spec.SchemaProps{
-							Description: "operation is what the writes do.\n\nPossible enum values:\n - `\"Adopt\"` makes the parent the controller of an object that has none.\n - `\"Apply\"` lets the cluster merge what the hook wants into an object, or create it, by server-side apply.\n - `\"Create\"` creates an object.\n - `\"Delete\"` deletes an object.\n - `\"Recreate\"` deletes an object that a later sync creates in another form.\n - `\"Release\"` removes the parent from the owners of an object.\n - `\"ToDynamicApply\"` moves an object from server-side apply to dynamic apply.\n - `\"ToServerSideApply\"` moves an object from dynamic apply to server-side apply.\n - `\"Update\"` replaces an object by another form of it.\n - `\"UpdateFinalizers\"` puts the finalizer of the controller on the parent, or removes it.\n - `\"UpdateMetadata\"` changes labels and annotations of the parent.\n - `\"UpdateStatus\"` replaces the status of the parent.",
+							Description: "operation is what the writes do.\n\nPossible enum values:\n - `\"Adopt\"` makes the parent the controller of an object that has none.\n - `\"Apply\"` lets the cluster merge what the hook wants into an object, or create it, by server-side apply.\n - `\"Create\"` creates an object.\n - `\"Delete\"` deletes an object.\n - `\"Recreate\"` deletes an object that a later sync creates again.\n - `\"Release\"` removes the parent from the owners of an object.\n - `\"ToDynamicApply\"` moves an object from server-side apply to dynamic apply.\n - `\"ToServerSideApply\"` moves an object from dynamic apply to server-side apply.\n - `\"Update\"` updates an object.\n - `\"UpdateFinalizers\"` adds the finalizer of the controller to the parent, or removes it.\n - `\"UpdateMetadata\"` changes labels and annotations of the parent.\n - `\"UpdateStatus\"` updates the status of the parent.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3106,7 +3106,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedSync(ref common.ReferenceCa
 					},
 					"result": {
 						SchemaProps: spec.SchemaProps{
-							Description: "result is the result that the sync would have.\n\nPossible enum values:\n - `\"Changed\"` is the result of a sync that would write something.\n - `\"Failed\"` is the result of a sync that would fail, or would leave out something that the hook wants.\n - `\"Unchanged\"` is the result of a sync that would write nothing.\n - `\"Undecided\"` says that the result of a sync is not known, because an answer is missing or the review ends before the plan.",
+							Description: "result is the result that the sync would have.\n\nPossible enum values:\n - `\"Changed\"` is the result of a sync that would write something.\n - `\"Failed\"` is the result of a sync that would fail, or would leave out something that the hook wants.\n - `\"Unchanged\"` is the result of a sync that would write nothing.\n - `\"Undecided\"` is an unknown result, because an answer is missing or the review ends before the plan.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3115,7 +3115,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedSync(ref common.ReferenceCa
 					},
 					"error": {
 						SchemaProps: spec.SchemaProps{
-							Description: "error is the error with which the sync would fail.",
+							Description: "error is the error of the sync.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -3127,7 +3127,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedSync(ref common.ReferenceCa
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "refused says for each child that would be left out why it would be.",
+							Description: "refused says for each child that the sync would leave out why it would.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3141,7 +3141,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedSync(ref common.ReferenceCa
 					},
 					"hook": {
 						SchemaProps: spec.SchemaProps{
-							Description: "hook is the hook that decides: sync, or finalize.",
+							Description: "hook is sync or finalize.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -3166,7 +3166,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedSync(ref common.ReferenceCa
 					},
 					"rollout": {
 						SchemaProps: spec.SchemaProps{
-							Description: "rollout is the progress that the rolling update of the children would have.",
+							Description: "rollout is the progress of the rolling update of the children.",
 							Ref:         ref(v1alpha1.ReviewedRollout{}.OpenAPIModelName()),
 						},
 					},
@@ -3208,7 +3208,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedSync(ref common.ReferenceCa
 					},
 					"resyncAfter": {
 						SchemaProps: spec.SchemaProps{
-							Description: "resyncAfter is the time after which the parent would be synced again even if nothing changes, for example \"30s\".",
+							Description: "resyncAfter is the time until the next sync if nothing changes, for example \"30s\".",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -3220,7 +3220,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedSync(ref common.ReferenceCa
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "calls are the calls of hooks. Values of Secrets in them are replaced by digests.",
+							Description: "calls are the calls of hooks. Digests replace values of Secrets.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3233,7 +3233,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedSync(ref common.ReferenceCa
 					},
 					"truncated": {
 						SchemaProps: spec.SchemaProps{
-							Description: "truncated is true if something was left out because the answer would be too large.",
+							Description: "truncated is true if something is missing because the answer would be too large.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -3256,7 +3256,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedWarning(ref common.Referenc
 				Properties: map[string]spec.Schema{
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reason is the reason of the event that the sync would record about it.",
+							Description: "reason is the reason of the event about it.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3459,7 +3459,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_Sync(ref common.ReferenceCallback) 
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Sync is the progress of a controller on one of its parents: there is one Sync for each parent of a CompositeController, and for each target of a DecoratorController. It is read from the memory of the process that runs the controllers, cannot be written, and is in the namespace of the parent, or in that of the server if the parent is in none. Its name is \"cc:<controller>:<parent>\" for a CompositeController, and \"dec:<controller>:<resource>.<group>:<target>\" for a DecoratorController. Its labels metacontroller.k8s.io/controller-kind and metacontroller.k8s.io/controller-name name the controller. Field selectors are controller, kind (of the controller), parent and state.",
+				Description: "Sync is the progress of a controller on one of its parents or targets. The process that runs the controllers serves it from memory; it cannot be written. It is in the namespace of the parent, or in that of the server if the parent is cluster-scoped. Its name is \"cc:<controller>:<parent>\" for a CompositeController, and \"dec:<controller>:<resource>.<group>:<target>\" for a DecoratorController. The labels metacontroller.k8s.io/controller-kind and metacontroller.k8s.io/controller-name name the controller. Field selectors are controller, kind (of the controller), parent and state.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -3515,7 +3515,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncBackoff(ref common.ReferenceCal
 				Properties: map[string]spec.Schema{
 					"failures": {
 						SchemaProps: spec.SchemaProps{
-							Description: "failures is how many consecutive syncs had to be retried. The delay doubles each time, up to 1000 seconds.",
+							Description: "failures is the number of consecutive syncs that had to be retried. The delay doubles each time, up to 1000 seconds.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -3537,7 +3537,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncChildren(ref common.ReferenceCa
 				Properties: map[string]spec.Schema{
 					"wanted": {
 						SchemaProps: spec.SchemaProps{
-							Description: "wanted is how many children the hook wants.",
+							Description: "wanted is the number of children that the hook wants.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -3619,7 +3619,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReview(ref common.ReferenceCall
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "SyncReview previews syncs of a controller: what is sent to the hook, what the hook answers, and which writes would follow, each with its reason and its changes. It is answered when it is created, and never stored: \"kubectl create -f review.yaml -o yaml\" prints it with its status. A review writes nothing to the cluster, records no events, and does not count as a sync.\n\nA user who creates a SyncReview needs the right to get the controller, and every parent, child and related object that the review shows, and to list the objects that the review selects from.",
+				Description: "SyncReview previews syncs of a controller: the requests and answers of the hook, and the writes that would follow, each with its reason and its changes. The server answers it when it is created, and never stores it: \"kubectl create -f review.yaml -o yaml\" prints it with its status. A review writes nothing to the cluster, records no events, and does not count as a sync.\n\nA user who creates a SyncReview needs the right to get the controller, and every parent, child and related object that the review shows, and to list the objects that the review selects from.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -3645,7 +3645,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReview(ref common.ReferenceCall
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec says what is reviewed: which controller, which parents, and how far.",
+							Description: "spec selects the controller, the parents, and the last stage of the review.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.SyncReviewSpec{}.OpenAPIModelName()),
 						},
@@ -3705,14 +3705,14 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewParent(ref common.Referen
 				Properties: map[string]spec.Schema{
 					"apiVersion": {
 						SchemaProps: spec.SchemaProps{
-							Description: "apiVersion of the parent, for example \"apps/v1\". Default: absent, that of the controller's parents. It is required only if a DecoratorController has several types of the same kind.",
+							Description: "apiVersion of the parent, for example \"apps/v1\". Default: absent, that of the controller's parents. Required only for a DecoratorController with several types of the same kind.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"kind": {
 						SchemaProps: spec.SchemaProps{
-							Description: "kind of the parent, for example \"Deployment\". Default: absent, that of the controller's parents. It is required only if a DecoratorController is for several kinds.",
+							Description: "kind of the parent, for example \"Deployment\". Default: absent, that of the controller's parents. Required only for a DecoratorController with several kinds.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -3761,7 +3761,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewParents(ref common.Refere
 					},
 					"limit": {
 						SchemaProps: spec.SchemaProps{
-							Description: "limit is the maximum number of parents in one answer, from 1 to 100. Use status.continue to get the others. Default: 20.",
+							Description: "limit is the maximum number of parents in one answer, from 1 to 100. Default: 20.",
 							Default:     20,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -3769,7 +3769,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewParents(ref common.Refere
 					},
 					"continue": {
 						SchemaProps: spec.SchemaProps{
-							Description: "continue is the status.continue of the previous answer: the review continues with the parents after those. Default: absent, the review begins with the first.",
+							Description: "continue is the status.continue of the previous answer, to review the parents after those. Default: absent, the review begins with the first.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -3799,7 +3799,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewResponse(ref common.Refer
 					},
 					"revision": {
 						SchemaProps: spec.SchemaProps{
-							Description: "revision is the name of the ControllerRevision with the version of the parent that the call is about, as in the call. Default: absent, the current parent.",
+							Description: "revision is the name of the ControllerRevision with the version of the parent that the call is about. Default: absent, the current parent.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -3812,7 +3812,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewResponse(ref common.Refer
 					},
 					"response": {
 						SchemaProps: spec.SchemaProps{
-							Description: "response is the JSON object that the hook answered.",
+							Description: "response is the answer of the hook, a JSON object.",
 							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
 						},
 					},
@@ -3829,19 +3829,19 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewSpec(ref common.Reference
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "SyncReviewSpec says what is reviewed.",
+				Description: "SyncReviewSpec defines a review.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"controller": {
 						SchemaProps: spec.SchemaProps{
-							Description: "controller is the controller whose syncs are reviewed. It must exist unless there is a candidate.",
+							Description: "controller is the controller to review. It must exist unless there is a candidate.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.SyncReviewController{}.OpenAPIModelName()),
 						},
 					},
 					"candidate": {
 						SchemaProps: spec.SchemaProps{
-							Description: "candidate is a possible spec of the controller, with the fields of the spec of its kind. It is reviewed instead of the stored spec. It is checked as if the controller were created with it or updated to it: the rights of the user who creates the review, the fields, and admission. Default: absent, the stored spec is reviewed.",
+							Description: "candidate is a spec of the controller to review instead of the stored one. The server checks it as if the user who creates the review created or updated the controller: fields, rights, and admission. Default: absent, the review is of the stored spec.",
 							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
 						},
 					},
@@ -3853,19 +3853,19 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewSpec(ref common.Reference
 					},
 					"parents": {
 						SchemaProps: spec.SchemaProps{
-							Description: "parents selects which parents of the controller to review. For example {namespace: shop} or {limit: 100}. Default: absent. Exactly one of parent, parents and object must be set.",
+							Description: "parents selects parents of the controller to review. For example {namespace: shop} or {limit: 100}. Default: absent. Exactly one of parent, parents and object must be set.",
 							Ref:         ref(v1alpha1.SyncReviewParents{}.OpenAPIModelName()),
 						},
 					},
 					"object": {
 						SchemaProps: spec.SchemaProps{
-							Description: "object is a whole parent that need not exist. If a parent with its name exists, the review shows what would happen after an update to this object: what an update does not change, such as the uid and the status, is taken from the existing object. A user who creates the review needs the right to create or update such an object. The children of an object that does not exist have no owner yet: the uid in their owner references is 00000000-0000-0000-0000-000000000000. Default: absent. Exactly one of parent, parents and object must be set.",
+							Description: "object is a whole parent that need not exist. If a parent with its name exists, the review shows what would happen after an update to this object; the existing object provides what an update does not change, such as the uid and the status. The user needs the right to create or update such an object. Without an existing object, the uid in the owner references of children is 00000000-0000-0000-0000-000000000000. Default: absent. Exactly one of parent, parents and object must be set.",
 							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
 						},
 					},
 					"response": {
 						SchemaProps: spec.SchemaProps{
-							Description: "response is used as the answer of the sync hook, or of the finalize hook if the parent is finalized, about the current parent. The hook is not called for it. Default: absent, the hook is called unless calls is None.",
+							Description: "response replaces the call of the sync hook, or of the finalize hook if the parent is finalized, about the current parent. Default: absent, the hook is called unless calls is None.",
 							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
 						},
 					},
@@ -3876,7 +3876,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewSpec(ref common.Reference
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "responses are used as the answers of hooks to other calls: to calls of the customize hook, and during a rolling update to calls about earlier versions of a parent. The first one that matches a call is used. Default: empty.",
+							Description: "responses replace other calls: of the customize hook, and, during a rolling update, about earlier versions of a parent. The server uses the first one that matches a call. Default: empty.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3889,13 +3889,13 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewSpec(ref common.Reference
 					},
 					"request": {
 						SchemaProps: spec.SchemaProps{
-							Description: "request is sent to the sync or finalize hook instead of the request about the existing objects, for example a request that was sent before. The plan for the answer is made for the existing objects. Default: absent, the request is about the existing objects.",
+							Description: "request replaces the request to the sync or finalize hook, for example by one that was sent before. The plan for the answer is made for the existing objects. Default: absent, the request is about the existing objects.",
 							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
 						},
 					},
 					"calls": {
 						SchemaProps: spec.SchemaProps{
-							Description: "calls says whether the server calls hooks for answers that are not given. With None it calls none: each call whose answer is not in response or responses is listed in the status as Missing, with its request. The client can then call a hook that the server cannot reach, and send the review again with the answer, until no answer is missing. Default: All.\n\nPossible enum values:\n - `\"All\"` calls hooks for the answers that are not given.\n - `\"None\"` calls no hook.",
+							Description: "calls defines whether the server calls hooks for answers that are not given. With None, the status lists each call whose answer is missing, with its request. The client can then call a hook that the server cannot reach, and send the review again with the answer, until no answer is missing. Default: All.\n\nPossible enum values:\n - `\"All\"` calls hooks for the answers that are not given.\n - `\"None\"` calls no hook.",
 							Default:     "All",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3904,7 +3904,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewSpec(ref common.Reference
 					},
 					"until": {
 						SchemaProps: spec.SchemaProps{
-							Description: "until is the stage at which the review of a sync ends. Default: Plan.\n\nPossible enum values:\n - `\"DryRun\"` sends each of these writes to the cluster with dryRun=All, as the controller would, so that its defaults, admission and quotas apply. Nothing is stored.\n - `\"Plan\"` shows the writes that would follow.\n - `\"Request\"` stops before the sync or finalize hook is called, and shows its request. A customize hook is called.\n - `\"Response\"` stops when the hooks have answered.",
+							Description: "until is the last stage of the review of a sync. Default: Plan.\n\nPossible enum values:\n - `\"DryRun\"` sends each of these writes to the cluster with dryRun=All, as the controller would, so that its defaults, admission and quotas apply. Nothing is stored.\n - `\"Plan\"` shows the writes that would follow.\n - `\"Request\"` stops before the sync or finalize hook is called, and shows its request. A customize hook is called.\n - `\"Response\"` stops when the hooks have answered.",
 							Default:     "Plan",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3913,7 +3913,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewSpec(ref common.Reference
 					},
 					"details": {
 						SchemaProps: spec.SchemaProps{
-							Description: "details says how much the status shows of each parent. With Steps, the requests and answers of hooks are left out, unless an answer is missing. Default: All.\n\nPossible enum values:\n - `\"All\"` shows everything.\n - `\"Steps\"` leaves out the requests and answers of hooks.",
+							Description: "details defines how much the status shows of each parent. Steps omits the requests and answers of hooks, except those of a missing answer. Default: All.\n\nPossible enum values:\n - `\"All\"` shows everything.\n - `\"Steps\"` omits the requests and answers of hooks.",
 							Default:     "All",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3922,7 +3922,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewSpec(ref common.Reference
 					},
 					"timeoutSeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "timeoutSeconds is how long the review may take, from 1 to 30. After that, a review of several parents ends with the parents reviewed so far, and continue for the others. Default: 20.",
+							Description: "timeoutSeconds is the maximum duration of the review, from 1 to 30. After that, a review of several parents ends with the parents reviewed so far, and sets status.continue for the others. Default: 20.",
 							Default:     20,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -3953,7 +3953,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewStatus(ref common.Referen
 					},
 					"controller": {
 						SchemaProps: spec.SchemaProps{
-							Description: "controller says which controller answered: Running is the controller that runs in the server, which remembers which answers of hooks needed no write. Temporary is a controller that was started for the review, because there is a candidate, or because the controller does not run.\n\nPossible enum values:\n - `\"Running\"` is the controller that runs in the server.\n - `\"Temporary\"` is a controller that was started for the review.",
+							Description: "controller defines which controller answered: the running one, which remembers which answers needed no write, or one that the server started for the review, because there is a candidate or because the controller does not run.\n\nPossible enum values:\n - `\"Running\"` is the running controller.\n - `\"Temporary\"` is a controller that the server started for the review.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Running", "Temporary"},
@@ -4053,7 +4053,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewSummary(ref common.Refere
 					},
 					"undecided": {
 						SchemaProps: spec.SchemaProps{
-							Description: "undecided is the number of parents whose result is not known, because an answer is missing or the review ends before the plan.",
+							Description: "undecided is the number of parents whose result is unknown, because an answer is missing or the review ends before the plan.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -4133,14 +4133,14 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncStatus(ref common.ReferenceCall
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message adds one line to the state: why the last sync failed, what the parent waits for, or what a warning says.",
+							Description: "message says why the last sync failed, what the parent waits for, or what a warning is.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"waitsFor": {
 						SchemaProps: spec.SchemaProps{
-							Description: "waitsFor is what has to happen before the parent is synced. Absent if the controller waits for nothing.",
+							Description: "waitsFor is what has to happen before the next sync. Absent if the controller waits for nothing.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -4172,7 +4172,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncStatus(ref common.ReferenceCall
 					},
 					"nextSyncTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "nextSyncTime is the time of the next sync of the parent, unless something changes first. Absent if it is synced only when something changes.",
+							Description: "nextSyncTime is the time of the next sync of the parent if nothing changes before. Absent if only a change causes a sync.",
 							Ref:         ref(v1.MicroTime{}.OpenAPIModelName()),
 						},
 					},
@@ -4210,7 +4210,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncStatus(ref common.ReferenceCall
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "warnings are what is probably wrong although the sync succeeded, as in the events about the parent.",
+							Description: "warnings are probable mistakes, as in the events about the parent.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -4223,7 +4223,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncStatus(ref common.ReferenceCall
 					},
 					"lastSteps": {
 						SchemaProps: spec.SchemaProps{
-							Description: "lastSteps are the steps of the last sync that did something. They are kept only for the parents of each controller that were written last.",
+							Description: "lastSteps are the steps of the last sync that did something. The server keeps them for the parents of each controller that it wrote last.",
 							Ref:         ref(v1alpha1.SyncSteps{}.OpenAPIModelName()),
 						},
 					},
@@ -4245,7 +4245,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncStep(ref common.ReferenceCallba
 				Properties: map[string]spec.Schema{
 					"operation": {
 						SchemaProps: spec.SchemaProps{
-							Description: "operation is what was done: create, update, apply, delete, recreate, adopt, release, \"move to server-side apply\" or \"move to dynamic apply\" with a child; status, metadata or finalizer with the parent.",
+							Description: "operation is create, update, apply, delete, recreate, adopt, release, \"move to server-side apply\" or \"move to dynamic apply\" for a child; status, metadata or finalizer for the parent.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -4284,7 +4284,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncStep(ref common.ReferenceCallba
 					},
 					"why": {
 						SchemaProps: spec.SchemaProps{
-							Description: "why says what made the step necessary.",
+							Description: "why is the reason of the step.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -4301,7 +4301,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncStep(ref common.ReferenceCallba
 					},
 					"error": {
 						SchemaProps: spec.SchemaProps{
-							Description: "error says why it failed. Absent if it did not.",
+							Description: "error says why it failed.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -4333,7 +4333,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncSteps(ref common.ReferenceCallb
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "steps are the first of the steps that were taken, in order.",
+							Description: "steps are the first steps, in order.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -4346,7 +4346,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncSteps(ref common.ReferenceCallb
 					},
 					"omitted": {
 						SchemaProps: spec.SchemaProps{
-							Description: "omitted is how many more steps there were.",
+							Description: "omitted is the number of further steps.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -4364,7 +4364,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncWarning(ref common.ReferenceCal
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "SyncWarning is something that is probably wrong although the sync succeeded.",
+				Description: "SyncWarning is a probable mistake although the sync succeeded.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"reason": {
@@ -4399,7 +4399,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_WatchedObject(ref common.ReferenceC
 				Properties: map[string]spec.Schema{
 					"apiVersion": {
 						SchemaProps: spec.SchemaProps{
-							Description: "apiVersion is the group and version of the resource, as \"group/version\", for example \"apps/v1\", or only \"version\" for the core group, for example \"v1\".",
+							Description: "apiVersion is the group and version, such as \"apps/v1\", or only the version for the core group, such as \"v1\".",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -4407,7 +4407,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_WatchedObject(ref common.ReferenceC
 					},
 					"resource": {
 						SchemaProps: spec.SchemaProps{
-							Description: "resource is the name of the resource: plural and lower case, for example \"deployments\".",
+							Description: "resource is the plural, lower-case name of the resource, such as \"deployments\".",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -4439,26 +4439,26 @@ func schema_pkg_apis_metacontroller_v1alpha1_Webhook(ref common.ReferenceCallbac
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Webhook is an HTTP endpoint that is sent a POST request with a JSON body and answers with status 200 and a JSON body. It is given either by url, or by service and path.",
+				Description: "Webhook is an HTTP endpoint that receives POST requests with a JSON body, and responds with status 200 and a JSON body. Its address is either url, or service and path.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"url": {
 						SchemaProps: spec.SchemaProps{
-							Description: "url is the address of the webhook, http or https, for example \"http://my-hooks.my-namespace/sync\". If it is set, service and path are ignored. Everyone who can read this object can read user names and passwords in it; use basicAuth instead. Default: absent, the webhook is called by service and path.",
+							Description: "url is the address of the webhook, http or https, for example \"http://my-hooks.my-namespace/sync\". If it is set, service and path have no effect. Everyone who can read this object can read credentials in it; use basicAuth instead. Default: absent, the webhook is called by service and path.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"timeout": {
 						SchemaProps: spec.SchemaProps{
-							Description: "timeout is the longest time one call may take, from connecting to the last byte of the answer, as a number with a unit (ms, s, m, h), for example \"30s\" or \"1m30s\". Zero or less counts as the default. Default: 10s.",
+							Description: "timeout is the maximum duration of a call, from connecting to the last byte of the answer, as a number with a unit (ms, s, m, h), for example \"30s\" or \"1m30s\". Zero or less counts as the default. Default: 10s.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"etag": {
 						SchemaProps: spec.SchemaProps{
-							Description: "etag lets the webhook answer \"304 Not Modified\" instead of repeating its last answer for the same parent, for instance {enabled: true, cacheTimeoutSeconds: 3600}. Default: absent, every answer has to be complete.",
+							Description: "etag lets the webhook answer \"304 Not Modified\" instead of repeating its last answer for the same parent, for example {enabled: true, cacheTimeoutSeconds: 3600}. Default: absent, every answer has to be complete.",
 							Ref:         ref(v1alpha1.WebhookEtagConfig{}.OpenAPIModelName()),
 						},
 					},
@@ -4471,13 +4471,13 @@ func schema_pkg_apis_metacontroller_v1alpha1_Webhook(ref common.ReferenceCallbac
 					},
 					"service": {
 						SchemaProps: spec.SchemaProps{
-							Description: "service is the Service of the webhook. The address is \"<protocol>://<name>.<namespace>:<port><path>\". For example {name: my-hooks, namespace: my-namespace, port: 8080}. It has no effect beside url. Default: absent.",
+							Description: "service is the Service of the webhook, at the address \"<protocol>://<name>.<namespace>:<port><path>\", for example {name: my-hooks, namespace: my-namespace, port: 8080}. It has no effect beside url. Default: absent.",
 							Ref:         ref(v1alpha1.ServiceReference{}.OpenAPIModelName()),
 						},
 					},
 					"responseUnMarshallMode": {
 						SchemaProps: spec.SchemaProps{
-							Description: "responseUnMarshallMode says how strictly the answer is decoded: with strict, unknown and repeated fields make the sync fail; with loose, they are ignored. Default: loose for hooks of version v1, strict for v2.\n\nPossible enum values:\n - `\"loose\"` ignores unknown and repeated fields in an answer.\n - `\"strict\"` makes unknown and repeated fields in an answer errors.",
+							Description: "responseUnMarshallMode defines how strictly the server decodes answers. Default: loose for hooks of version v1, strict for v2.\n\nPossible enum values:\n - `\"loose\"` ignores unknown and repeated fields in an answer.\n - `\"strict\"` makes unknown and repeated fields in an answer errors.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"loose", "strict"},
@@ -4485,13 +4485,13 @@ func schema_pkg_apis_metacontroller_v1alpha1_Webhook(ref common.ReferenceCallbac
 					},
 					"caBundle": {
 						SchemaProps: spec.SchemaProps{
-							Description: "caBundle holds the certificate authorities that the webhook's serving certificate is verified with, for example {configMapRef: {name: hooks-ca, namespace: my-namespace}}. Default: absent, those of the system the server runs on.",
+							Description: "caBundle holds the certificate authorities that verify the serving certificate, for example {configMapRef: {name: hooks-ca, namespace: my-namespace}}. Default: absent, those of the system the server runs on.",
 							Ref:         ref(v1alpha1.CABundle{}.OpenAPIModelName()),
 						},
 					},
 					"clientTLS": {
 						SchemaProps: spec.SchemaProps{
-							Description: "clientTLS is the client certificate to present to the webhook (mutual TLS), for example {secretRef: {name: metacontroller-client, namespace: my-namespace}}. Default: absent, none.",
+							Description: "clientTLS is the client certificate to present (mutual TLS), for example {secretRef: {name: metacontroller-client, namespace: my-namespace}}. Default: absent, none.",
 							Ref:         ref(v1alpha1.ClientTLS{}.OpenAPIModelName()),
 						},
 					},

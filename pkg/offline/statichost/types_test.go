@@ -114,7 +114,8 @@ func TestObjectsAreCompletedAsByACluster(t *testing.T) {
 func TestObjectsThatAClusterWouldNotTake(t *testing.T) {
 	types := newTestTypes(t)
 	for name, test := range map[string]struct{ given, want string }{
-		"a type that there is not":       {`{apiVersion: example.com/v1, kind: Webside, metadata: {name: a}}`, "unknown type Webside of example.com/v1: add its CustomResourceDefinition"},
+		"a type that there is not": {`{apiVersion: example.com/v1, kind: Webside, metadata: {name: ` +
+			`a}}`, "unknown type Webside of example.com/v1: add its CustomResourceDefinition"},
 		"a version that is not served":   {`{apiVersion: example.com/v0, kind: Website, metadata: {name: a}}`, "its apiVersion is example.com/v0, and there is example.com/v1, example.com/v1beta1"},
 		"no name":                        {`{apiVersion: v1, kind: Pod}`, "it has no metadata.name"},
 		"a namespace too much":           {`{apiVersion: v1, kind: Namespace, metadata: {name: a, namespace: b}}`, "it is cluster-scoped, and has the namespace b"},

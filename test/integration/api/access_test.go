@@ -23,7 +23,8 @@ func TestTheAuthorOfAControllerWithAServiceAccountMayImpersonateIt(t *testing.T)
 	refusal := func(text string, args ...string) error {
 		out, err := kubectlAs(t.Context(), user, text, args...)
 		if err == nil || !strings.Contains(out, "may act only as a service account that its author may impersonate") ||
-			!strings.Contains(out, fmt.Sprintf("missing permissions in a Role of namespace %q", namespace)) || strings.Contains(out, "pods") {
+			!strings.Contains(out, fmt.Sprintf("missing permissions in a Role of namespace %q",
+				namespace)) || strings.Contains(out, "pods") {
 			return fmt.Errorf("kubectl says %w: %s", err, out)
 		}
 		return nil

@@ -293,7 +293,8 @@ func TestEveryChangeOfTheSpecNeedsAllRights(t *testing.T) {
 	}
 	for what, text := range changes {
 		for _, flags := range [][]string{nil, {"--dry-run=server"}} {
-			if err := patch(t.Context(), text, flags...); err == nil || !strings.Contains(err.Error(), "lacks permissions that the controller uses") {
+			if err := patch(t.Context(), text, flags...); err == nil || !strings.Contains(err.Error(), "lacks permissions "+
+				"that the controller uses") {
 				t.Errorf("a spec with %s says %v", what, err)
 			}
 		}

@@ -128,7 +128,8 @@ func TestMutualTLSWithAuthorityFromConfigMap(t *testing.T) {
 				g.WaitForConfigMap("a", harness.HasData("value", "1"))
 				return
 			}
-			env.WaitForEvent(t, g.Namespace, "a", "SyncError", "the hook rejects the client certificate of spec.hooks.sync.webhook.clientTLS")
+			env.WaitForEvent(t, g.Namespace, "a", "SyncError", "the hook rejects the client certificate of "+
+				"spec.hooks.sync.webhook.clientTLS")
 		})
 	}
 }

@@ -196,7 +196,8 @@ func TestAChildThatOnDeleteLeavesAloneIsCounted(t *testing.T) {
 				f.PatchParent("a", object{"spec": object{"deployment": object{"replicas": 3}}})
 				f.waitForCells(map[string]string{"SYNCED": "True", "OUTDATED": "1", "WARNED": test.warned, "REASON": test.reason})
 				of, why, _ := strings.Cut(test.event, " ")
-				event := env.WaitForEvent(t, f.Namespace, "a", "ChildOutdated", "Deployment "+f.Namespace+"/a: it differs from the desired state, first at spec.replicas")
+				event := env.WaitForEvent(t, f.Namespace, "a", "ChildOutdated", "Deployment "+f.Namespace+"/a: it differs from "+
+					"the desired state, first at spec.replicas")
 				if event.Type != of || !strings.Contains(event.Message, why) {
 					t.Errorf("the event is %s: %s", event.Type, event.Message)
 				}

@@ -20,7 +20,8 @@ func TestAFinalizeHookThatNeverFinishesIsTold(t *testing.T) {
 	f.createDecorated("a")
 	f.DeleteParent("a")
 	event := env.WaitForEvent(t, f.Namespace, "a", "FinalizeWaiting", `its last answer has no field "finalized", and `+
-		`the object stays until the hook returns "finalized": true; children that are still there: ConfigMap `+f.Namespace+"/a-other")
+		`the object stays until the hook returns "finalized": true; children that are still there: ConfigMap `+
+		f.Namespace+"/a-other")
 	f.WaitForController(func(_ metav1.ObjectMeta, status v1alpha1.ControllerStatus) error {
 		synced := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionParentsSynced)
 		if synced == nil || synced.Status != metav1.ConditionFalse || status.LastError == nil {

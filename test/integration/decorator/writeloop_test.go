@@ -47,7 +47,8 @@ func TestARestlessDecoratorIsSlowedDown(t *testing.T) {
 		}
 	}), func(spec *v1alpha1.DecoratorControllerSpec) { spec.Hooks.Finalize = spec.Hooks.Sync.DeepCopy() })
 	f.CreateParent("a", object{})
-	event := env.WaitForEvent(t, f.Namespace, "a", "WriteLoop", "the hook returns a different value at metadata.labels[time]")
+	event := env.WaitForEvent(t, f.Namespace, "a", "WriteLoop", "the hook returns a different value at "+
+		"metadata.labels[time]")
 	if event.Type != "Warning" {
 		t.Errorf("the event is a %s", event.Type)
 	}

@@ -57,7 +57,8 @@ func TestWhatCheckSays(t *testing.T) {
 			"ControllerRevisions",
 		"Metacontroller runs as statefulset/metacontroller/metacontroller, with 1 replica",
 		"Metacontroller runs with the arguments ", "--apply-strategy=server-side-apply --workers=20",
-		`CompositeController "b" may handle the same parents`, "the server is not installed: Service", "No problem blocks the migration")
+		`CompositeController "b" may handle the same parents`, "the server is not installed: Service", "No problem blocks "+
+			"the migration")
 	owner, err := env.Dynamic.Resource(compositeControllers).Get(t.Context(), "a", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)

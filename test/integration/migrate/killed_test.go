@@ -48,7 +48,8 @@ func (w *world) killAfter(lines int, step string, signal os.Signal) (ended bool)
 	_ = command.Wait()
 	w.Logf("migrate %s was ended by %s after %q: %s", step, signal, scanner.Text(), said.String())
 	_, err = env.Dynamic.Resource(policies).Get(w.Context(), "metacontroller-apiserver-migration", metav1.GetOptions{})
-	if signal == os.Interrupt && err == nil && !strings.Contains(said.String(), "the cluster rejects writes to the API until") {
+	if signal == os.Interrupt && err == nil && !strings.Contains(said.String(), "the cluster rejects writes to the API "+
+		"until") {
 		w.Error("it does not say that writes are refused")
 	}
 	return false

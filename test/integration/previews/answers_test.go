@@ -114,12 +114,14 @@ func TestAReviewIsBoundedInTime(t *testing.T) {
 	review := v1alpha1.SyncReviewSpec{Controller: f.reviewed(), Parents: &v1alpha1.SyncReviewParents{Namespace: f.Namespace}, TimeoutSeconds: &second}
 	status := f.review(review)
 	if len(status.Syncs) != 2 || status.Continue == "" || len(status.Notes) != 1 ||
-		status.Notes[0] != "the review is not complete: spec.timeoutSeconds (1s) has elapsed; status.continue is for the other parents" {
+		status.Notes[0] != "the review is not complete: spec.timeoutSeconds (1s) has elapsed; status.continue is for the "+
+			"other parents" {
 		t.Errorf("%d parents are reviewed, continue is %q, notes are %q", len(status.Syncs), status.Continue, status.Notes)
 	}
 	review.Parents.Continue = status.Continue
 	status = f.review(review)
-	if len(status.Syncs) != 1 || status.Syncs[0].Parent.Name != "p2" || !strings.Contains(status.Syncs[0].Error, "spec.timeoutSeconds (") || status.Continue == "" {
+	if len(status.Syncs) != 1 || status.Syncs[0].Parent.Name != "p2" || !strings.Contains(status.Syncs[0].Error,
+		"spec.timeoutSeconds (") || status.Continue == "" {
 		t.Errorf("then, reviewed are %+v, continue is %q", status.Syncs, status.Continue)
 	}
 	review.Parents.Continue = status.Continue

@@ -95,7 +95,8 @@ func TestRightsAreAskedForInTheNamespacesOfTheController(t *testing.T) {
 	r := prepareReader(t, mirroring(t))
 	r.CreateParent("a", harness.Object{"value": "1"})
 	r.RunComposite(r.CompositeSpec(r.asAccount, func(spec *v1alpha1.CompositeControllerSpec) { spec.Namespaces = []string{r.Namespace} }))
-	r.untilReady(metav1.ConditionFalse, "Forbidden", fmt.Sprintf("# missing permissions in a Role of namespace %q", r.Namespace))
+	r.untilReady(metav1.ConditionFalse, "Forbidden", fmt.Sprintf("# missing permissions in a Role of namespace "+
+		"%q", r.Namespace))
 	r.pasteMissing()
 	r.untilReady(metav1.ConditionTrue, "Running")
 	r.WaitForConfigMap("a", harness.HasData("value", "1"))
@@ -172,7 +173,8 @@ func TestRelatedObjectsAreShownWhileTheAccountMayReadThem(t *testing.T) {
 	r.CreateParent("harmless", harness.Object{"value": "1", "rules": []any{}})
 	asking := []any{harness.Object{"apiVersion": "v1", "resource": "secrets", "namespace": other}}
 	r.CreateParent("asking", harness.Object{"value": "1", "rules": asking})
-	r.untilReady(metav1.ConditionFalse, "Forbidden", fmt.Sprintf("# missing permissions in a Role of namespace %q", other), `resources: ["secrets"]`)
+	r.untilReady(metav1.ConditionFalse, "Forbidden", fmt.Sprintf("# missing permissions in a Role of namespace "+
+		"%q", other), `resources: ["secrets"]`)
 	env.WaitForEvent(t, r.Namespace, "asking", "SyncError", "lacks permissions to read")
 	r.WaitForConfigMap("harmless", harness.HasData("value", "1"))
 	if r.HasConfigMap("asking") || shown() {

@@ -68,8 +68,8 @@ type CompositeControllerSpec struct {
 	// +optional
 	ChildResources []CompositeControllerChildResourceRule `json:"childResources,omitzero"`
 
-	// hooks are webhooks or inline. Required: a sync hook with a webhook or inline, or a finalize hook for a controller that
-	// handles only deletion. For example {sync: {webhook: {url: "http://my-hooks.my-namespace/sync"}}}.
+	// hooks are webhooks or inline. Required: a sync hook with a webhook or inline, or a finalize hook for a controller
+	// that handles only deletion. For example {sync: {webhook: {url: "http://my-hooks.my-namespace/sync"}}}.
 	// +optional
 	Hooks *CompositeControllerHooks `json:"hooks,omitempty"`
 

@@ -76,8 +76,8 @@ type DecoratorControllerSpec struct {
 	// +optional
 	Attachments []DecoratorControllerAttachmentRule `json:"attachments,omitzero"`
 
-	// hooks are webhooks or inline. Required: a sync hook with a webhook or inline, or a finalize hook for a controller that
-	// handles only deletion. For example {sync: {webhook: {url: "http://my-hooks.my-namespace/sync"}}}.
+	// hooks are webhooks or inline. Required: a sync hook with a webhook or inline, or a finalize hook for a controller
+	// that handles only deletion. For example {sync: {webhook: {url: "http://my-hooks.my-namespace/sync"}}}.
 	// +optional
 	Hooks *DecoratorControllerHooks `json:"hooks,omitempty"`
 

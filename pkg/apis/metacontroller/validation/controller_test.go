@@ -81,16 +81,21 @@ func TestValidateCompositeController(t *testing.T) {
 		"a rolling update that could never move": {
 			patch: "spec: {childResources: [{apiVersion: v1, resource: pods, updateStrategy: {maxUnavailable: 0, partition: -1}}, {apiVersion: v1, resource: secrets, updateStrategy: {maxUnavailable: 0%}}]}",
 			want: []string{
-				`spec.childResources[0].updateStrategy.maxUnavailable: Invalid value: "0": must be an integer of 1 or more, or a percentage from "1%" to "100%"`,
-				`spec.childResources[0].updateStrategy.partition: Invalid value: -1: must be 0 or more: the number of children that a rolling update does not move`,
-				`spec.childResources[1].updateStrategy.maxUnavailable: Invalid value: "0%": must be an integer of 1 or more, or a percentage from "1%" to "100%"`,
+				`spec.childResources[0].updateStrategy.maxUnavailable: Invalid value: "0": must be an integer of 1 or more, or ` +
+					`a percentage from "1%" to "100%"`,
+				`spec.childResources[0].updateStrategy.partition: Invalid value: -1: must be 0 or more: the number of children ` +
+					`that a rolling update does not move`,
+				`spec.childResources[1].updateStrategy.maxUnavailable: Invalid value: "0%": must be an integer of 1 or more, or ` +
+					`a percentage from "1%" to "100%"`,
 			},
 		},
 		"a pace that is no percentage": {
 			patch: "spec: {childResources: [{apiVersion: v1, resource: pods, updateStrategy: {maxUnavailable: '3'}}, {apiVersion: v1, resource: secrets, updateStrategy: {maxUnavailable: 101%}}]}",
 			want: []string{
-				`spec.childResources[0].updateStrategy.maxUnavailable: Invalid value: "3": must be an integer of 1 or more, or a percentage from "1%" to "100%"`,
-				`spec.childResources[1].updateStrategy.maxUnavailable: Invalid value: "101%": must be an integer of 1 or more, or a percentage from "1%" to "100%"`,
+				`spec.childResources[0].updateStrategy.maxUnavailable: Invalid value: "3": must be an integer of 1 or more, or ` +
+					`a percentage from "1%" to "100%"`,
+				`spec.childResources[1].updateStrategy.maxUnavailable: Invalid value: "101%": must be an integer of 1 or more, ` +
+					`or a percentage from "1%" to "100%"`,
 			},
 		},
 		"an unknown operator in the label selector": {

@@ -162,8 +162,8 @@ func isOutside(host string) bool {
 // hookVersions warns of hooks of one controller that speak different versions of the protocol.
 func (w *warnings) hookVersions(sync, finalize, customize *v1alpha1.Hook, path *field.Path) {
 	if finalize.IsCalled() && sync.IsCalled() && finalize.GetVersion() != sync.GetVersion() {
-		w.add(path.Child("finalize", "version"), `is %q, and that of sync is %q: set both to the same; in v2, keys in requests `+
-			`are "namespace/name" where they are "name" in v1, and unknown fields in answers are errors`,
+		w.add(path.Child("finalize", "version"), `is %q, but the version of sync is %q: set both to the same version; in `+
+			`v2, keys in requests are "namespace/name" where they are "name" in v1, and unknown fields in answers are errors`,
 			finalize.GetVersion(), sync.GetVersion())
 	}
 	shown, name := sync, "sync"

@@ -25,7 +25,8 @@ func TestCompositeControllerWarnings(t *testing.T) {
 		},
 		"a service with https and no port": {
 			patch: `spec: {hooks: {sync: {webhook: {url: null, service: {name: a, namespace: b, protocol: https}, path: /sync}}}}`,
-			want:  "spec.hooks.sync.webhook.service.port: is 80, which is also the default, but https is rarely served at port 80",
+			want: "spec.hooks.sync.webhook.service.port: is 80, which is also the default, but https is rarely served at " +
+				"port 80",
 		},
 		"a service with https and a port": {
 			patch: `spec: {hooks: {sync: {webhook: {url: null, service: {name: a, namespace: b, protocol: https, port: 443}, path: /sync}}}}`,

@@ -118,8 +118,9 @@ expect: {result: Failed, error: 'unknown field "childre"'}
 
 func TestCasesThatCannotBeRun(t *testing.T) {
 	for name, test := range map[string]struct{ test, want string }{
-		"a parent that is no object":         {"parent: {metadata: {name: a}}\nexpect: {}", "it has no apiVersion or kind"},
-		"a parent of an unknown type":        {"parent: {apiVersion: example.com/v1, kind: Other, metadata: {name: a}}\nexpect: {}", "add its CustomResourceDefinition"},
+		"a parent that is no object": {"parent: {metadata: {name: a}}\nexpect: {}", "it has no apiVersion or kind"},
+		"a parent of an unknown type": {"parent: {apiVersion: example.com/v1, kind: Other, metadata: {name: " +
+			"a}}\nexpect: {}", "add its CustomResourceDefinition"},
 		"a parent that no controller is for": {"parent: {apiVersion: v1, kind: Pod, metadata: {name: a}}\nexpect: {}", "no controller is for it: there are cc/websites"},
 		"a file that is missing":             {"parent: none.yaml\nexpect: {}", "none.yaml"},
 		"a controller that is missing":       {"controller: other\n" + parent + "expect: {}", "no controller is for it"},

@@ -95,8 +95,10 @@ steps:
 - {operation: Create, apiVersion: v1, kind: Pod, namespace: default, name: a, why: w, dryRun: {outcome: Refused, message: exceeded quota}}
 - {operation: Create, apiVersion: v1, kind: Pod, namespace: default, name: b, why: w, dryRun: {outcome: Accepted, warnings: [old field]}}
 - {operation: Apply, apiVersion: v1, kind: Pod, namespace: default, name: c, why: w, dryRun: {outcome: ChangesNothing}}
-- {operation: Recreate, apiVersion: v1, kind: Pod, namespace: default, name: d, why: w, dryRun: {outcome: NotSent, message: an earlier step failed}}
-- {operation: Update, apiVersion: v1, kind: Pod, namespace: default, name: e, why: w, dryRun: {outcome: Conflict, message: it has changed since it was observed}}
+- {operation: Recreate, apiVersion: v1, kind: Pod, namespace: default, name: d, why: w, dryRun: {outcome: NotSent,
+	message: an earlier step failed}}
+- {operation: Update, apiVersion: v1, kind: Pod, namespace: default, name: e, why: w, dryRun: {outcome: Conflict,
+	message: it has changed since it was observed}}
 - {operation: Update, apiVersion: v1, kind: Pod, namespace: default, name: f, why: w, postponed: true}
 `, `Website default/shop by CompositeController websites: fails
   create Pod a: w (refused: exceeded quota)

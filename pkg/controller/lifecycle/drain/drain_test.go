@@ -207,7 +207,8 @@ func TestDrain(t *testing.T) {
 			webs:   map[string][]string{"a": {ours}},
 			meddle: func(c *cluster, name string) { c.webs[name].version++ },
 			want:   map[string][]string{"a": {ours}}, updates: 4,
-			err: "remove the finalizer from webs of ctl.example/v2: objects that keep the finalizer " + ours + ": 1; the first: Web default/a keeps changing",
+			err: "remove the finalizer from webs of ctl.example/v2: objects that keep the finalizer " + ours + ": 1; the " +
+				"first: Web default/a keeps changing",
 		},
 		"one that is paused": {
 			webs: map[string][]string{"paused": {ours}, "b": {ours}},
@@ -264,7 +265,8 @@ func TestWhatLosesTheFinalizerIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	slices.Sort(reported)
-	if diff := gocmp.Diff([]string{"alive " + ours + ": the controller no longer has a finalize hook", "dying " + ours + ": the controller no longer has a finalize hook"}, reported); diff != "" {
+	if diff := gocmp.Diff([]string{"alive " + ours + ": the controller no longer has a finalize hook",
+		"dying " + ours + ": the controller no longer has a finalize hook"}, reported); diff != "" {
 		t.Errorf("reported (-want +got):\n%s", diff)
 	}
 }

@@ -192,10 +192,10 @@ func TestResolveRefuses(t *testing.T) {
 		want string
 	}{
 		"no hooks": {`{` + parentWebs + `}`, isInvalid, "no hooks defined"},
-		"no sync hook": {`{` + parentWebs + `, hooks: {}}`, isInvalid, "no sync hook defined: " +
-			"spec.hooks.sync.webhook says where it is, or spec.hooks.sync.inline is the hook"},
-		"a sync hook without webhook": {`{` + parentWebs + `, hooks: {sync: {}}}`, isInvalid, "no sync hook defined: " +
-			"spec.hooks.sync.webhook says where it is, or spec.hooks.sync.inline is the hook"},
+		"no sync hook": {`{` + parentWebs + `, hooks: {}}`, isInvalid, "no sync hook defined: set " +
+			"spec.hooks.sync.webhook or spec.hooks.sync.inline"},
+		"a sync hook without webhook": {`{` + parentWebs + `, hooks: {sync: {}}}`, isInvalid, "no sync hook defined: set " +
+			"spec.hooks.sync.webhook or spec.hooks.sync.inline"},
 		"a parent type that is not there": {
 			`{parentResource: {apiVersion: ctl.example/v1, resource: shops}, ` + syncHook + `}`, isUnknown,
 			`parent type: can't find resource "shops" in apiVersion "ctl.example/v1"` + notServed,

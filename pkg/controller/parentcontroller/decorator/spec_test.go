@@ -142,8 +142,8 @@ func TestResolveRefuses(t *testing.T) {
 		want string
 	}{
 		"no hooks": {`{` + allWebs + `}`, isInvalid, "no hooks defined"},
-		"no sync hook": {`{` + allWebs + `, hooks: {}}`, isInvalid, "no sync hook defined: spec.hooks.sync.webhook " +
-			"says where it is, or spec.hooks.sync.inline is the hook"},
+		"no sync hook": {`{` + allWebs + `, hooks: {}}`, isInvalid, "no sync hook defined: set spec.hooks.sync.webhook or " +
+			"spec.hooks.sync.inline"},
 		"a target type that is not there": {
 			`{resources: [{apiVersion: ctl.example/v1, resource: webs}, {apiVersion: ctl.example/v1, resource: shops}], ` + syncHook + `}`, isUnknown,
 			`target type: can't find resource "shops" in apiVersion "ctl.example/v1"` + notServed,

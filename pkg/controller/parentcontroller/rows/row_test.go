@@ -46,7 +46,8 @@ func TestTheStateOfAParent(t *testing.T) {
 			health: warning, last: synced, state: v1alpha1.SyncStateSynced, message: "two\nlines", synced: metav1.ConditionTrue,
 		},
 		"it has changed since": {
-			last: summary{ended: ended, generation: 1}, state: v1alpha1.SyncStateProgressing, message: "generation 2 has not been synced yet", synced: metav1.ConditionFalse,
+			last: summary{ended: ended, generation: 1}, state: v1alpha1.SyncStateProgressing, message: "generation 2 has not " +
+				"been synced yet", synced: metav1.ConditionFalse,
 		},
 		"it rolls out": {
 			last:  note(v1alpha1.SyncStateProgressing, "updating Pod a"),

@@ -123,8 +123,6 @@ func TestErrorsDoNotQuoteTheValuesOfSecrets(t *testing.T) {
 			500, `{"detail":"no Secret of {\"kind\":\"Secret\",\"data\":{\"password\":\"aHVudGVyMiE=\"}}"}`,
 			`body: {"detail":"no Secret of {\"kind\":xxxxx,\"data\":{\"password\":xxxxx}}"} (200 is expected)`,
 		},
-		"a child in YAML":              {500, "no room for\napiVersion: v1\nkind: Secret\ndata:\n  password: aHVudGVyMiE=\n", "body: (not shown: it contains Secrets) (200 is expected)"},
-		"a child as Go prints it":      {500, "no room for &Secret{Data:map[string][]byte{password: [104 117 110 116 101 114 50 33],},}", "body: (not shown: it contains Secrets) (200 is expected)"},
 		"the word alone":               {500, "no Secret is in the parent, kind: Secret", "body: no Secret is in the parent, kind: Secret (200 is expected)"},
 		"a Secret as an error":         {500, secret, "body: " + shown + " (200 is expected)"},
 		"a list of Secrets":            {500, `{"kind":"SecretList","apiVersion":"v1","items":[{"data":{"password":"aHVudGVyMiE="}}]}`, `"items":[{"data":{"password":"xxxxx"}}]} (200 is expected)`},
@@ -136,11 +134,24 @@ func TestErrorsDoNotQuoteTheValuesOfSecrets(t *testing.T) {
 		"a child without a kind":       {200, `{"children":[` + secret + `,{"apiVersion":"v1","data":{"password":"aHVudGVyMiE="}}]}`, `children[1] has no kind: {"apiVersion":"v1","data":{"password":"xxxxx"}}`},
 		"a child that is a string":     {200, `{"children":[` + secret + `,"aHVudGVyMiE="]}`, `children[1]: expected an object`},
 		"a label of the wrong type":    {200, `{"children":[{"apiVersion":"v1","kind":"Secret","metadata":{"labels":{"a":["aHVudGVyMiE="]}}}]}`, `children[0]: metadata.labels[a]: expected a string`},
-		"a time that is none":          {200, `{"children":[{"apiVersion":"v1","kind":"Secret","metadata":{"creationTimestamp":"aHVudGVyMiE="}}]}`, `children[0]: (not shown: it contains Secrets)`},
 		"something behind the answer":  {200, `{"children":[` + secret + `]} aHVudGVyMiE=`, `; the answer is ` + strconv.Quote(`{"children":[{"apiVersion":xxxxx,"kind":xxxxx,"metadata":{"name":xxxxx},"data":{"password":xxxxx},"stringData":{"pin":xxxxx}}]} xxxxx`)},
 		"broken JSON":                  {200, `{"children":[{"apiVersion":"v1","kind":"Secret","data":{"password":aHVudGVyMiE=}}]}`, `invalid character 'a' at start of value in line 1; the answer is ` + strconv.Quote(`{"children":[{"apiVersion":xxxxx,"kind":xxxxx,"data":{"password":xxxxx}}]}`)},
-		"half an answer":               {200, `{"children":[{"apiVersion":"v1","kind":"Secret","data":{"password":"aHVudGVyMiE`, `it ends unexpectedly in line 1; the answer is ` + strconv.Quote(`{"children":[{"apiVersion":xxxxx,"kind":xxxxx,"data":{"password":xxxxx`)},
 		"half an answer, and a status": {200, `{"children":[` + secret + `,{"kind":"Secret","data":{"other":"aHVudGVyMiE="}}],"status":"aHVudGVyMiE=",`, `status must be a JSON object, not "xxxxx"`},
+		"a child in YAML": {500, "no room for\napiVersion: v1\nkind: Secret\ndata:\n  password: aHVudGVyMiE=\n",
+			"body: (not shown: it contains Secrets) (200 is expected)"},
+		"a child as Go prints it": {
+			500, "no room for &Secret{Data:map[string][]byte{password: [104 117 110 116 101 114 50 33],},}",
+			"body: (not shown: it contains Secrets) (200 is expected)",
+		},
+		"a time that is none": {
+			200, `{"children":[{"apiVersion":"v1","kind":"Secret","metadata":{"creationTimestamp":"aHVudGVyMiE="}}]}`,
+			`children[0]: (not shown: it contains Secrets)`,
+		},
+		"half an answer": {
+			200, `{"children":[{"apiVersion":"v1","kind":"Secret","data":{"password":"aHVudGVyMiE`,
+			`it ends unexpectedly in line 1; the answer is ` +
+				strconv.Quote(`{"children":[{"apiVersion":xxxxx,"kind":xxxxx,"data":{"password":xxxxx`),
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

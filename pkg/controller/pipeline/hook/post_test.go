@@ -125,7 +125,8 @@ func TestTheErrorOfAFailingAnswerBeginsWithItsException(t *testing.T) {
 func TestAnErrorWithoutABodyPointsAtTheLog(t *testing.T) {
 	address := serve(t, answer(500, ""))
 	_, err := webhook(t, address, "").SyncComposite(t.Context(), snapshot(t))
-	want := "sync hook failed: " + address + ": unsupported status code: 500 without a body (200 is expected): see the log of the hook"
+	want := "sync hook failed: " + address + ": unsupported status code: 500 without a body (200 is expected): see the " +
+		"log of the hook"
 	if err == nil || err.Error() != want {
 		t.Errorf("error is\n%v\nwant\n%s", err, want)
 	}

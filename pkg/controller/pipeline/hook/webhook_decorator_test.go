@@ -76,11 +76,14 @@ func TestLabelsAndAnnotationsOfATarget(t *testing.T) {
 func TestLabelsAndAnnotationsThatAreRefused(t *testing.T) {
 	const inV2 = "; with version: v2, unknown and duplicate fields are errors"
 	for name, test := range map[string]struct{ body, want string }{
-		"labels in a list":                    {`{"labels":["a"]}`, `labels must be a JSON object, not ["a"]`},
-		"annotations that are a string":       {`{"annotations":"a"}`, `annotations must be a JSON object, not "a"`},
-		"a label that is a number":            {`{"labels":{"b":"1","a":1}}`, `labels[a] must be a string, or null to remove it, not 1`},
-		"a label that is true":                {`{"labels":{"a":true}}`, `labels[a] must be a string, or null to remove it, not true`},
-		"an annotation that is an object":     {`{"annotations":{"a":{"b":"c"}}}`, `annotations[a] must be a string, or null to remove it, not {"b":"c"}`},
+		"labels in a list":              {`{"labels":["a"]}`, `labels must be a JSON object, not ["a"]`},
+		"annotations that are a string": {`{"annotations":"a"}`, `annotations must be a JSON object, not "a"`},
+		"a label that is a number": {`{"labels":{"b":"1","a":1}}`, `labels[a] must be a string, or null to ` +
+			`remove it, not 1`},
+		"a label that is true": {`{"labels":{"a":true}}`, `labels[a] must be a string, or null to remove ` +
+			`it, not true`},
+		"an annotation that is an object": {`{"annotations":{"a":{"b":"c"}}}`, `annotations[a] must be a string, or ` +
+			`null to remove it, not {"b":"c"}`},
 		"children in place of attachments":    {`{"children":[]}`, `unknown field "children" (did you mean "attachments"?)` + inV2},
 		"a label twice":                       {`{"labels":{"a":"1","a":"2"}}`, `duplicate field "labels.a"` + inV2},
 		"an annotation twice, once an escape": {`{"annotations":{"a":"1","\u0061":"1"}}`, `duplicate field "annotations.a"` + inV2},

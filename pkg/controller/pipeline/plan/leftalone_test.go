@@ -316,18 +316,25 @@ func TestWarningsOfOutdatedChildren(t *testing.T) {
 	const childBChanged = `{apiVersion: v1, kind: ConfigMap, metadata: {name: b, labels: {app: shop}}, data: {key: two}}`
 	const field = "spec.childResources[3].updateStrategy.method"
 	notSet := func(objects, path string) []pipeline.Warning {
-		return []pipeline.Warning{{Reason: pipeline.ChildOutdated, About: "ConfigMap " + path, Message: objects + ": it differs from the desired state, first at " + path +
-			", and the server does not update it, because " + field + " is not set: set it to InPlace or Recreate, or to OnDelete if the child should stay as it is"}}
+		return []pipeline.Warning{{Reason: pipeline.ChildOutdated, About: "ConfigMap " + path,
+			Message: objects + ": it differs from the desired state, first at " + path +
+				", and the server does not update it, because " + field + " is not set: set it to InPlace or Recreate, or to " +
+				"OnDelete if the child should stay as it is"}}
 	}
 	tests := map[string]struct {
 		method            Method
 		observed, desired []string
 		want              []pipeline.Warning
 	}{
-		"a child as it is wanted":              {"", []string{childB}, []string{childB}, nil},
-		"one that differs":                     {"", []string{childA, childB}, []string{childA, childBChanged}, notSet("ConfigMap default/b", "data.key")},
-		"two that differ":                      {"", []string{childA, childB}, []string{childAChanged, childBChanged}, notSet("ConfigMap default/a and 1 more", "data.key")},
-		"one that differs and is to be so":     {OnDelete, []string{childB}, []string{childBChanged}, []pipeline.Warning{{Reason: pipeline.ChildOutdated, Chosen: true, About: "ConfigMap data.key", Message: "ConfigMap default/b: it differs from the desired state, first at data.key, and the server does not update it, because " + field + " is OnDelete: the server creates it again when it is deleted"}}},
+		"a child as it is wanted": {"", []string{childB}, []string{childB}, nil},
+		"one that differs": {"", []string{childA, childB}, []string{childA, childBChanged},
+			notSet("ConfigMap default/b", "data.key")},
+		"two that differ": {"", []string{childA, childB}, []string{childAChanged, childBChanged},
+			notSet("ConfigMap default/a and 1 more", "data.key")},
+		"one that differs and is to be so": {OnDelete, []string{childB}, []string{childBChanged},
+			[]pipeline.Warning{{Reason: pipeline.ChildOutdated, Chosen: true, About: "ConfigMap data.key",
+				Message: "ConfigMap default/b: it differs from the desired state, first at data.key, and the server does not " +
+					"update it, because " + field + " is OnDelete: the server creates it again when it is deleted"}}},
 		"one that differs and is made as such": {InPlace, []string{childB}, []string{childBChanged}, nil},
 	}
 	for name, test := range tests {

@@ -104,7 +104,8 @@ func TestConditions(t *testing.T) {
 		"its hook is called with stale credentials": {
 			health: &Health{HookCalled: true, StaleCredentials: errors.New("Secret is gone")},
 			want: conditions{
-				runs, "", "True CredentialsStale: the last call of a hook was answered, but the server still uses the last valid credentials: Secret is gone",
+				runs, "", "True CredentialsStale: the last call of a hook was answered, but the server still uses the last " +
+					"valid credentials: Secret is gone",
 			},
 		},
 		"credentials are missing": {
@@ -118,7 +119,8 @@ func TestConditions(t *testing.T) {
 		"its new spec cannot be run and the old one is": {
 			health: &Health{HookCalled: true}, problem: &Problem{Reason: v1alpha1.ReasonInvalidSpec, Err: errors.New("no hooks defined"), RunningGeneration: 1},
 			want: conditions{
-				"False InvalidSpec: no hooks defined (the controller still runs with its last working spec)", "True InvalidSpec: no hooks defined (the controller still runs with its last working spec)", answered,
+				"False InvalidSpec: no hooks defined (the controller still runs with its last working spec)",
+				"True InvalidSpec: no hooks defined (the controller still runs with its last working spec)", answered,
 			},
 		},
 		"a type is not there": {
@@ -341,17 +343,23 @@ func TestTheConditionParentsSynced(t *testing.T) {
 	}{
 		"no controller runs":       {nil, "Unknown NotRunning: no controller runs"},
 		"they are not counted yet": {&Health{Uncounted: true}, "Unknown NotAllSyncedYet: some parents have not been synced yet"},
-		"there are no parents":     {&Health{}, "True NoParents: the controller has no parents: no object of the type exists, or the controller selects none"},
-		"some are not synced yet":  {&Health{Total: 3, Synced: 2}, "Unknown NotAllSyncedYet: some parents have not been synced yet"},
-		"all are synced":           {&Health{Total: 3, Synced: 3}, "True AllSynced: every parent is in its desired state"},
-		"the only one fails":       {&Health{Total: 1, Failing: 1, Failure: crashed}, "False ParentsFailing: Web default/shop: the hook crashed"},
-		"one of some fails":        {&Health{Total: 3, Failing: 1, Failure: crashed}, "False ParentsFailing: Web default/shop: the hook crashed (1 of 3 parents)"},
-		"some fail":                {&Health{Total: 3, Failing: 2, Failure: crashed}, "False ParentsFailing: Web default/shop: the hook crashed (and 1 more of 3 parents)"},
+		"there are no parents": {&Health{}, "True NoParents: the controller has no parents: no object of the type " +
+			"exists, or the controller selects none"},
+		"some are not synced yet": {&Health{Total: 3, Synced: 2}, "Unknown NotAllSyncedYet: some parents have not been " +
+			"synced yet"},
+		"all are synced": {&Health{Total: 3, Synced: 3}, "True AllSynced: every parent is in its desired state"},
+		"the only one fails": {&Health{Total: 1, Failing: 1, Failure: crashed}, "False ParentsFailing: Web " +
+			"default/shop: the hook crashed"},
+		"one of some fails": {&Health{Total: 3, Failing: 1, Failure: crashed}, "False ParentsFailing: Web " +
+			"default/shop: the hook crashed (1 of 3 parents)"},
+		"some fail": {&Health{Total: 3, Failing: 2, Failure: crashed}, "False ParentsFailing: Web " +
+			"default/shop: the hook crashed (and 1 more of 3 parents)"},
 		"the error names its parent": {
 			&Health{Total: 1, Failing: 1, Failure: &ParentError{Parent: shop, Message: "Web default/shop: its status is refused"}},
 			"False ParentsFailing: Web default/shop: its status is refused",
 		},
-		"nobody knows why one does": {&Health{Total: 3, Failing: 1}, "False ParentsFailing: 1 of 3 parents are not in their desired state"},
+		"nobody knows why one does": {&Health{Total: 3, Failing: 1}, "False ParentsFailing: 1 of 3 parents are not in " +
+			"their desired state"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -384,7 +392,8 @@ func TestTheConditionWarnings(t *testing.T) {
 		"no service account":              {&Health{LacksAccount: true}, []string{"True ActsAsServer: ", "set spec.serviceAccount"}},
 		"all at once, the gravest first": {
 			&Health{Warning: warning, LacksAccount: true, WriteLoops: []pipeline.WriteLoop{loop}},
-			[]string{"True WriteLoop: the status of Web default/shop is repeatedly written", "; " + field, "; the controller acts"},
+			[]string{"True WriteLoop: the status of Web default/shop is repeatedly written", "; " + field,
+				"; the controller acts"},
 		},
 	}
 	for name, test := range tests {

@@ -109,7 +109,8 @@ func TestEvents(t *testing.T) {
 		"create error": {func(e *Events) { e.CreateError(controller, errors.New("no hooks\ndefined")) }, "default CompositeController webs: Warning CreateError: Cannot create new controller: no hooks defined"},
 		"stale credentials": {
 			func(e *Events) { e.CredentialsStale(controller, errors.New("Secret is gone")) },
-			"default CompositeController webs: Warning CredentialsStale: The server still uses the last valid credentials: Secret is gone",
+			"default CompositeController webs: Warning CredentialsStale: The server still uses the last valid credentials: " +
+				"Secret is gone",
 		},
 		"no status subresource": {
 			func(e *Events) { e.NoStatusSubresource(controller, "webs", "ctl.example/v1, Kind=Web") },
@@ -157,7 +158,8 @@ func TestEvents(t *testing.T) {
 				deleted.DeletionTimestamp = &metav1.Time{}
 				e.NotFinalized(&deleted, "x/y", pipeline.OutsideNamespaces)
 			},
-			"default Web shop: Warning NotFinalized: Removed the finalizer x/y although the finalize hook has not returned \"finalized\": true: the parent is outside the namespaces of the controller",
+			"default Web shop: Warning NotFinalized: Removed the finalizer x/y although the finalize hook has not returned " +
+				"\"finalized\": true: the parent is outside the namespaces of the controller",
 		},
 		"a finalize hook that does not finish": {
 			func(e *Events) { e.FinalizeWaiting(parent(t, "shop"), errors.New("100% waits")) },

@@ -107,15 +107,21 @@ func TestWhatAnEventSaysAboutLoops(t *testing.T) {
 	}{
 		"a field that somebody else sets": {
 			[]pipeline.WriteLoop{fought},
-			"ConfigMap default/b was written 5 times in a row, each time because it differs at data.a: another writer changes it; kubectl get with --show-managed-fields -o yaml shows who: let only one writer set it; the next write waits 1s, and the wait doubles with each further write",
+			"ConfigMap default/b was written 5 times in a row, each time because it differs at data.a: another writer " +
+				"changes it; kubectl get with --show-managed-fields -o yaml shows who: let only one writer set it; the next " +
+				"write waits 1s, and the wait doubles with each further write",
 		},
 		"a field that another controller sets": {
 			[]pipeline.WriteLoop{foughtWith("DecoratorController deco")},
-			"ConfigMap default/b was written 5 times in a row, each time because it differs at data.a: DecoratorController deco, which also writes it, wants something else; let only one writer set it; the next write waits 1s, and the wait doubles with each further write",
+			"ConfigMap default/b was written 5 times in a row, each time because it differs at data.a: DecoratorController " +
+				"deco, which also writes it, wants something else; let only one writer set it; the next write waits 1s, and the " +
+				"wait doubles with each further write",
 		},
 		"a field that other controllers set": {
 			[]pipeline.WriteLoop{foughtWith("CompositeController comp", "DecoratorController deco")},
-			"ConfigMap default/b was written 5 times in a row, each time because it differs at data.a: CompositeController comp and DecoratorController deco, which also write it, want something else; let only one writer set it; the next write waits 1s, and the wait doubles with each further write",
+			"ConfigMap default/b was written 5 times in a row, each time because it differs at data.a: CompositeController " +
+				"comp and DecoratorController deco, which also write it, want something else; let only one writer set it; the " +
+				"next write waits 1s, and the wait doubles with each further write",
 		},
 		"a field whose values are known": {
 			[]pipeline.WriteLoop{withValues(fought, "2", "1")},
@@ -131,7 +137,9 @@ func TestWhatAnEventSaysAboutLoops(t *testing.T) {
 		},
 		"a child that somebody else deletes": {
 			[]pipeline.WriteLoop{deleted},
-			"ConfigMap default/c was written 7 times in a row, each time because it is gone: another writer deletes it; find that writer, and make sure that only one writer manages it; the next write waits 2s, and the wait doubles with each further write",
+			"ConfigMap default/c was written 7 times in a row, each time because it is gone: another writer deletes it; find " +
+				"that writer, and make sure that only one writer manages it; the next write waits 2s, and the wait doubles with " +
+				"each further write",
 		},
 		"an answer that is never the same, and others alike": {
 			[]pipeline.WriteLoop{restless, fought, deleted},
@@ -141,7 +149,9 @@ func TestWhatAnEventSaysAboutLoops(t *testing.T) {
 		},
 		"a status that two controllers write": {
 			[]pipeline.WriteLoop{foughtStatus},
-			"the status of Web default/shop was written 5 times in a row, each time because it differs at status.a: another writer changes it; kubectl get with --show-managed-fields -o yaml shows who: let only one writer set it; the next write waits 1s, and the wait doubles with each further write",
+			"the status of Web default/shop was written 5 times in a row, each time because it differs at status.a: another " +
+				"writer changes it; kubectl get with --show-managed-fields -o yaml shows who: let only one writer set it; the " +
+				"next write waits 1s, and the wait doubles with each further write",
 		},
 	}
 	for name, test := range tests {
@@ -161,10 +171,14 @@ func TestWriteLoopsAreWarnings(t *testing.T) {
 		health *Health
 		want   string
 	}{
-		"no controller runs":      {nil, "Unknown NotRunning: no controller runs"},
-		"nothing is slowed down":  {&Health{}, "False NoWarnings: no warnings"},
-		"a child is slowed down":  {&Health{WriteLoops: []pipeline.WriteLoop{fought}}, "True WriteLoop: ConfigMap default/b is repeatedly written, each time because it differs at data.a: another writer changes it; kubectl get with --show-managed-fields -o yaml shows who: let only one writer set it (its parent is default/shop)"},
-		"a status is slowed down": {&Health{WriteLoops: []pipeline.WriteLoop{foughtStatus}}, "True WriteLoop: the status of Web default/shop is repeatedly written, each time because it differs at status.a: another writer changes it; kubectl get with --show-managed-fields -o yaml shows who: let only one writer set it"},
+		"no controller runs":     {nil, "Unknown NotRunning: no controller runs"},
+		"nothing is slowed down": {&Health{}, "False NoWarnings: no warnings"},
+		"a child is slowed down": {&Health{WriteLoops: []pipeline.WriteLoop{fought}}, "True WriteLoop: ConfigMap " +
+			"default/b is repeatedly written, each time because it differs at data.a: another writer changes it; kubectl get " +
+			"with --show-managed-fields -o yaml shows who: let only one writer set it (its parent is default/shop)"},
+		"a status is slowed down": {&Health{WriteLoops: []pipeline.WriteLoop{foughtStatus}}, "True WriteLoop: the status " +
+			"of Web default/shop is repeatedly written, each time because it differs at status.a: another writer changes it; " +
+			"kubectl get with --show-managed-fields -o yaml shows who: let only one writer set it"},
 		"more than can be named, in the order of their names": {
 			&Health{WriteLoops: []pipeline.WriteLoop{clusterScoped, created, restless, deleted, fought}},
 			"True WriteLoop: Namespace a is repeatedly written, each time because it differs at spec: another writer changes " +
@@ -177,7 +191,8 @@ func TestWriteLoopsAreWarnings(t *testing.T) {
 		},
 		"a child that the hook has created for ever": {
 			&Health{WriteLoops: []pipeline.WriteLoop{created}},
-			"True WriteLoop: Namespace b is repeatedly written, each time because the hook returns a different answer: it must give the same answer to the same request, so leave out times and random values (its parent is default/shop)",
+			"True WriteLoop: Namespace b is repeatedly written, each time because the hook returns a different answer: it " +
+				"must give the same answer to the same request, so leave out times and random values (its parent is default/shop)",
 		},
 	}
 	for name, test := range tests {

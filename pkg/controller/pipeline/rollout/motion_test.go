@@ -344,10 +344,12 @@ func TestWhatIsAdvisedAboutAFailedStatusCheck(t *testing.T) {
 		},
 		"a type unlike all that the child has": {
 			"Healthy", `conditions: [{type: Available, status: "True"}, {type: Progressing, status: "True"}]`,
-			check + `.type is "Healthy", and Pod a has no such condition (it has only "Available", "Progressing"): correct the type if it is misspelled`,
+			check + `.type is "Healthy", and Pod a has no such condition (it has only "Available", "Progressing"): correct ` +
+				`the type if it is misspelled`,
 		},
 		"a child without conditions": {
-			"Ready", `phase: Running`, check + `.type is "Ready", and Pod a has no such condition (it has none): correct the type if it is misspelled`,
+			"Ready", `phase: Running`, check + `.type is "Ready", and Pod a has no such condition (it has none): correct the ` +
+				`type if it is misspelled`,
 		},
 		"a child with too many to list": {
 			"Healthy", `conditions: [{type: A}, {type: B}, {type: C}, {type: D}, {type: E}, {type: F}, {type: G}, {type: H}, {type: I}, {type: J}, {type: K}, {type: L}]`,

@@ -134,7 +134,8 @@ func TestAForgedRevisionChangesOnlyWhatIsRolledOut(t *testing.T) {
 		t.Errorf("the parent is %s", earlier.JSON())
 	}
 	want := []pipeline.Warning{{Reason: pipeline.RevisionIgnored, Message: "ControllerRevision " + forged.Name +
-		" records metadata.namespace, spec.children, but the server restores only the field paths that the controller rolls out (spec.version); " +
+		" records metadata.namespace, spec.children, but the server restores only the field paths that the controller " +
+		"rolls out (spec.version); " +
 		"all other fields of its children follow the current parent"}}
 	if diff := cmp.Diff(want, w.decide().Response.Warnings); diff != "" {
 		t.Errorf("warnings differ (-want +got):\n%s", diff)

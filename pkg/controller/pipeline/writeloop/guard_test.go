@@ -229,7 +229,8 @@ func TestAHeldChildIsKept(t *testing.T) {
 	}
 	plan := &pipeline.Plan{Steps: []pipeline.Step{step(pipeline.Update, "c", 1), step(pipeline.Status, "p", 1)}}
 	next, _ := w.guard.Postpone(w.snapshot(), plan, start)
-	if len(plan.Steps) != 1 || plan.Steps[0].Op != pipeline.Keep || plan.Steps[0].Why != "the server throttles its writes: it differs at data.a" || plan.Steps[0].Observed == nil {
+	if len(plan.Steps) != 1 || plan.Steps[0].Op != pipeline.Keep || plan.Steps[0].Why != "the server throttles its "+
+		"writes: it differs at data.a" || plan.Steps[0].Observed == nil {
 		t.Errorf("the plan is %+v, want the child kept and no status", plan.Steps)
 	}
 	if !next.Equal(start.Add(time.Second)) {

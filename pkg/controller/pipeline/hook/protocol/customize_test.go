@@ -151,12 +151,18 @@ func TestRelatedRulesThatAreRefused(t *testing.T) {
 				`characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or ` +
 				`'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`,
 		},
-		"names that are no list":         {inRule(`"names":"a"`), `relatedResources[1]: names: a JSON string is not allowed here`},
-		"a name that is a number":        {inRule(`"names":[1]`), `relatedResources[1]: names: a JSON number is not allowed here`},
-		"labels that are no strings":     {inRule(`"labelSelector":{"matchLabels":{"a":1}}`), `relatedResources[1]: labelSelector.matchLabels: a JSON number is not allowed here`},
-		"a selector that is a string":    {inRule(`"labelSelector":"a=b"`), `relatedResources[1]: labelSelector: a JSON string is not allowed here`},
-		"a namespace that is a list":     {inRule(`"namespace":["a"]`), `relatedResources[1]: namespace: a JSON array is not allowed here`},
-		"half of an answer":              {`{"relatedResources":[{"apiVersion":`, `it ends unexpectedly in line 1, near {"relatedResources":[{"apiVersion":`},
+		"names that are no list": {inRule(`"names":"a"`), `relatedResources[1]: names: a JSON string is not allowed ` +
+			`here`},
+		"a name that is a number": {inRule(`"names":[1]`), `relatedResources[1]: names: a JSON number is not allowed ` +
+			`here`},
+		"labels that are no strings": {inRule(`"labelSelector":{"matchLabels":{"a":1}}`), `relatedResources[1]: ` +
+			`labelSelector.matchLabels: a JSON number is not allowed here`},
+		"a selector that is a string": {inRule(`"labelSelector":"a=b"`), `relatedResources[1]: labelSelector: a JSON ` +
+			`string is not allowed here`},
+		"a namespace that is a list": {inRule(`"namespace":["a"]`), `relatedResources[1]: namespace: a JSON array is not ` +
+			`allowed here`},
+		"half of an answer": {`{"relatedResources":[{"apiVersion":`, `it ends unexpectedly in line 1, near ` +
+			`{"relatedResources":[{"apiVersion":`},
 		"something behind what is right": {`{} x`, `"x" follows the end`},
 	}
 	for name, test := range tests {

@@ -93,7 +93,8 @@ func TestDecodeResponseRefuses(t *testing.T) {
 			"<html>" + long + long + long,
 			`it must be a JSON object, but it is "<html>` + strings.Repeat("x", maxShownBytes-len("<html>…")) + `…"`,
 		},
-		"half a JSON object":         {`{"status":{},"children":[{"kind":"Pod"`, `it is not valid JSON: it ends unexpectedly in line 1, near {"status":{},"children":[{"kind":"Pod"`},
+		"half a JSON object": {`{"status":{},"children":[{"kind":"Pod"`, `it is not valid JSON: it ends ` +
+			`unexpectedly in line 1, near {"status":{},"children":[{"kind":"Pod"`},
 		"what Python prints":         {`{'status': None}`, `it is not valid JSON: strings need double quotes, not the single quotes in line 1, near {'status': None}`},
 		"half a JSON string":         {`{"status":{"a":"b`, "it ends unexpectedly in line 1"},
 		"JSON with a comma too many": {"{\"status\":{}\n,}", "invalid character ',' at start of value in line 2, near {\"status\":{} ,}"},
@@ -170,7 +171,9 @@ func TestEventsOfAnAnswerAreRead(t *testing.T) {
 		"a sentence as reason": {answer: `[{"reason":"A","message":"m"},{"reason":"it is full","message":"m"}]`, want: []pipeline.HookEvent{{Reason: "A", Message: "m"}}, err: `events[1].reason must be a word in CamelCase, such as BackupFailed, not "it is full"`},
 		"no message":           {answer: `[{"reason":"A"}]`, err: "events[0].message must not be empty"},
 		"a child without name": {answer: `[{"reason":"A","message":"m","child":{"apiVersion":"v1","kind":"Pod"}}]`, err: "events[0].child must have the apiVersion, kind and name"},
-		"too many":             {want: slices.Repeat([]pipeline.HookEvent{{Reason: "A", Message: "m"}}, 10), answer: "[" + strings.Repeat(`{"reason":"A","message":"m"},`, 10) + `{"reason":"A","message":"m"}]`, err: "events has 11 entries; the maximum is 10"},
+		"too many": {want: slices.Repeat([]pipeline.HookEvent{{Reason: "A", Message: "m"}}, 10),
+			answer: "[" + strings.Repeat(`{"reason":"A","message":"m"},`, 10) + `{"reason":"A","message":"m"}]`,
+			err:    "events has 11 entries; the maximum is 10"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -233,7 +233,8 @@ func TestSettingsThatAreRefused(t *testing.T) {
 			want:     "spec.hooks.sync.webhook: authorization and basicAuth are mutually exclusive: set one of them",
 		},
 		"no source of authorities": {
-			settings: settings{Connection: v1alpha1.Connection{CABundle: &v1alpha1.CABundle{}}}, want: spec + "caBundle: set one of inline, secretRef, and configMapRef",
+			settings: settings{Connection: v1alpha1.Connection{CABundle: &v1alpha1.CABundle{}}}, want: spec + "caBundle: set " +
+				"one of inline, secretRef, and configMapRef",
 		},
 		"two sources of authorities": {
 			settings: settings{Connection: v1alpha1.Connection{CABundle: &v1alpha1.CABundle{Inline: ptr.To(""), SecretRef: caInSecret("").SecretRef}}},

@@ -19,7 +19,8 @@ import (
 )
 
 func TestARefusalSaysWhichCredentialsWereSent(t *testing.T) {
-	none := "; the controller sends no credentials: if the hook requires them, set spec.hooks.sync.webhook.authorization or .basicAuth"
+	none := "; the controller sends no credentials: if the hook requires them, set " +
+		"spec.hooks.sync.webhook.authorization or .basicAuth"
 	for name, test := range map[string]struct {
 		webhook   v1alpha1.Webhook
 		endpoints []v1alpha1.EndpointConfig
@@ -31,11 +32,13 @@ func TestARefusalSaysWhichCredentialsWereSent(t *testing.T) {
 		"another status":               {status: 400},
 		"a token": {
 			webhook: v1alpha1.Webhook{Authorization: &v1alpha1.Authorization{}}, status: 401,
-			want: "; the controller sends the credentials of spec.hooks.sync.webhook.authorization: check that the hook accepts them",
+			want: "; the controller sends the credentials of spec.hooks.sync.webhook.authorization: check that the hook " +
+				"accepts them",
 		},
 		"a password of an endpoint": {
 			endpoints: []v1alpha1.EndpointConfig{{Host: "hooks.example", BasicAuth: &v1alpha1.BasicAuth{}}}, status: 403,
-			want: "; the controller sends the credentials of spec.endpointConfigs[0].basicAuth: check that the hook accepts them",
+			want: "; the controller sends the credentials of spec.endpointConfigs[0].basicAuth: check that the hook accepts " +
+				"them",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -86,7 +89,8 @@ func TestHintsAboutAFailedHandshake(t *testing.T) {
 		},
 		"the hook rejects the client certificate": {
 			settings{path: path, Connection: v1alpha1.Connection{ClientTLS: &v1alpha1.ClientTLS{}}}, remote("unknown certificate authority"),
-			"the hook rejects the client certificate of spec.hooks.sync.webhook.clientTLS: use a certificate from an authority that the hook trusts",
+			"the hook rejects the client certificate of spec.hooks.sync.webhook.clientTLS: use a certificate from an " +
+				"authority that the hook trusts",
 		},
 		"another alert":  {settings{path: path}, remote("protocol version not supported"), ""},
 		"something else": {settings{path: path}, errors.New("no route to host"), ""},

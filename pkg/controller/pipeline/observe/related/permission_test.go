@@ -197,10 +197,12 @@ func TestAHookMayAskOnlyForTheListedTypes(t *testing.T) {
 		asks   pipeline.RelatedRule
 		want   string
 	}{
-		"no type is listed":   {nil, pipeline.RelatedRule{APIVersion: "v1", Resource: "namespaces"}, ""},
-		"the type is listed":  {listed, pipeline.RelatedRule{APIVersion: "v1", Resource: "configmaps"}, ""},
-		"in another version":  {listed, pipeline.RelatedRule{APIVersion: "v2", Resource: "configmaps"}, ""},
-		"another resource":    {listed, pipeline.RelatedRule{APIVersion: "v1", Resource: "secrets"}, "relatedResources[0] (secrets in v1): the controller limits the types that its customize hook may select; add {apiVersion: v1, resource: secrets} to spec.relatedResources"},
+		"no type is listed":  {nil, pipeline.RelatedRule{APIVersion: "v1", Resource: "namespaces"}, ""},
+		"the type is listed": {listed, pipeline.RelatedRule{APIVersion: "v1", Resource: "configmaps"}, ""},
+		"in another version": {listed, pipeline.RelatedRule{APIVersion: "v2", Resource: "configmaps"}, ""},
+		"another resource": {listed, pipeline.RelatedRule{APIVersion: "v1", Resource: "secrets"}, "relatedResources[0] " +
+			"(secrets in v1): the controller limits the types that its customize hook may select; add {apiVersion: v1, " +
+			"resource: secrets} to spec.relatedResources"},
 		"of another group":    {listed, pipeline.RelatedRule{APIVersion: "metrics.k8s.io/v1", Resource: "configmaps"}, "add {apiVersion: metrics.k8s.io/v1, resource: configmaps} to spec.relatedResources"},
 		"of no valid version": {listed, pipeline.RelatedRule{APIVersion: "a/b/c", Resource: "configmaps"}, "(configmaps in a/b/c)"},
 	} {

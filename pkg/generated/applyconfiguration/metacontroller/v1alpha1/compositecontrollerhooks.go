@@ -10,18 +10,19 @@ package v1alpha1
 //
 // CompositeControllerHooks are the hooks of a CompositeController: webhooks, or inline.
 type CompositeControllerHooksApplyConfiguration struct {
-	// customize returns which related objects the other hooks need besides the parent and its children. These objects are
-	// sent to the other hooks in "related", and a change of one leads to a sync of the parent.
+	// customize returns which related objects the other hooks need. The server sends these objects to the other hooks
+	// in "related", and syncs the parent when one of them changes.
 	// Default: absent, no other objects.
 	Customize *HookApplyConfiguration `json:"customize,omitempty"`
-	// sync receives the parent and its children, and returns the desired children and the parent's status. It is called
-	// whenever the parent, one of its children or a related object changes. It must be idempotent and should be quick.
+	// sync receives the parent and its children, and returns the desired children and the parent's status. The server
+	// calls it whenever the parent, one of its children or a related object changes. It must be idempotent and should
+	// be quick.
 	// Default: absent, only deletion is handled, by the finalize hook.
 	Sync *HookApplyConfiguration `json:"sync,omitempty"`
-	// finalize is called instead of sync when the parent is being deleted or no longer selected, until it answers
-	// "finalized": true; it cleans up in order, or outside the cluster. When it is set, every parent gets a finalizer, and
-	// so does this object: when this object is deleted, it waits until the finalizer is removed from all parents. It needs
-	// a webhook or inline, and metadata.name may have at most 43 characters. It is often the same webhook as sync.
+	// finalize cleans up, in order or outside the cluster: the server calls it instead of sync when the parent is being
+	// deleted or no longer selected, until it returns "finalized": true. It puts a finalizer on every parent and on
+	// this object: when you delete this object, it stays until the finalizer is removed from all parents. It needs a
+	// webhook or inline, often the same as sync, and metadata.name may have at most 43 characters.
 	// Default: absent, a parent is deleted at once, and its children by the cluster's garbage collector.
 	Finalize *HookApplyConfiguration `json:"finalize,omitempty"`
 	// preUpdateChild is accepted and stored for compatibility. It is never called. Default: absent.

@@ -10,43 +10,42 @@ package v1alpha1
 //
 // CompositeControllerSpec describes a controller that builds objects (children) for the objects of one type (parents).
 type CompositeControllerSpecApplyConfiguration struct {
-	// parentResource is the type of the objects this controller is for, for example {apiVersion: example.com/v1,
-	// resource: catsets}. Each of them is handled on its own. If it is a custom resource, it needs the status subresource.
+	// parentResource is the type of the parents, for example {apiVersion: example.com/v1, resource: catsets}. A custom
+	// resource needs the status subresource.
 	ParentResource *CompositeControllerParentResourceRuleApplyConfiguration `json:"parentResource,omitempty"`
-	// childResources lists every type of object the sync hook may return. Objects of these types that match the parent's
-	// selector are adopted, sent to the hook in "children", and deleted when the hook has returned them and no longer
-	// does. Changes of a child lead to a sync of its parent. The order has no meaning; name each type once. For example
-	// [{apiVersion: v1, resource: pods, updateStrategy: {method: Recreate}}].
-	// Default: empty, which is for a controller that only keeps the parent's status.
+	// childResources lists, once each, the types that the sync hook may return. The server adopts objects of these
+	// types that match the parent's selector, sends them to the hook in "children", and deletes those that the hook has
+	// returned and no longer returns. A change of a child causes a sync of its parent. For example [{apiVersion: v1,
+	// resource: pods, updateStrategy: {method: Recreate}}].
+	// Default: empty, for a controller that only writes the parent's status.
 	ChildResources []CompositeControllerChildResourceRuleApplyConfiguration `json:"childResources,omitempty"`
-	// hooks decide. Required: a sync hook with a webhook or inline, or a finalize hook for a controller that handles only
-	// deletion. For example {sync: {webhook: {url: "http://my-hooks.my-namespace/sync"}}}.
+	// hooks are webhooks or inline. Required: a sync hook with a webhook or inline, or a finalize hook for a controller
+	// that handles only deletion. For example {sync: {webhook: {url: "http://my-hooks.my-namespace/sync"}}}.
 	Hooks *CompositeControllerHooksApplyConfiguration `json:"hooks,omitempty"`
-	// endpointConfigs holds TLS and authentication settings by webhook host, so that they need not be repeated in every
-	// hook. The first entry whose host matches the host of a webhook's URL is used, and only if that webhook itself sets
-	// none of caBundle, clientTLS, authorization and basicAuth. An entry that no hook uses has no effect.
-	// Default: empty, every webhook is called with its own settings only.
+	// endpointConfigs holds TLS and authentication settings by host, for all hooks. A webhook that sets none of
+	// caBundle, clientTLS, authorization and basicAuth uses the first entry whose host matches the host of its URL.
+	// Default: empty, every webhook has only its own settings.
 	EndpointConfigs []EndpointConfigApplyConfiguration `json:"endpointConfigs,omitempty"`
-	// resyncPeriodSeconds is the number of seconds after which every parent is synced again even if nothing changed. It is
-	// for hooks that depend on things outside the cluster. For example, 300 means every five minutes. Values below 1 count
-	// as 1. A hook can ask for a single sync of a single parent with "resyncAfterSeconds" in its answer instead.
+	// resyncPeriodSeconds is the interval at which the server syncs every parent even if nothing changed, for hooks
+	// that depend on things outside the cluster. For example, 300 means every five minutes. Values below 1 count as 1.
+	// To have one parent synced once, a hook returns "resyncAfterSeconds".
 	// Default: absent, no periodic sync.
 	ResyncPeriodSeconds *int32 `json:"resyncPeriodSeconds,omitempty"`
-	// generateSelector selects children by a label that is generated for each parent ("controller-uid" with the parent's
-	// UID) and added to each child, as Jobs do. Parents then need no "spec.selector", and labels that the hook forgets
-	// cannot orphan children. Use it unless users of the parent type are to choose the selector.
+	// generateSelector selects children by a label that the server generates for each parent ("controller-uid" with the
+	// parent's UID) and adds to each child, as Jobs do. Parents then need no "spec.selector", and labels that the hook
+	// forgets cannot orphan children. Use it unless users of the parent type must choose the selector.
 	// Default: false, every parent has a label selector in "spec.selector" that all its children match.
 	GenerateSelector *bool `json:"generateSelector,omitempty"`
 	// resyncOn lists objects that the answers of the hooks depend on, such as the Deployment that serves them:
-	// [{apiVersion: apps/v1, resource: deployments, namespace: hooks, name: my-hook}]. When the rollout of a Deployment,
-	// StatefulSet or DaemonSet has finished, or the content of another object has changed, every parent is synced again,
-	// one after the other. A user who creates or changes the controller needs the right to get, list and watch each of
-	// them. At most 16.
-	// Default: empty, parents are synced when they, or what belongs to them, change.
+	// [{apiVersion: apps/v1, resource: deployments, namespace: hooks, name: my-hook}]. The server syncs every parent
+	// again, one after the other, when the rollout of a listed Deployment, StatefulSet or DaemonSet has finished, or
+	// the content of another listed object has changed. The author of the controller needs the right to get, list and
+	// watch each object. At most 16.
+	// Default: empty.
 	ResyncOn []WatchedObjectApplyConfiguration `json:"resyncOn,omitempty"`
-	// paused stops the controller: it calls no hook, and writes neither parents nor children. The condition Paused in the
-	// status says since when. Parents that are being deleted and have the controller's finalizer wait. When paused is
-	// unset, every parent is synced. A single parent is paused by its annotation metacontroller.k8s.io/paused: "true".
+	// paused stops the controller: the server calls no hook and writes neither parents nor children. Parents that are
+	// being deleted and have the controller's finalizer wait. After the pause, the server syncs every parent. To pause
+	// a single parent, annotate it with metacontroller.k8s.io/paused: "true".
 	// Default: false.
 	Paused                   *bool `json:"paused,omitempty"`
 	AccessApplyConfiguration `json:""`

@@ -10,38 +10,38 @@ package v1alpha1
 //
 // DecoratorControllerSpec describes a controller that attaches objects and metadata to objects of any types (targets).
 type DecoratorControllerSpecApplyConfiguration struct {
-	// resources lists the types of the target objects and which of them are decorated, for example [{apiVersion: apps/v1,
-	// resource: statefulsets, annotationSelector: {matchExpressions: [{key: service-per-pod, operator: Exists}]}}].
+	// resources lists the types of the targets and which of their objects are decorated, for example [{apiVersion:
+	// apps/v1, resource: statefulsets, annotationSelector: {matchExpressions: [{key: service-per-pod, operator:
+	// Exists}]}}].
 	Resources []DecoratorControllerResourceRuleApplyConfiguration `json:"resources,omitempty"`
-	// attachments lists every type of object the sync hook may return. Objects of these types that this controller
-	// attached to the target are sent to the hook in "attachments", and deleted when the hook no longer returns them.
-	// Changes of an attachment lead to a sync of its target. The order has no meaning; name each type once. For example
-	// [{apiVersion: v1, resource: services, updateStrategy: {method: InPlace}}].
-	// Default: empty, which is for a controller that only sets labels, annotations or status.
+	// attachments lists, once each, the types that the sync hook may return. The server sends objects of these types
+	// that this controller attached to the target to the hook in "attachments", and deletes those that the hook no
+	// longer returns. A change of an attachment causes a sync of its target. For example [{apiVersion: v1, resource:
+	// services, updateStrategy: {method: InPlace}}].
+	// Default: empty, for a controller that only sets labels, annotations or status.
 	Attachments []DecoratorControllerAttachmentRuleApplyConfiguration `json:"attachments,omitempty"`
-	// hooks decide. Required: a sync hook with a webhook or inline, or a finalize hook for a controller that handles only
-	// deletion. For example {sync: {webhook: {url: "http://my-hooks.my-namespace/sync"}}}.
+	// hooks are webhooks or inline. Required: a sync hook with a webhook or inline, or a finalize hook for a controller
+	// that handles only deletion. For example {sync: {webhook: {url: "http://my-hooks.my-namespace/sync"}}}.
 	Hooks *DecoratorControllerHooksApplyConfiguration `json:"hooks,omitempty"`
-	// endpointConfigs holds TLS and authentication settings by webhook host, so that they need not be repeated in every
-	// hook. The first entry whose host matches the host of a webhook's URL is used, and only if that webhook itself sets
-	// none of caBundle, clientTLS, authorization and basicAuth. An entry that no hook uses has no effect.
-	// Default: empty, every webhook is called with its own settings only.
+	// endpointConfigs holds TLS and authentication settings by host, for all hooks. A webhook that sets none of
+	// caBundle, clientTLS, authorization and basicAuth uses the first entry whose host matches the host of its URL.
+	// Default: empty, every webhook has only its own settings.
 	EndpointConfigs []EndpointConfigApplyConfiguration `json:"endpointConfigs,omitempty"`
-	// resyncPeriodSeconds is the number of seconds after which every target is synced again even if nothing changed. It is
-	// for hooks that depend on things outside the cluster. For example 300 for every five minutes. Values below 1 count
-	// as 1. A hook can ask for a single sync of a single target with "resyncAfterSeconds" in its answer instead.
+	// resyncPeriodSeconds is the interval at which the server syncs every target even if nothing changed, for hooks
+	// that depend on things outside the cluster. For example, 300 means every five minutes. Values below 1 count as 1.
+	// To have one target synced once, a hook returns "resyncAfterSeconds".
 	// Default: absent, no periodic sync.
 	ResyncPeriodSeconds *int32 `json:"resyncPeriodSeconds,omitempty"`
 	// resyncOn lists objects that the answers of the hooks depend on, such as the Deployment that serves them:
-	// [{apiVersion: apps/v1, resource: deployments, namespace: hooks, name: my-hook}]. When the rollout of a Deployment,
-	// StatefulSet or DaemonSet has finished, or the content of another object has changed, every target is synced again,
-	// one after the other. A user who creates or changes the controller needs the right to get, list and watch each of
-	// them. At most 16.
-	// Default: empty, targets are synced when they, or what belongs to them, change.
+	// [{apiVersion: apps/v1, resource: deployments, namespace: hooks, name: my-hook}]. The server syncs every target
+	// again, one after the other, when the rollout of a listed Deployment, StatefulSet or DaemonSet has finished, or
+	// the content of another listed object has changed. The author of the controller needs the right to get, list and
+	// watch each object. At most 16.
+	// Default: empty.
 	ResyncOn []WatchedObjectApplyConfiguration `json:"resyncOn,omitempty"`
-	// paused stops the controller: it calls no hook, and writes neither targets nor attachments. The condition Paused in
-	// the status says since when. Targets that are being deleted and have the controller's finalizer wait. When paused is
-	// unset, every target is synced. A single target is paused by its annotation metacontroller.k8s.io/paused: "true".
+	// paused stops the controller: the server calls no hook and writes neither targets nor attachments. Targets that
+	// are being deleted and have the controller's finalizer wait. After the pause, the server syncs every target. To
+	// pause a single target, annotate it with metacontroller.k8s.io/paused: "true".
 	// Default: false.
 	Paused                   *bool `json:"paused,omitempty"`
 	AccessApplyConfiguration `json:""`

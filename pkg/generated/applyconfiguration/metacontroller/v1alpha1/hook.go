@@ -12,9 +12,9 @@ import (
 // HookApplyConfiguration represents a declarative configuration of the Hook type for use
 // with apply.
 //
-// Hook is a place where the controller asks what to do: a webhook, or expressions in the controller itself.
+// Hook is a webhook, or expressions in the controller itself.
 type HookApplyConfiguration struct {
-	// version of the protocol spoken with this hook. The hooks of one controller may differ. That of an inline hook is v2.
+	// version of the protocol. The hooks of one controller may have different versions. That of an inline hook is v2.
 	// Default: v1, for an inline hook v2.
 	Version *metacontrollerv1alpha1.HookVersion `json:"version,omitempty"`
 	// webhook is the endpoint of the hook, for example {url: "http://my-hooks.my-namespace/sync"}. A finalize hook needs
