@@ -27,6 +27,7 @@ type controller struct {
 	watched      []typeRule
 	watchedNames []types.NamespacedName
 	hooks        []hookRule
+	inline       []inlineRule
 	endpoints    []v1alpha1.EndpointConfig
 	// decorates is true for a DecoratorController, which writes labels and annotations of parents,
 	// too.
@@ -163,6 +164,9 @@ func (c *controller) addWatched(objects []v1alpha1.WatchedObject, path *field.Pa
 }
 
 func (c *controller) addHook(name string, hook *v1alpha1.Hook, called bool) {
+	if called {
+		c.addInline(name, hook)
+	}
 	if hook != nil && hook.Webhook != nil {
 		c.hooks = append(c.hooks, hookRule{path: field.NewPath("spec", "hooks", name, "webhook"), webhook: hook.Webhook,
 			called: called})

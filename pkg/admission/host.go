@@ -26,6 +26,8 @@ type Host struct {
 	Reviews     rights.Reviews
 	Types       Types
 	Definitions Definitions
+	// Schemas is nil if inline hooks are not compared with schemas.
+	Schemas Schemas
 }
 
 // Types lists the types that the host serves.

@@ -41,7 +41,7 @@ const (
 )
 
 // Warnings warns authors of types that the host does not serve, of rules that can never have a child, of types that
-// spec.namespaces excludes, of fields that parents cannot have, of hooks that cannot be resolved, of other controllers
+// spec.namespaces excludes, of fields that parents cannot have, of inline hooks that do not fit the schemas, of hooks that cannot be resolved, of other controllers
 // of the same parents, and of parents that a change releases. It refuses nothing.
 type Warnings struct {
 	*admission.Handler
@@ -72,7 +72,7 @@ func (w *Warnings) Validate(ctx context.Context, request admission.Attributes, _
 	}
 	asking, cancel := context.WithTimeout(ctx, warningsTimeout)
 	defer cancel()
-	var all [5][]string
+	var all [6][]string
 	var group sync.WaitGroup
 	group.Go(func() { all[0] = w.types(asking, updated) })
 	group.Go(func() {
@@ -85,6 +85,7 @@ func (w *Warnings) Validate(ctx context.Context, request admission.Attributes, _
 		defer cancel()
 		all[2] = w.resolver.warnings(resolving, updated)
 	})
+	group.Go(func() { all[5] = w.host.inlineHooks(asking, updated) })
 	all[3] = w.parents.warnings(request.GetName(), updated)
 	if stored != nil {
 		all[4] = releasedParents(stored, updated)

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -81,7 +82,17 @@ type Template struct {
 	variablesType ref.Type
 	adapter       types.Adapter
 	answer        object
+	expressions   []Expression
 }
+
+// Expression is an expression of a template, with its field in the spec.
+type Expression struct {
+	Path *field.Path
+	AST  *ast.AST
+}
+
+// Expressions returns the expressions of the template.
+func (t *Template) Expressions() []Expression { return t.expressions }
 
 type variable struct {
 	name       string
@@ -107,17 +118,20 @@ func Compile(hook *v1alpha1.InlineHook, form Form, path *field.Path) (*Template,
 	t := &Template{variablesType: known.variables, adapter: known.env.CELTypeAdapter()}
 	t.variables = c.variables(hook.Variables, path.Child("variables"), known)
 	t.answer = c.answer(hook, form, known)
-	if c.expressions > maxExpressions {
-		c.errs = append(c.errs, field.TooMany(path, c.expressions, maxExpressions))
+	if c.count > maxExpressions {
+		c.errs = append(c.errs, field.TooMany(path, c.count, maxExpressions))
 	}
+	t.expressions = c.compiled
 	return t, c.errs
 }
 
 // compiler compiles the parts of one template.
 type compiler struct {
-	root        *field.Path
-	expressions int
-	errs        field.ErrorList
+	root *field.Path
+	// count counts the expressions, and compiled has those that compile.
+	count    int
+	compiled []Expression
+	errs     field.ErrorList
 }
 
 func (c *compiler) invalid(path *field.Path, value any, detail string) {
@@ -172,7 +186,7 @@ func (c *compiler) answer(hook *v1alpha1.InlineHook, form Form, known *language)
 		if !ok {
 			continue
 		}
-		if kindOf(content) != one.kind && !isExpression(content) {
+		if kindOf(content) != one.kind && !IsExpression(content) {
 			c.invalid(path, kindOf(content), fmt.Sprintf("must be a JSON %s, or one expression", one.kind))
 			continue
 		}
@@ -231,8 +245,8 @@ func kindOf(content any) string {
 	return "number"
 }
 
-// isExpression reports whether decoded JSON is a string that is one expression.
-func isExpression(content any) bool {
+// IsExpression reports whether decoded JSON is a string that is one expression.
+func IsExpression(content any) bool {
 	text, ok := content.(string)
 	if !ok {
 		return false
@@ -277,7 +291,7 @@ func (c *compiler) child(written *v1alpha1.InlineChild, path *field.Path, known 
 func (c *compiler) checkIdentity(content any, path *field.Path) {
 	of, ok := content.(map[string]any)
 	if !ok {
-		if !isExpression(content) {
+		if !IsExpression(content) {
 			c.invalid(path, kindOf(content), "must be an object, or one expression")
 		}
 		return
@@ -288,7 +302,7 @@ func (c *compiler) checkIdentity(content any, path *field.Path) {
 		}
 	}
 	metadata, ok := of["metadata"].(map[string]any)
-	if name, isText := metadata["name"].(string); !isExpression(of["metadata"]) && (!ok || !isText || name == "") {
+	if name, isText := metadata["name"].(string); !IsExpression(of["metadata"]) && (!ok || !isText || name == "") {
 		c.errs = append(c.errs, field.Required(path.Child("metadata", "name"), "must be the same in every answer"))
 	}
 }
@@ -308,7 +322,7 @@ func (c *compiler) node(content any, path *field.Path, known *language) node {
 		made := make(object, 0, len(content))
 		var values []node
 		for _, name := range slices.Sorted(maps.Keys(content)) {
-			at := childPath(path, name)
+			at := ChildPath(path, name)
 			if strings.Contains(name, "${") {
 				c.invalid(at, name, "names of fields cannot have expressions; write the whole object as one expression")
 			}
@@ -324,8 +338,8 @@ func (c *compiler) node(content any, path *field.Path, known *language) node {
 	return literal(raw)
 }
 
-// childPath returns the path of a field of an object. Names such as those of labels are in brackets.
-func childPath(path *field.Path, name string) *field.Path {
+// ChildPath returns the path of a field of an object. Names such as those of labels are in brackets.
+func ChildPath(path *field.Path, name string) *field.Path {
 	if identifier(name) != nil {
 		return path.Key(name)
 	}
@@ -398,12 +412,12 @@ func (c *compiler) hintLiteral(source string, before int) {
 
 // expression compiles an expression. kinds are the types that its value may have; none allows all.
 func (c *compiler) expression(source string, path *field.Path, known *language, kinds ...cel.Kind) *expression {
-	c.expressions++
+	c.count++
 	made := &expression{path: strings.TrimPrefix(path.String(), c.root.String()+".")}
-	if c.expressions > maxExpressions {
+	if c.count > maxExpressions {
 		return made
 	}
-	ast, issues := known.env.Compile(source)
+	checked, issues := known.env.Compile(source)
 	if issues.Err() != nil {
 		for _, issue := range issues.Errors() {
 			c.invalid(path, source, fmt.Sprintf("at %d:%d: %s", max(issue.Location.Line(), 1), issue.Location.Column()+1,
@@ -411,13 +425,14 @@ func (c *compiler) expression(source string, path *field.Path, known *language, 
 		}
 		return made
 	}
-	if of := ast.OutputType(); len(kinds) > 0 && of.Kind() != cel.DynKind && !slices.Contains(kinds, of.Kind()) {
+	if of := checked.OutputType(); len(kinds) > 0 && of.Kind() != cel.DynKind && !slices.Contains(kinds, of.Kind()) {
 		c.invalid(path, source, fmt.Sprintf("the value must be %s, not %s", kindNames(kinds), of))
 		return made
 	}
-	made.ast = ast
+	made.ast = checked
+	c.compiled = append(c.compiled, Expression{path, checked.NativeRep()})
 	var err error
-	if made.program, err = known.program(ast); err != nil {
+	if made.program, err = known.program(checked); err != nil {
 		c.invalid(path, source, err.Error())
 	}
 	return made

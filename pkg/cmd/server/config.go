@@ -10,15 +10,18 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	genericadmission "k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/cel/openapi/resolver"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/healthz"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	_ "k8s.io/component-base/metrics/prometheus/clientgo/leaderelection" // leader_election_master_status
@@ -235,6 +238,9 @@ func initializeAdmission(config *genericapiserver.RecommendedConfig) ([]generica
 	return []genericadmission.PluginInitializer{admission.NewInitializer(host)}, nil
 }
 
+// schemaTimeout bounds how long an author waits for a schema that inline hooks are compared with.
+const schemaTimeout = 2 * time.Second
+
 // admissionHost returns the clients of the host for admission.
 func admissionHost(config *rest.Config) (admission.Host, error) {
 	// One request may lead to dozens of reviews. The host limits how many there are at once.
@@ -244,9 +250,15 @@ func admissionHost(config *rest.Config) (admission.Host, error) {
 	if err != nil {
 		return admission.Host{}, fmt.Errorf("making a client of the cluster for admission: %w", err)
 	}
+	hostConfig.Timeout = schemaTimeout
+	documents, err := discovery.NewDiscoveryClientForConfig(hostConfig)
+	if err != nil {
+		return admission.Host{}, fmt.Errorf("making a client of the schemas of the cluster: %w", err)
+	}
 	return admission.Host{
 		Reviews: client.AuthorizationV1().SubjectAccessReviews(), Types: client.Discovery(),
 		Definitions: hostDefinitions{client.Discovery().RESTClient()},
+		Schemas:     &resolver.ClientDiscoveryResolver{Discovery: documents},
 	}, nil
 }
 

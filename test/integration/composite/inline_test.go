@@ -4,6 +4,8 @@
 package composite
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -133,6 +135,49 @@ children:
 	f.DeleteParent("copy")
 	f.WaitUntilParentIsGone("copy")
 	f.WaitUntilConfigMapIsGone("copy")
+}
+
+// Fields that the schemas of the cluster do not have are warnings when a controller is applied.
+func TestAnInlineHookIsComparedWithSchemas(t *testing.T) {
+	t.Parallel()
+	text := object{"type": "string"}
+	f := &fixture{harness.NewFixture(t, env, harness.CRD{Kind: "Thing", Schema: object{
+		"spec":   object{"type": "object", "properties": object{"title": text}},
+		"status": object{"type": "object", "properties": object{"ready": text, "observedGeneration": object{"type": "integer"}}},
+	}}, hook.Serve(t, answers(t, oneConfigMap)))}
+	controller := &v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: harness.Name("warned")}}
+	controller.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind("CompositeController"))
+	controller.Spec = f.CompositeSpec(func(spec *v1alpha1.CompositeControllerSpec) {
+		spec.Hooks.Sync = inline(t, `{status: {reday: "${parent.spec.tilte}"}, children: [
+			{object: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}, dta: {a: b}, data: {port: 80}}},
+			{object: {apiVersion: v1, kind: Secret, metadata: {name: a}}}]}`)
+	})
+	manifest, err := yaml.Marshal(controller)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env.Eventually(t, func(ctx context.Context) error { // the cluster publishes the schema of a new type after a while
+		apply := env.Host.KubectlCommand(ctx, "apply", "--dry-run=server", "-f", "-")
+		apply.Stdin = bytes.NewReader(manifest)
+		out, err := apply.CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("%w: %s", err, out)
+		}
+		kind := "Thing." + f.Parents.GroupVersion().String()
+		for _, want := range []string{
+			"spec.hooks.sync.inline.status.reday: " + kind + " has no field spec.tilte; did you mean title? (at 1:12 of the expression)",
+			"spec.hooks.sync.inline.status.reday: there is no such field in the status of " + kind + "; did you mean ready?",
+			"spec.hooks.sync.inline.children[0].object.data.port: must be of type string in ConfigMap.v1, not integer",
+			"spec.hooks.sync.inline.children[0].object.dta: there is no such field in ConfigMap.v1; did you mean data?",
+			`spec.hooks.sync.inline.children[1].object.kind: spec.childResources declares no kind "Secret" in apiVersion "v1", ` +
+				`so the object is left out; declared are: ConfigMap.v1`,
+		} {
+			if !strings.Contains(string(out), want) {
+				return fmt.Errorf("kubectl does not print %q:\n%s", want, out)
+			}
+		}
+		return nil
+	})
 }
 
 // All mistakes of a template are reported when it is applied.
