@@ -41,8 +41,9 @@ const (
 )
 
 // Warnings warns authors of types that the host does not serve, of rules that can never have a child, of types that
-// spec.namespaces excludes, of fields that parents cannot have, of inline hooks that do not fit the schemas, of hooks that cannot be resolved, of other controllers
-// of the same parents, and of parents that a change releases. It refuses nothing.
+// spec.namespaces excludes, of fields that parents cannot have, of inline hooks that do not fit the schemas, of
+// hooks that cannot be resolved, of other controllers of the same parents, and of parents that a change releases.
+// It refuses nothing.
 type Warnings struct {
 	*admission.Handler
 	hostUser

@@ -1,8 +1,8 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package check compares inline hooks with the schemas of the cluster: the fields of the parent that expressions use, and
-// the fields of the objects that templates make. It is pure. Schemas change, so what it finds are warnings.
+// Package check compares inline hooks with the schemas of the cluster: the fields of the parent that expressions use,
+// and the fields of the objects that templates make. It is pure. Schemas change, so what it finds are warnings.
 package check
 
 import (

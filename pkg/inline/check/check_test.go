@@ -33,7 +33,8 @@ const (
 	website = `
 properties:
   apiVersion: {type: string}
-  metadata: {allOf: [{type: object, properties: {name: {type: string}, labels: {type: object, additionalProperties: {type: string}}}}]}
+  metadata: {allOf: [{type: object, properties: {name: {type: string}, labels: {type: object, ` +
+		`additionalProperties: {type: string}}}}]}
   spec:
     type: object
     properties:
@@ -53,7 +54,8 @@ properties:
     properties:
       selector: {type: object, additionalProperties: {type: string}}
       type: {type: string}
-      ports: {type: array, items: {type: object, properties: {port: {type: integer}, targetPort: {type: string, format: int-or-string}}}}
+      ports: {type: array, items: {type: object, properties: {port: {type: integer}, targetPort: {type: string, ` +
+		`format: int-or-string}}}}
 `
 )
 
@@ -69,21 +71,28 @@ status: {ready: "${size(variables.pages)}", observedGeneration: "${optional.none
 children:
 - forEach: {page: parent.spec.pages}
   object: {apiVersion: v1, kind: Service, metadata: {name: "${parent.metadata.labels['a.b/c']}-${page.text}"},
-    spec: {ports: [{port: "${parent.spec.replicas}", targetPort: 80}], selector: {a: "${parent.spec.any.thing.more}"}}}`,
+    spec: {ports: [{port: "${parent.spec.replicas}", targetPort: 80}], selector: {a: ` +
+			`"${parent.spec.any.thing.more}"}}}`,
 			want: []string{`inline.status.observedGeneration: there is no such field in the status of Website.example.com/v1`},
 		},
 		"fields of the parent": {hook: `status: {ready: "${parent.spec.replcas + parent.spec.pages[0].txt.size()}",
 			conditions: ["${parent.?spc.?x}", "${[{'spec': 1}].map(parent, parent.spec)}", "${has(parent.spec.tilte)}"]}`,
 			want: []string{
-				`inline.status.conditions[0]: Website.example.com/v1 has no field spc; did you mean spec? (at 1:7 of the expression)`,
-				`inline.status.conditions[2]: Website.example.com/v1 has no field spec.tilte; did you mean title? (at 1:4 of the expression)`,
-				`inline.status.ready: Website.example.com/v1 has no field spec.replcas; did you mean replicas? (at 1:12 of the expression)`,
-				`inline.status.ready: Website.example.com/v1 has no field spec.pages[].txt; did you mean text? (at 1:43 of the expression)`,
+				`inline.status.conditions[0]: Website.example.com/v1 has no field spc; did you mean spec? (at 1:7 of the ` +
+					`expression)`,
+				`inline.status.conditions[2]: Website.example.com/v1 has no field spec.tilte; did you mean title? (at 1:4 ` +
+					`of the expression)`,
+				`inline.status.ready: Website.example.com/v1 has no field spec.replcas; did you mean replicas? (at 1:12 of ` +
+					`the expression)`,
+				`inline.status.ready: Website.example.com/v1 has no field spec.pages[].txt; did you mean text? (at 1:43 of ` +
+					`the expression)`,
 			},
 		},
 		"fields and types of a child": {hook: `children:
-- object: {apiVersion: v1, kind: Service, metadata: {name: a}, spec: {slector: {}, type: [a], ports: [{port: "80", prt: 1}, "${'a'}"]}}
-- object: {apiVersion: v1, kind: Service, metadata: {name: a}, spec: {ports: {port: 1}, type: "${size('a')}", selector: {a: 1, b: "${true}"}}}
+- object: {apiVersion: v1, kind: Service, metadata: {name: a}, spec: {slector: {}, type: [a], ports: [{port: ` +
+			`"80", prt: 1}, "${'a'}"]}}
+- object: {apiVersion: v1, kind: Service, metadata: {name: a}, spec: {ports: {port: 1}, type: "${size('a')}", ` +
+			`selector: {a: 1, b: "${true}"}}}
 - object: {apiVersion: v1, kind: "${parent.spec.title}", metadata: {name: a}, spec: {ports: {port: 1}}}`,
 			want: []string{
 				`inline.children[0].object.spec.ports[0].port: must be of type integer in Service.v1, not string`,
@@ -101,7 +110,8 @@ children:
 			want: []string{`inline.children[0].object.kind: Servce is not declared`},
 		},
 		"a target": {hook: `labels: {a: "${object.spec.tilte}"}`, form: inline.Form{Decorates: true},
-			want: []string{`inline.labels.a: Website.example.com/v1 has no field spec.tilte; did you mean title? (at 1:12 of the expression)`},
+			want: []string{`inline.labels.a: Website.example.com/v1 has no field spec.tilte; did you mean title? (at ` +
+				`1:12 of the expression)`},
 		},
 		"a hook that does not compile": {hook: `status: {a: "${"}`},
 	}

@@ -21,7 +21,8 @@ func whole(of *spec.Schema) *spec.Schema {
 	return of
 }
 
-// follow returns the schema of a field or an item; nil if it is not known. It reports whether there may be such a field.
+// follow returns the schema of a field or an item; nil if it is not known. It reports whether there may be such a
+// field.
 func follow(of *spec.Schema, step string) (next *spec.Schema, known bool) {
 	if step == anyItem {
 		return itemsOf(whole(of)), true

@@ -142,8 +142,9 @@ func TestAnInlineHookIsComparedWithSchemas(t *testing.T) {
 	t.Parallel()
 	text := object{"type": "string"}
 	f := &fixture{harness.NewFixture(t, env, harness.CRD{Kind: "Thing", Schema: object{
-		"spec":   object{"type": "object", "properties": object{"title": text}},
-		"status": object{"type": "object", "properties": object{"ready": text, "observedGeneration": object{"type": "integer"}}},
+		"spec": object{"type": "object", "properties": object{"title": text}},
+		"status": object{"type": "object", "properties": object{"ready": text, "observedGeneration": object{"type": "i" +
+			"nteger"}}},
 	}}, hook.Serve(t, answers(t, oneConfigMap)))}
 	controller := &v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: harness.Name("warned")}}
 	controller.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind("CompositeController"))
@@ -165,11 +166,13 @@ func TestAnInlineHookIsComparedWithSchemas(t *testing.T) {
 		}
 		kind := "Thing." + f.Parents.GroupVersion().String()
 		for _, want := range []string{
-			"spec.hooks.sync.inline.status.reday: " + kind + " has no field spec.tilte; did you mean title? (at 1:12 of the expression)",
+			"spec.hooks.sync.inline.status.reday: " + kind + " has no field spec.tilte; did you mean title? (at 1:12 of " +
+				"the expression)",
 			"spec.hooks.sync.inline.status.reday: there is no such field in the status of " + kind + "; did you mean ready?",
 			"spec.hooks.sync.inline.children[0].object.data.port: must be of type string in ConfigMap.v1, not integer",
 			"spec.hooks.sync.inline.children[0].object.dta: there is no such field in ConfigMap.v1; did you mean data?",
-			`spec.hooks.sync.inline.children[1].object.kind: spec.childResources declares no kind "Secret" in apiVersion "v1", ` +
+			`spec.hooks.sync.inline.children[1].object.kind: spec.childResources declares no kind "Secret" in apiVersion ` +
+				`"v1", ` +
 				`so the object is left out; declared are: ConfigMap.v1`,
 		} {
 			if !strings.Contains(string(out), want) {
