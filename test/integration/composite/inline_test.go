@@ -6,6 +6,7 @@ package composite
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
@@ -135,6 +137,61 @@ children:
 	f.DeleteParent("copy")
 	f.WaitUntilParentIsGone("copy")
 	f.WaitUntilConfigMapIsGone("copy")
+}
+
+// Children of an inline hook roll out, and a preview evaluates a hook that is not stored.
+func TestInlineHooksRollOutAndArePreviewed(t *testing.T) {
+	t.Parallel()
+	f := prepare(t, hook.Serve(t, answers(t, oneConfigMap)))
+	template := `
+children:
+- forEach: {key: parent.spec.keys}
+  object: {apiVersion: v1, kind: ConfigMap, metadata: {name: "${parent.metadata.name}-${key}"}, data: {value: ` +
+		`"${parent.spec.value}"}}`
+	f.RunComposite(f.CompositeSpec(func(spec *v1alpha1.CompositeControllerSpec) {
+		spec.Hooks.Sync = inline(t, template)
+		spec.ChildResources[0] = harness.ChildRule("v1", "configmaps", v1alpha1.ChildUpdateRollingInPlace)
+	}))
+	f.CreateParent("a", object{"keys": []string{"x", "y"}, "value": "1"})
+	f.WaitForConfigMap("a-y", harness.HasData("value", "1"))
+	f.PatchParent("a", object{"spec": object{"value": "2"}})
+	f.WaitForConfigMap("a-x", harness.HasData("value", "2"))
+	f.WaitForConfigMap("a-y", harness.HasData("value", "2"))
+
+	review := &v1alpha1.SyncReview{Spec: v1alpha1.SyncReviewSpec{
+		Controller: v1alpha1.SyncReviewController{Kind: "CompositeController", Name: f.Controller.Name},
+		Parent: &v1alpha1.SyncReviewParent{
+			APIVersion: f.Parents.GroupVersion().String(), Kind: "Thing", Namespace: f.Namespace, Name: "a",
+		},
+		Candidate: &runtime.RawExtension{Raw: candidate(t, f, strings.Replace(template, "parent.spec.value}", "parent."+
+			"spec.value}0", 1))},
+		Calls: v1alpha1.SyncReviewCallsNone,
+	}}
+	reviews := env.Metacontroller.MetacontrollerV1alpha1().SyncReviews()
+	answered, err := reviews.Create(t.Context(), review, metav1.CreateOptions{})
+	if err != nil || len(answered.Status.Syncs) != 1 {
+		t.Fatalf("%+v, error %v", answered, err)
+	}
+	if sync := answered.Status.Syncs[0]; sync.Error != "" || len(sync.Calls) == 0 || sync.Calls[0].Response == nil ||
+		!strings.Contains(string(sync.Calls[0].Response.Raw), `"value":"20"`) {
+		t.Errorf("the review is %+v", sync)
+	}
+}
+
+// candidate returns the spec of the controller of a fixture, with another hook.
+func candidate(t *testing.T, f *fixture, template string) []byte {
+	t.Helper()
+	stored, err := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers().Get(t.Context(), f.Controller.Name,
+		metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored.Spec.Hooks.Sync = inline(t, template)
+	raw, err := json.Marshal(stored.Spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
 }
 
 // Fields that the schemas of the cluster do not have are warnings when a controller is applied.
