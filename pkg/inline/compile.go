@@ -27,7 +27,11 @@ const (
 	// maxTemplateBytes limits the JSON of a template.
 	maxTemplateBytes = 256 << 10
 	// maxExpressions limits how many expressions a template has.
-	maxExpressions = 1000
+	maxExpressions = 200
+	// maxErrors limits how many errors of a template are found.
+	maxErrors = 50
+	// maxLoops limits how many names a forEach has.
+	maxLoops = 8
 )
 
 // Form says which fields a template has, and which fields of a request its expressions see.
@@ -122,7 +126,7 @@ func Compile(hook *v1alpha1.InlineHook, form Form, path *field.Path) (*Template,
 		c.errs = append(c.errs, field.TooMany(path, c.count, maxExpressions))
 	}
 	t.expressions = c.compiled
-	return t, c.errs
+	return t, c.errs[:min(len(c.errs), maxErrors)]
 }
 
 // compiler compiles the parts of one template.
@@ -133,6 +137,9 @@ type compiler struct {
 	compiled []Expression
 	errs     field.ErrorList
 }
+
+// isFull reports whether the compiler has found enough, and compiles no more expressions.
+func (c *compiler) isFull() bool { return c.count > maxExpressions || len(c.errs) >= maxErrors }
 
 func (c *compiler) invalid(path *field.Path, value any, detail string) {
 	if long, ok := value.(string); ok {
@@ -256,6 +263,10 @@ func IsExpression(content any) bool {
 }
 
 func (c *compiler) child(written *v1alpha1.InlineChild, path *field.Path, known *language) (made child) {
+	if count := len(written.ForEach); count > maxLoops {
+		c.errs = append(c.errs, field.TooMany(path.Child("forEach"), count, maxLoops))
+		return made
+	}
 	for _, name := range slices.Sorted(maps.Keys(written.ForEach)) {
 		at := path.Child("forEach").Key(name)
 		if err := identifier(name); err != nil {
@@ -268,8 +279,11 @@ func (c *compiler) child(written *v1alpha1.InlineChild, path *field.Path, known 
 		}
 		in := c.expression(bare(written.ForEach[name]), at, known, cel.ListKind, cel.MapKind, cel.OpaqueKind)
 		made.loops = append(made.loops, loop{name, in})
+		if c.isFull() {
+			return made
+		}
 		var err error
-		if known, err = known.with([]string{name}); err != nil {
+		if known, err = known.with(name); err != nil {
 			c.errs = append(c.errs, field.InternalError(at, err))
 			return made
 		}
@@ -368,6 +382,8 @@ func (c *compiler) text(written string, path *field.Path, known *language) node 
 		return literal("null")
 	}
 	if len(parts) == 1 && parts[0].isExpression {
+		before := len(c.errs)
+		defer c.hintLiteral(parts[0].text, before)
 		return c.expression(parts[0].text, path, known)
 	}
 	var joined concatenation
@@ -394,7 +410,7 @@ func (c *compiler) text(written string, path *field.Path, known *language) node 
 // textKinds returns the types of values that can be within a text.
 func textKinds() []cel.Kind {
 	return []cel.Kind{cel.StringKind, cel.IntKind, cel.UintKind, cel.DoubleKind, cel.BoolKind, cel.TimestampKind,
-		cel.DurationKind, cel.OpaqueKind, cel.NullTypeKind}
+		cel.DurationKind, cel.OpaqueKind, cel.StructKind, cel.NullTypeKind}
 }
 
 // shellVariable matches what stands between "${" and "}" in shell scripts.
@@ -414,10 +430,10 @@ func (c *compiler) hintLiteral(source string, before int) {
 func (c *compiler) expression(source string, path *field.Path, known *language, kinds ...cel.Kind) *expression {
 	c.count++
 	made := &expression{path: strings.TrimPrefix(path.String(), c.root.String()+".")}
-	if c.count > maxExpressions {
+	if c.isFull() {
 		return made
 	}
-	checked, issues := known.env.Compile(source)
+	checked, issues := known.compile(source)
 	if issues.Err() != nil {
 		for _, issue := range issues.Errors() {
 			c.invalid(path, source, fmt.Sprintf("at %d:%d: %s", max(issue.Location.Line(), 1), issue.Location.Column()+1,

@@ -8,8 +8,11 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common"
+	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
@@ -74,22 +77,48 @@ func newLanguage(names []string) (*language, error) {
 	return l, err
 }
 
-// with returns the language with more names. Their values have any type.
-func (l *language) with(names []string) (*language, error) {
-	if len(names) == 0 {
-		return l, nil
-	}
-	options := make([]cel.EnvOption, len(names))
-	for i, name := range names {
-		options[i] = cel.Variable(name, cel.DynType)
-	}
-	env, err := l.env.Extend(options...)
-	return &language{env: env, variables: l.variables, names: slices.Concat(l.names, names), metered: l.metered}, err
+// with returns the language with one more name, whose value has any type.
+func (l *language) with(name string) (*language, error) {
+	env, err := l.env.Extend(cel.Variable(name, cel.DynType))
+	names := append(slices.Clone(l.names), name)
+	return &language{env: env, variables: l.variables, names: names, metered: l.metered}, err
 }
 
 // declare makes a variable of the template known to the expressions that are compiled after it.
 func (l *language) declare(name string) {
 	l.variables.Fields[name] = apiservercel.NewDeclField(name, apiservercel.DynType, true, nil, nil)
+}
+
+// compile parses and checks an expression. The check compiles literal regular expressions, so it comes after their
+// limits.
+func (l *language) compile(source string) (*cel.Ast, *cel.Issues) {
+	parsed, issues := l.env.Parse(source)
+	if issues.Err() != nil {
+		return nil, issues
+	}
+	issues = cel.NewIssuesWithSourceInfo(common.NewErrors(parsed.Source()), parsed.NativeRep().SourceInfo())
+	ast.PostOrderVisit(parsed.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		if e.Kind() != ast.CallKind || !hasPattern(e.AsCall().FunctionName()) {
+			return
+		}
+		for _, arg := range e.AsCall().Args() {
+			if arg.Kind() != ast.LiteralKind {
+				continue
+			}
+			if _, _, err := pattern(arg.AsLiteral()); err != nil {
+				issues.ReportErrorAtID(arg.ID(), "%v", err)
+			}
+		}
+	}))
+	if issues.Err() != nil {
+		return nil, issues
+	}
+	return l.env.Check(parsed)
+}
+
+// hasPattern reports whether a function takes a regular expression.
+func hasPattern(function string) bool {
+	return function == "matches" || function == "find" || function == "findAll"
 }
 
 // program returns the program of a checked expression.
@@ -136,9 +165,10 @@ func jsonText(value ref.Val) ref.Val {
 
 // yamlText returns a value as YAML, with sorted keys.
 func yamlText(value ref.Val) ref.Val {
-	text, ok := jsonText(value).(types.String)
+	made := jsonText(value)
+	text, ok := made.(types.String)
 	if !ok {
-		return jsonText(value)
+		return made
 	}
 	raw, err := yaml.JSONToYAML([]byte(text))
 	if err != nil {
@@ -174,7 +204,7 @@ func merge(first, second ref.Val) ref.Val {
 			merged[key] = of.Get(key)
 		}
 	}
-	return orderedMap{types.NewRefValMap(types.DefaultTypeAdapter, merged)}
+	return ordered(types.NewRefValMap(types.DefaultTypeAdapter, merged))
 }
 
 // identifier returns why a text cannot be the name of a variable; nil if it can be.
@@ -183,6 +213,9 @@ func identifier(name string) error {
 		if c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (i == 0 || c < '0' || c > '9') {
 			return fmt.Errorf("must be a letter or an underscore, then letters, digits and underscores")
 		}
+	}
+	if strings.Contains(name, "__") {
+		return fmt.Errorf("must not have two underscores in a row, which Kubernetes' CEL reads as an escape")
 	}
 	switch name {
 	case "":

@@ -4,10 +4,12 @@
 package inline
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
@@ -36,6 +38,11 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
+// Timeout is the longest time that an evaluation may take.
+const Timeout = 10 * time.Second
+
+var errTimeout = fmt.Errorf("%w: an evaluation may take %v", errCost, Timeout)
+
 // Evaluate returns the answer to a request, both as JSON. The answer has at most limit bytes. An error that is about an
 // expression is an *Error. It is the cause of ctx if ctx ends first.
 func (t *Template) Evaluate(ctx context.Context, request []byte, limit int64) (answer []byte, err error) {
@@ -44,6 +51,8 @@ func (t *Template) Evaluate(ctx context.Context, request []byte, limit int64) (a
 			err = fmt.Errorf("the evaluation panicked: %v", failure)
 		}
 	}()
+	ctx, cancel := context.WithTimeoutCause(ctx, Timeout, errTimeout)
+	defer cancel()
 	e := &evaluation{template: t, meter: &meter{ctx: ctx}, decoded: map[string]ref.Val{}}
 	if err := json.Unmarshal(request, &e.request); err != nil {
 		return nil, fmt.Errorf("read the request: %w", err)
@@ -119,7 +128,12 @@ func (e *evaluation) with(name string, value ref.Val) *evaluation {
 func (t *Template) lazyVariables(e *evaluation) ref.Val {
 	all := lazy.NewMapValue(t.variablesType)
 	for _, one := range t.variables {
+		running := false
 		all.Append(one.name, func(*lazy.MapValue) ref.Val {
+			if running {
+				return types.NewErr("the variable %s uses itself", one.name)
+			}
+			running = true
 			value, err := one.expression.value(e)
 			if err != nil {
 				return types.WrapErr(err)
@@ -153,7 +167,7 @@ func (x *expression) value(e *evaluation) (ref.Val, error) {
 		err = m.spend(0)
 	}
 	if err != nil {
-		return nil, x.failed(err)
+		return nil, x.failed(cmp.Or(m.ended, err))
 	}
 	return value, nil
 }

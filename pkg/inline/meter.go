@@ -4,9 +4,11 @@
 package inline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"regexp/syntax"
 	"strings"
 
@@ -40,6 +42,8 @@ type meter struct {
 	ctx context.Context
 	// expression and evaluation count units, and made counts bytes.
 	expression, evaluation, made uint64
+	// ended is the error that has ended the evaluation.
+	ended error
 }
 
 // meterName is the name under which an activation has its meter. No expression can have this name.
@@ -55,10 +59,18 @@ func meterOf(frame *interpreter.ExecutionFrame) *meter {
 // begin begins an expression.
 func (m *meter) begin() error {
 	m.expression = 0
-	if err := context.Cause(m.ctx); err != nil {
+	if err := cmp.Or(m.ended, context.Cause(m.ctx)); err != nil {
 		return err
 	}
 	return m.spend(0)
+}
+
+// check ends the evaluation if there is an error. Expressions can ignore other errors, and continue for long.
+func (m *meter) check(err error) {
+	if err != nil {
+		m.ended = err
+		panic(interpreter.EvalCancelledError{Cause: interpreter.CostLimitExceeded, Message: err.Error()})
+	}
 }
 
 // spend counts some units.
@@ -85,74 +97,96 @@ func (m *meter) before(function string, args []ref.Val) error {
 	if m == nil {
 		return nil
 	}
-	if err := context.Cause(m.ctx); err != nil {
+	if err := cmp.Or(m.ended, context.Cause(m.ctx)); err != nil {
 		return err
 	}
-	return m.spend(work(function, args, m.left()+1))
+	units, err := work(function, args, m.left()+1)
+	if err != nil {
+		return err
+	}
+	return m.spend(units)
 }
 
-// after counts what a call has returned.
-func (m *meter) after(result ref.Val) error {
+// after counts what a call has made.
+func (m *meter) after(function string, args []ref.Val, result ref.Val) error {
 	if m == nil {
 		return nil
 	}
-	m.made += textSize(result)
+	switch result.(type) {
+	case types.String, types.Bytes:
+		m.made += length(result)
+	case traits.Lister:
+		if isConcatenation(function, args) || !isConstant(function, args) {
+			m.made += itemBytes * length(result)
+		}
+	}
 	if m.made > maxMadeBytes {
-		return fmt.Errorf("%w: the functions in all expressions of a hook together may return %d bytes of text", errCost,
-			maxMadeBytes)
+		return fmt.Errorf("%w: the functions in all expressions of a hook together may return %d bytes of text and lists",
+			errCost, maxMadeBytes)
 	}
 	return nil
 }
 
-// constant are the functions whose work does not depend on what their arguments contain.
-func constant(function string) bool {
+// isConstant reports whether the work of a function does not depend on what its arguments contain.
+func isConstant(function string, args []ref.Val) bool {
 	switch function {
-	case "size", "or", "orValue", "hasValue", "value", "optional.of", "optional.none", "optional.ofNonZeroValue", "first",
-		"last", "dyn", "type", operators.Add, operators.NotStrictlyFalse, mapInsert:
+	case "or", "orValue", "hasValue", "value", "optional.of", "optional.none", "optional.ofNonZeroValue", "first",
+		"last", "dyn", "type", operators.Add, operators.NotStrictlyFalse:
 		return true
+	case "size":
+		return args[0].Type() != types.StringType // CEL counts its characters
+	case operators.In:
+		_, isMap := args[1].(traits.Mapper)
+		return isMap
+	case mapInsert:
+		return len(args) == 3 // a key and its value
 	}
 	return false
 }
 
-// work returns the units that a call may take, up to a limit.
-func work(function string, args []ref.Val, limit uint64) uint64 {
+// work returns the units that a call may take, up to a limit: by default as many as it takes to visit its arguments.
+func work(function string, args []ref.Val, limit uint64) (uint64, error) {
 	switch {
 	case isConcatenation(function, args):
-		return uint64(itemCount(args[0]) + itemCount(args[1]))
-	case constant(function), function == operators.In && isMap(args[1]):
-		return 0
+		return length(args[0]) + length(args[1]), nil
+	case isConstant(function, args):
+		return 0, nil
+	case function == mapInsert:
+		return entryUnits * length(args[1]), nil
 	}
-	sizes := make([]uint64, len(args))
 	total := uint64(0)
-	for i, arg := range args {
-		sizes[i] = extent(arg, limit)
-		total += sizes[i]
+	const comparisonsPerUnit = 4
+	for _, arg := range args {
+		total += extent(arg, limit)
 	}
 	switch function {
-	case operators.Equals, operators.NotEquals:
-		return min(sizes[0], sizes[1])
 	case "sets.contains", "sets.equivalent", "sets.intersects":
-		return min(sizes[0], limit) * min(sizes[1], limit)
+		return total + length(args[0])*extent(args[1], limit)/comparisonsPerUnit, nil
+	case "distinct":
+		return total * (length(args[0])/comparisonsPerUnit + 1), nil
 	case "matches", "find", "findAll":
-		return min(sizes[0], limit) * steps(args[1])
+		compilation, steps, err := pattern(args[1])
+		return compilation + steps*total, err
 	case "indexOf", "lastIndexOf":
-		return total + textSize(args[0])*textSize(args[1])/textUnit
-	case "distinct", "merge":
-		return min(sizes[0], limit) * min(sizes[0], limit)
-	case "json.unmarshal":
-		return textSize(args[0])
+		return total + length(args[0])*length(args[1])/textUnit, nil
+	case "format":
+		return formatted(args[0], total)
+	case "json.unmarshal", "yaml.marshal":
+		return total * textUnit, nil
 	case "lists.range":
 		if n, ok := args[0].(types.Int); ok && n > 0 {
-			return uint64(n)
+			return uint64(n), nil
 		}
 	case "replace":
-		return total + replaced(args)/textUnit
+		if len(args) > 2 {
+			return total + (length(args[0])/max(length(args[1]), 1)+1)*length(args[2])/textUnit, nil
+		}
 	case "join":
 		if len(args) > 1 {
-			return total + uint64(itemCount(args[0]))*textSize(args[1])/textUnit
+			return total + length(args[0])*length(args[1])/textUnit, nil
 		}
 	}
-	return total
+	return total, nil
 }
 
 // isConcatenation reports whether a call adds two lists, other than to the list in which a macro collects its result.
@@ -178,52 +212,88 @@ func concatenated(lists []ref.Val) ref.Val {
 	return types.NewRefValList(types.DefaultTypeAdapter, items)
 }
 
-// steps returns about how many units a regular expression takes for one unit of text.
-func steps(pattern ref.Val) uint64 {
-	const instructionsPerUnit = 4
-	text, _ := pattern.(types.String)
+// largePrecision matches a part of a format whose result may be far longer than its value.
+var largePrecision = regexp.MustCompile(`%\.0*[0-9]{3}`)
+
+// formatted returns the units of a format whose arguments take some units.
+func formatted(format ref.Val, total uint64) (uint64, error) {
+	const numberUnits = 40
+	text, _ := format.(types.String)
+	if largePrecision.MatchString(strings.ReplaceAll(string(text), "%%", "")) {
+		return 0, errors.New("a precision may have two digits")
+	}
+	return total + numberUnits*uint64(strings.Count(string(text), "%")), nil
+}
+
+const (
+	maxPatternBytes        = 1000
+	maxPatternInstructions = 2000
+	maxPatternClasses      = 10
+)
+
+var (
+	// foldedRange matches the ranges of characters that Go's parser expands one by one in a pattern with the flag i.
+	foldedRange = regexp.MustCompile(`(?s)\(\?[a-zA-Z-]*i.*\[.*-([^\x00-\x7f]|\\x\{)`)
+	// unicodeClass matches the classes of Unicode, such as \pL.
+	unicodeClass = regexp.MustCompile(`\\[pP]`)
+)
+
+// pattern returns about how many units the compilation of a regular expression takes, and then each unit of text. It
+// returns an error if the compilation takes too long.
+func pattern(of ref.Val) (compilation, steps uint64, err error) {
+	const byteUnits, classUnits, instructionsPerUnit = 10, 1000, 4
+	text, _ := of.(types.String)
+	classes := len(unicodeClass.FindAllString(string(text), -1))
+	switch {
+	case len(text) > maxPatternBytes:
+		return 0, 0, fmt.Errorf("%w: a regular expression may have %d bytes", errCost, maxPatternBytes)
+	case classes > maxPatternClasses:
+		return 0, 0, fmt.Errorf("%w: a regular expression may have %d classes of Unicode", errCost, maxPatternClasses)
+	case foldedRange.MatchString(string(text)):
+		return 0, 0, fmt.Errorf("%w: a regular expression with the flag i may have ranges of ASCII only", errCost)
+	}
 	parsed, err := syntax.Parse(string(text), syntax.Perl)
 	if err != nil {
-		return 1
+		return 0, 1, nil // the call returns the error
 	}
-	compiled, err := syntax.Compile(parsed.Simplify())
-	if err != nil {
-		return 1
+	count := instructions(parsed)
+	if count > maxPatternInstructions {
+		return 0, 0, fmt.Errorf("%w: a regular expression may have %d parts with all repetitions", errCost,
+			maxPatternInstructions)
 	}
-	return 1 + uint64(len(compiled.Inst))/instructionsPerUnit
+	return uint64(count + byteUnits*len(text) + classUnits*classes), uint64(1 + count/instructionsPerUnit), nil
 }
 
-// replaced returns at most how long the result of replace is.
-func replaced(args []ref.Val) uint64 {
-	if len(args) < 3 {
-		return 0
+// instructions returns about how many instructions a part of a regular expression has.
+func instructions(of *syntax.Regexp) int {
+	count := 1
+	if of.Op == syntax.OpLiteral {
+		count = len(of.Rune)
 	}
-	return (textSize(args[0])/max(textSize(args[1]), 1) + 1) * textSize(args[2])
+	for _, sub := range of.Sub {
+		count += instructions(sub)
+	}
+	if of.Op == syntax.OpRepeat {
+		count *= max(of.Min, of.Max, 1)
+	}
+	return count
 }
 
-// textUnit is how many bytes of text count as one unit.
-const textUnit = 10
+const (
+	// textUnit is how many bytes of text count as one unit.
+	textUnit = 10
+	// itemBytes is about how many bytes an item of a list takes.
+	itemBytes = 32
+)
 
-// textSize returns the length of a text in bytes; zero for any other value.
-func textSize(value ref.Val) uint64 {
+// length returns the length of a text in bytes, and how many items a list or a map has; 1 for all other values.
+func length(value ref.Val) uint64 {
 	switch value := value.(type) {
 	case types.String:
 		return uint64(len(value))
-	case types.Bytes:
-		return uint64(len(value))
-	}
-	return 0
-}
-
-func isMap(value ref.Val) bool {
-	_, ok := value.(traits.Mapper)
-	return ok
-}
-
-func itemCount(value ref.Val) types.Int {
-	if sized, ok := value.(traits.Sizer); ok {
-		if size, ok := sized.Size().(types.Int); ok {
-			return size
+	case traits.Sizer:
+		if size, ok := value.Size().(types.Int); ok {
+			return uint64(size)
 		}
 	}
 	return 1
@@ -234,8 +304,10 @@ const entryUnits = 3
 
 // extent returns how many units it takes to visit all that is in a value. It stops counting at the limit.
 func extent(value ref.Val, limit uint64) uint64 {
-	count := 1 + textSize(value)/textUnit
+	count := uint64(1)
 	switch value := value.(type) {
+	case types.String, types.Bytes:
+		count += length(value) / textUnit
 	case *types.Optional:
 		if value.HasValue() {
 			count += extent(value.GetValue(), limit)
@@ -269,17 +341,13 @@ func (c *metered) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 		}
 	}
 	m := meterOf(frame)
-	if err := m.before(c.Function(), args); err != nil {
-		return types.WrapErr(err)
-	}
+	m.check(m.before(c.Function(), args))
 	call := c.call
 	if isConcatenation(c.Function(), args) {
 		call = func(lists ...ref.Val) ref.Val { return concatenated(lists) }
 	}
 	result := call(args...)
-	if err := m.after(result); err != nil {
-		return types.WrapErr(err)
-	}
+	m.check(m.after(c.Function(), args, result))
 	if made, ok := result.(traits.MutableMapper); ok && c.Function() == mapInsert {
 		return orderedMutable{made}
 	}
@@ -308,7 +376,7 @@ type orderedMaps struct {
 func (l orderedMaps) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	made := l.InterpretableConstructor.Exec(frame)
 	if mapper, ok := made.(traits.Mapper); ok {
-		return orderedMap{mapper}
+		return ordered(mapper)
 	}
 	return made
 }
@@ -343,8 +411,7 @@ func meterCalls(env *cel.Env) (cel.ProgramOption, error) {
 			return i, nil
 		}
 		counted := &metered{call, with}
-		switch call.Function() {
-		case "matches", "find", "findAll":
+		if hasPattern(call.Function()) {
 			return hidden{counted}, nil
 		}
 		return counted, nil

@@ -11,12 +11,13 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
+	"k8s.io/apiserver/pkg/cel/lazy"
 )
 
 // adapter makes CEL values of decoded JSON, and of what expressions construct. Its maps are iterated in the order of
@@ -27,7 +28,7 @@ type adapter struct{ types.Adapter }
 func (a adapter) NativeToValue(value any) ref.Val {
 	switch value := value.(type) {
 	case map[string]any:
-		return orderedMap{types.NewStringInterfaceMap(a, value)}
+		return ordered(types.NewStringInterfaceMap(a, value))
 	case []any:
 		return types.NewDynamicList(a, value)
 	}
@@ -35,11 +36,18 @@ func (a adapter) NativeToValue(value any) ref.Val {
 }
 
 // orderedMap is a map that is iterated in the order of its keys.
-type orderedMap struct{ traits.Mapper }
+type orderedMap struct {
+	traits.Mapper
+	keys func() []ref.Val
+}
+
+func ordered(m traits.Mapper) orderedMap {
+	return orderedMap{m, sync.OnceValue(func() []ref.Val { return sortedKeys(m) })}
+}
 
 // Iterator implements traits.Iterable.
 func (m orderedMap) Iterator() traits.Iterator {
-	return types.NewRefValList(types.DefaultTypeAdapter, sortedKeys(m.Mapper)).Iterator()
+	return types.NewRefValList(types.DefaultTypeAdapter, m.keys()).Iterator()
 }
 
 // orderedMutable is the map in which a macro collects its result.
@@ -47,11 +55,8 @@ type orderedMutable struct{ traits.MutableMapper }
 
 // ToImmutableMap implements traits.MutableMapper.
 func (m orderedMutable) ToImmutableMap() traits.Mapper {
-	return orderedMap{m.MutableMapper.ToImmutableMap()}
+	return ordered(m.MutableMapper.ToImmutableMap())
 }
-
-// Iterator implements traits.Iterable.
-func (m orderedMutable) Iterator() traits.Iterator { return orderedMap{m.MutableMapper}.Iterator() }
 
 // sortedKeys returns the keys of a map in order: numbers by their value, all others by their text.
 func sortedKeys(m traits.Mapper) []ref.Val {
@@ -80,17 +85,24 @@ type writer struct {
 }
 
 func (w *writer) raw(text string) error {
-	if int64(len(w.body)+len(text)) > w.limit {
-		return fmt.Errorf("%w: an answer may have %d bytes", errTooLarge, w.limit)
+	if err := w.fits(text); err != nil {
+		return err
 	}
 	w.body = append(w.body, text...)
 	return nil
 }
 
+func (w *writer) fits(text string) error {
+	if int64(len(w.body)+len(text)) > w.limit {
+		return fmt.Errorf("%w: an answer may have %d bytes", errTooLarge, w.limit)
+	}
+	return nil
+}
+
 // quoted appends a string. Invalid UTF-8 is replaced.
 func (w *writer) quoted(text string) error {
-	if err := w.raw(""); err != nil || int64(len(w.body)+len(text)) > w.limit {
-		return fmt.Errorf("%w: an answer may have %d bytes", errTooLarge, w.limit)
+	if err := w.fits(text); err != nil {
+		return err
 	}
 	w.body, _ = jsontext.AppendQuote(w.body, text)
 	return nil
@@ -104,6 +116,8 @@ func (w *writer) value(value ref.Val) (present bool, err error) {
 			return false, nil
 		}
 		return w.value(value.GetValue())
+	case *lazy.MapValue:
+		return false, errors.New("is all variables; name one of them")
 	case traits.Mapper:
 		return true, w.mapping(value)
 	case traits.Lister:
@@ -138,7 +152,8 @@ func (w *writer) mapping(of traits.Mapper) error {
 		return err
 	}
 	first := true
-	for _, key := range sortedKeys(of) {
+	for keys := of.Iterator(); keys.HasNext() == types.True; {
+		key := keys.Next()
 		name, ok := key.(types.String)
 		if !ok {
 			return fmt.Errorf("has the key %v, and the keys of JSON objects are strings", key.Value())
@@ -195,22 +210,15 @@ func (w *writer) list(of traits.Lister) error {
 // textOf returns a value as it is within a text.
 func textOf(value ref.Val) (string, error) {
 	switch value := value.(type) {
-	case types.String:
-		return string(value), nil
-	case types.Bool, types.Int, types.Uint:
-		return fmt.Sprint(value.Value()), nil
-	case types.Double:
-		return fmt.Sprintf("%g", float64(value)), nil
 	case types.Null:
 		return "null", nil
-	case types.Timestamp:
-		return value.Format(time.RFC3339Nano), nil
-	case types.Duration:
-		return fmt.Sprint(value.Duration), nil
 	case *types.Err:
 		return "", value
 	}
-	if text, ok := value.Value().(fmt.Stringer); ok { // a quantity, a URL, an IP address
+	if text, ok := value.ConvertToType(types.StringType).(types.String); ok {
+		return string(text), nil
+	}
+	if text, ok := value.Value().(fmt.Stringer); ok { // a quantity, a URL, a version
 		return text.String(), nil
 	}
 	return "", fmt.Errorf("is of type %s, which is neither JSON nor text", value.Type().TypeName())
