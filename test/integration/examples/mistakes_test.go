@@ -96,8 +96,10 @@ func TestTheHooksOfExamplesAreOfVersionV2(t *testing.T) {
 	t.Parallel()
 	for _, folder := range examples(t) {
 		controller := read(t, folder, "controller.yaml")
-		if hooks, v2 := strings.Count(controller, "      webhook:\n"), strings.Count(controller, "      version: v2\n      webhook:\n"); hooks == 0 || hooks != v2 {
-			t.Errorf("%d of the %d hooks of %s are of version v2", v2, hooks, filepath.Base(folder))
+		webhooks := strings.Count(controller, "      webhook:\n")
+		v2 := strings.Count(controller, "      version: v2\n      webhook:\n")
+		if inline := strings.Contains(controller, "      inline:\n"); webhooks == 0 && !inline || webhooks != v2 {
+			t.Errorf("%d of the %d webhooks of %s are of version v2", v2, webhooks, filepath.Base(folder))
 		}
 	}
 }

@@ -288,8 +288,13 @@ func moved(of *unstructured.Unstructured) string {
 	of.SetManagedFields(nil)
 	of.SetFinalizers(nil)
 	delete(of.Object, "status")
-	if of.GetKind() == "ControllerRevision" { // the server annotates them
+	if of.GetKind() == "ControllerRevision" { // the server annotates them, and has them block no deletion
 		of.SetAnnotations(nil)
+		owners := of.GetOwnerReferences()
+		for i := range owners {
+			owners[i].BlockOwnerDeletion = nil
+		}
+		of.SetOwnerReferences(owners)
 	}
 	encoded, err := of.MarshalJSON()
 	if err != nil {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
@@ -91,6 +93,12 @@ func start(t *testing.T, answer func(hook.CompositeRequest) harness.Object) *har
 		url := *spec.Hooks.Sync.Webhook.URL + "?token=" + secret
 		spec.Hooks.Sync.Webhook.URL = &url
 	}))
+	f.WaitForController(func(_ metav1.ObjectMeta, status v1alpha1.ControllerStatus) error {
+		if status.Parents == nil {
+			return errors.New("it does not watch its parents yet")
+		}
+		return nil
+	})
 	return &f
 }
 
