@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -59,11 +60,30 @@ func (m *Migration) findBack(ctx context.Context, now *state) error {
 	if err != nil {
 		return err
 	}
+	if inline := withInline(all); len(inline) > 0 {
+		return fmt.Errorf("Metacontroller ignores inline hooks, and would remove finalizers without them: %s; replace the "+
+			"hooks with webhooks of version v2 first", enumerate.First(maxNamed, inline))
+	}
 	dependents, err := m.dependents(ctx, all)
 	if err == nil && len(dependents) > 0 {
 		err = errors.New(collected(dependents))
 	}
 	return err
+}
+
+// withInline returns the names of the controllers that have inline hooks.
+func withInline(all objects) (found []string) {
+	for name, of := range all {
+		hooks, _, _ := unstructured.NestedMap(of.Object, "spec", "hooks")
+		for _, hook := range hooks {
+			if hook, _ := hook.(map[string]any); hook["inline"] != nil {
+				found = append(found, name)
+				break
+			}
+		}
+	}
+	slices.Sort(found)
+	return found
 }
 
 // check makes all checks. needsServer says whether the server must already be installed.

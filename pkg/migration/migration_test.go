@@ -133,3 +133,20 @@ func TestHostsThatTheServerDoesNotFind(t *testing.T) {
 		}
 	}
 }
+
+func TestControllersWithInlineHooksAreFound(t *testing.T) {
+	all := objects{}
+	inline, webhook := map[string]any{"inline": map[string]any{}}, map[string]any{"webhook": map[string]any{}}
+	for name, hooks := range map[string]map[string]any{
+		"sync":     {"sync": inline},
+		"finalize": {"sync": webhook, "finalize": inline},
+		"webhook":  {"sync": webhook, "finalize": nil},
+	} {
+		all[name] = object{kinds()[2], &unstructured.Unstructured{Object: map[string]any{
+			"spec": map[string]any{"hooks": hooks},
+		}}}
+	}
+	if found := withInline(all); !slices.Equal(found, []string{"finalize", "sync"}) {
+		t.Errorf("found %v", found)
+	}
+}

@@ -1662,7 +1662,6 @@ func schema_pkg_apis_metacontroller_v1alpha1_Hook(ref common.ReferenceCallback) 
 					"version": {
 						SchemaProps: spec.SchemaProps{
 							Description: "version of the protocol. The hooks of one controller may have different versions. That of an inline hook is v2. Default: v1, for an inline hook v2.\n\nPossible enum values:\n - `\"v1\"` keys the objects in a request by name, or by \"namespace/name\" if the parent is cluster-scoped and they are not. A hook of a namespaced parent sees objects of that namespace only.\n - `\"v2\"` keys all namespaced objects in a request by \"namespace/name\". Hooks see related objects of all namespaces. Unless responseUnMarshallMode is loose, unknown fields in an answer are errors.",
-							Default:     "v1",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"v1", "v2"},

@@ -16,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
@@ -249,7 +248,7 @@ func TestAnInlineHookThatIsRefused(t *testing.T) {
 			Spec: f.CompositeSpec(func(spec *v1alpha1.CompositeControllerSpec) {
 				both := inline(t, `{status: {a: "${prent.spec}", b: "${1 +}"}, children: [{object: {apiVersion: v1, `+
 					`metadata: {name: a}}}]}`)
-				both.Webhook, both.Version = spec.Hooks.Sync.Webhook, ptr.To(v1alpha1.HookVersionV1)
+				both.Webhook = spec.Hooks.Sync.Webhook
 				spec.Hooks.Sync = both
 			})}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	if !apierrors.IsInvalid(err) {
@@ -257,7 +256,6 @@ func TestAnInlineHookThatIsRefused(t *testing.T) {
 	}
 	for _, want := range []string{
 		`spec.hooks.sync.inline: Forbidden: a hook has either a webhook or inline: remove one of them`,
-		`spec.hooks.sync.version: Invalid value: "v1": an inline hook is of version v2: remove the field`,
 		`spec.hooks.sync.inline.status.a: Invalid value: "prent.spec": at 1:1: undeclared reference to 'prent'; did ` +
 			`you mean parent?`,
 		`spec.hooks.sync.inline.status.b: Invalid value: "1 +": at 1:4: Syntax error`,

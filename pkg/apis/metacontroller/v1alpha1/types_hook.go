@@ -18,7 +18,6 @@ import (
 type Hook struct {
 	// version of the protocol. The hooks of one controller may have different versions. That of an inline hook is v2.
 	// Default: v1, for an inline hook v2.
-	// +default="v1"
 	// +optional
 	Version *HookVersion `json:"version,omitempty"`
 
@@ -51,14 +50,16 @@ const (
 // IsCalled reports whether the hook has something to call. The hook may be nil.
 func (h *Hook) IsCalled() bool { return h != nil && (h.Webhook != nil || h.Inline != nil) }
 
-// SetDefaults_Hook sets the version of an inline hook. The generated defaults set that of the others.
+// SetDefaults_Hook sets the version of a hook, but not of an inline one: kubectl apply would keep it for the webhook
+// that replaces it.
 func SetDefaults_Hook(h *Hook) {
-	if h.Inline != nil && h.Version == nil {
-		h.Version = ptr.To(HookVersionV2)
+	if h.Inline == nil && h.Version == nil {
+		h.Version = ptr.To(HookVersionV1)
 	}
 }
 
-// GetVersion returns the protocol version of the hook, by default v1. The hook may be nil.
+// GetVersion returns the protocol version of the hook, by default v1. An inline hook has v2, whatever is set. The hook
+// may be nil.
 func (h *Hook) GetVersion() HookVersion {
 	if h != nil && h.Inline != nil {
 		return HookVersionV2

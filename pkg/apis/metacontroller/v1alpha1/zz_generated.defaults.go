@@ -28,10 +28,6 @@ func SetObjectDefaults_CompositeController(in *CompositeController) {
 	if in.Spec.Hooks != nil {
 		if in.Spec.Hooks.Customize != nil {
 			SetDefaults_Hook(in.Spec.Hooks.Customize)
-			if in.Spec.Hooks.Customize.Version == nil {
-				var ptrVar1 HookVersion = "v1"
-				in.Spec.Hooks.Customize.Version = &ptrVar1
-			}
 			if in.Spec.Hooks.Customize.Webhook != nil {
 				if in.Spec.Hooks.Customize.Webhook.CABundle != nil {
 					if in.Spec.Hooks.Customize.Webhook.CABundle.SecretRef != nil {
@@ -77,10 +73,6 @@ func SetObjectDefaults_CompositeController(in *CompositeController) {
 		}
 		if in.Spec.Hooks.Sync != nil {
 			SetDefaults_Hook(in.Spec.Hooks.Sync)
-			if in.Spec.Hooks.Sync.Version == nil {
-				var ptrVar1 HookVersion = "v1"
-				in.Spec.Hooks.Sync.Version = &ptrVar1
-			}
 			if in.Spec.Hooks.Sync.Webhook != nil {
 				if in.Spec.Hooks.Sync.Webhook.CABundle != nil {
 					if in.Spec.Hooks.Sync.Webhook.CABundle.SecretRef != nil {
@@ -126,10 +118,6 @@ func SetObjectDefaults_CompositeController(in *CompositeController) {
 		}
 		if in.Spec.Hooks.Finalize != nil {
 			SetDefaults_Hook(in.Spec.Hooks.Finalize)
-			if in.Spec.Hooks.Finalize.Version == nil {
-				var ptrVar1 HookVersion = "v1"
-				in.Spec.Hooks.Finalize.Version = &ptrVar1
-			}
 			if in.Spec.Hooks.Finalize.Webhook != nil {
 				if in.Spec.Hooks.Finalize.Webhook.CABundle != nil {
 					if in.Spec.Hooks.Finalize.Webhook.CABundle.SecretRef != nil {
@@ -175,10 +163,6 @@ func SetObjectDefaults_CompositeController(in *CompositeController) {
 		}
 		if in.Spec.Hooks.PreUpdateChild != nil {
 			SetDefaults_Hook(in.Spec.Hooks.PreUpdateChild)
-			if in.Spec.Hooks.PreUpdateChild.Version == nil {
-				var ptrVar1 HookVersion = "v1"
-				in.Spec.Hooks.PreUpdateChild.Version = &ptrVar1
-			}
 			if in.Spec.Hooks.PreUpdateChild.Webhook != nil {
 				if in.Spec.Hooks.PreUpdateChild.Webhook.CABundle != nil {
 					if in.Spec.Hooks.PreUpdateChild.Webhook.CABundle.SecretRef != nil {
@@ -224,10 +208,6 @@ func SetObjectDefaults_CompositeController(in *CompositeController) {
 		}
 		if in.Spec.Hooks.PostUpdateChild != nil {
 			SetDefaults_Hook(in.Spec.Hooks.PostUpdateChild)
-			if in.Spec.Hooks.PostUpdateChild.Version == nil {
-				var ptrVar1 HookVersion = "v1"
-				in.Spec.Hooks.PostUpdateChild.Version = &ptrVar1
-			}
 			if in.Spec.Hooks.PostUpdateChild.Webhook != nil {
 				if in.Spec.Hooks.PostUpdateChild.Webhook.CABundle != nil {
 					if in.Spec.Hooks.PostUpdateChild.Webhook.CABundle.SecretRef != nil {
@@ -328,10 +308,6 @@ func SetObjectDefaults_DecoratorController(in *DecoratorController) {
 	if in.Spec.Hooks != nil {
 		if in.Spec.Hooks.Customize != nil {
 			SetDefaults_Hook(in.Spec.Hooks.Customize)
-			if in.Spec.Hooks.Customize.Version == nil {
-				var ptrVar1 HookVersion = "v1"
-				in.Spec.Hooks.Customize.Version = &ptrVar1
-			}
 			if in.Spec.Hooks.Customize.Webhook != nil {
 				if in.Spec.Hooks.Customize.Webhook.CABundle != nil {
 					if in.Spec.Hooks.Customize.Webhook.CABundle.SecretRef != nil {
@@ -377,10 +353,6 @@ func SetObjectDefaults_DecoratorController(in *DecoratorController) {
 		}
 		if in.Spec.Hooks.Sync != nil {
 			SetDefaults_Hook(in.Spec.Hooks.Sync)
-			if in.Spec.Hooks.Sync.Version == nil {
-				var ptrVar1 HookVersion = "v1"
-				in.Spec.Hooks.Sync.Version = &ptrVar1
-			}
 			if in.Spec.Hooks.Sync.Webhook != nil {
 				if in.Spec.Hooks.Sync.Webhook.CABundle != nil {
 					if in.Spec.Hooks.Sync.Webhook.CABundle.SecretRef != nil {
@@ -426,10 +398,6 @@ func SetObjectDefaults_DecoratorController(in *DecoratorController) {
 		}
 		if in.Spec.Hooks.Finalize != nil {
 			SetDefaults_Hook(in.Spec.Hooks.Finalize)
-			if in.Spec.Hooks.Finalize.Version == nil {
-				var ptrVar1 HookVersion = "v1"
-				in.Spec.Hooks.Finalize.Version = &ptrVar1
-			}
 			if in.Spec.Hooks.Finalize.Webhook != nil {
 				if in.Spec.Hooks.Finalize.Webhook.CABundle != nil {
 					if in.Spec.Hooks.Finalize.Webhook.CABundle.SecretRef != nil {

@@ -4,6 +4,7 @@
 package validation
 
 import (
+	"k8s.io/apimachinery/pkg/api/equality"
 	apimachineryvalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -24,8 +25,10 @@ func ValidateCompositeController(controller *v1alpha1.CompositeController) field
 // ValidateCompositeControllerUpdate returns the errors of an update: the errors of the spec that the stored object
 // does not have. The registry checks the metadata of all kinds.
 func ValidateCompositeControllerUpdate(updated, stored *v1alpha1.CompositeController) field.ErrorList {
-	spec := field.NewPath("spec")
-	errs := introduced(validateCompositeControllerSpec(updated, spec), validateCompositeControllerSpec(stored, spec))
+	var errs field.ErrorList
+	if !equality.Semantic.DeepEqual(&updated.Spec, &stored.Spec) {
+		errs = introducedBy(validateCompositeControllerSpec, updated, stored, field.NewPath("spec"))
+	}
 	errs = append(errs, grownTooLong(compositeControllerLists(updated), compositeControllerLists(stored))...)
 	errs = append(errs, grownTooWide(compositeControllerReach(updated), compositeControllerReach(stored))...)
 	return append(errs, outgrown(updated, stored, validateCompositeControllerSize)...)
@@ -119,8 +122,10 @@ func ValidateDecoratorController(controller *v1alpha1.DecoratorController) field
 // ValidateDecoratorControllerUpdate returns the errors of an update: the errors of the spec that the stored object
 // does not have. The registry checks the metadata of all kinds.
 func ValidateDecoratorControllerUpdate(updated, stored *v1alpha1.DecoratorController) field.ErrorList {
-	spec := field.NewPath("spec")
-	errs := introduced(validateDecoratorControllerSpec(updated, spec), validateDecoratorControllerSpec(stored, spec))
+	var errs field.ErrorList
+	if !equality.Semantic.DeepEqual(&updated.Spec, &stored.Spec) {
+		errs = introducedBy(validateDecoratorControllerSpec, updated, stored, field.NewPath("spec"))
+	}
 	errs = append(errs, grownTooLong(decoratorControllerLists(updated), decoratorControllerLists(stored))...)
 	errs = append(errs, grownTooWide(decoratorControllerReach(updated), decoratorControllerReach(stored))...)
 	return append(errs, outgrown(updated, stored, validateDecoratorControllerSize)...)

@@ -78,10 +78,6 @@ func validateHook(hook *v1alpha1.Hook, form inline.Form, path *field.Path) field
 		errs = append(errs, field.Forbidden(path.Child("inline"),
 			"a hook has either a webhook or inline: remove one of them"))
 	}
-	if hook.Version != nil && *hook.Version == v1alpha1.HookVersionV1 {
-		errs = append(errs, field.Invalid(path.Child("version"), *hook.Version,
-			"an inline hook is of version v2: remove the field"))
-	}
 	_, found := inline.Compile(hook.Inline, form, path.Child("inline"))
 	return append(errs, found...)
 }

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
@@ -143,6 +146,64 @@ func TestHostNames(t *testing.T) {
 	for name := range strings.FieldsSeq(". .a a. a..b -a a-.b a! ä a/b a:1 " + strings.Repeat("a", 64) + " " + strings.Repeat("a.", 127) + "a") {
 		if isHostName(name) {
 			t.Errorf("%s is a host name", name)
+		}
+	}
+}
+
+// kubectl apply keeps the version of a stored hook that the file does not name.
+func TestAHookIsReplacedByAnotherKind(t *testing.T) {
+	controller := func(hook v1alpha1.Hook) *v1alpha1.CompositeController {
+		of := &v1alpha1.CompositeController{Spec: v1alpha1.CompositeControllerSpec{
+			Hooks: &v1alpha1.CompositeControllerHooks{Sync: &hook},
+		}}
+		v1alpha1.SetObjectDefaults_CompositeController(of)
+		return of
+	}
+	webhook, template := &v1alpha1.Webhook{URL: ptr.To("http://hooks.example")}, &v1alpha1.InlineHook{}
+	stored := controller(v1alpha1.Hook{Webhook: webhook})
+	updated := controller(v1alpha1.Hook{Version: stored.Spec.Hooks.Sync.Version, Inline: template})
+	if errs := ValidateCompositeControllerUpdate(updated, stored); len(errs) > 0 {
+		t.Error(errs.ToAggregate())
+	}
+	if version := updated.Spec.Hooks.Sync.GetVersion(); version != v1alpha1.HookVersionV2 {
+		t.Errorf("the inline hook has version %s", version)
+	}
+	for _, stored := range []*v1alpha1.CompositeController{updated, controller(v1alpha1.Hook{Inline: template})} {
+		back := controller(v1alpha1.Hook{Version: stored.Spec.Hooks.Sync.Version, Webhook: webhook})
+		if version := back.Spec.Hooks.Sync.GetVersion(); version != v1alpha1.HookVersionV1 {
+			t.Errorf("the webhook has version %s", version)
+		}
+	}
+}
+
+// An update that does not change the spec compiles no hooks, and any other valid update compiles them once.
+func TestUpdatesCompileHooksOnce(t *testing.T) {
+	controller := func(label string, resync int32) *v1alpha1.CompositeController {
+		status := []byte(`{"a": [` + strings.Repeat(`"${1 + 2 + 3 + 4}",`, 100) + `1]}`)
+		inline := &v1alpha1.InlineHook{Status: &v1alpha1.JSONValue{Raw: status}}
+		return &v1alpha1.CompositeController{
+			ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"a": label}},
+			Spec: v1alpha1.CompositeControllerSpec{
+				ParentResource: v1alpha1.CompositeControllerParentResourceRule{
+					ResourceRule: v1alpha1.ResourceRule{APIVersion: "example.com/v1", Resource: "things"},
+				},
+				ResyncPeriodSeconds: ptr.To(resync),
+				Hooks:               &v1alpha1.CompositeControllerHooks{Sync: &v1alpha1.Hook{Inline: inline}},
+			},
+		}
+	}
+	stored := controller("1", 1)
+	compiling := testing.AllocsPerRun(1, func() { ValidateCompositeController(stored) })
+	for of, limit := range map[*v1alpha1.CompositeController]float64{
+		controller("2", 1): compiling / 2, controller("1", 2): 1.5 * compiling,
+	} {
+		allocations := testing.AllocsPerRun(1, func() {
+			if errs := ValidateCompositeControllerUpdate(of, stored); len(errs) > 0 {
+				t.Error(errs.ToAggregate())
+			}
+		})
+		if allocations > limit {
+			t.Errorf("an update makes %v allocations, a creation %v", allocations, compiling)
 		}
 	}
 }

@@ -24,6 +24,18 @@ func introduced(updated, before field.ErrorList) field.ErrorList {
 	return without(remaining, gone, anywhereInLists)
 }
 
+// introducedBy is introduced for a validation. It validates the stored object, whose hooks take long to compile, only
+// if the updated one has errors.
+func introducedBy[C any](
+	validate func(*C, *field.Path) field.ErrorList, updated, stored *C, path *field.Path,
+) field.ErrorList {
+	errs := validate(updated, path)
+	if len(errs) == 0 {
+		return nil
+	}
+	return introduced(errs, validate(stored, path))
+}
+
 // without returns errs without those in known. Each error in known removes one error.
 func without(errs, known field.ErrorList, identity func(*field.Error) string) field.ErrorList {
 	counts := make(map[string]int, len(known))

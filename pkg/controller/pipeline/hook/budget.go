@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"runtime"
 	"sync"
 
 	"golang.org/x/sync/semaphore"
@@ -20,6 +21,9 @@ import (
 type Budget struct {
 	ofOwner int64
 	all     *semaphore.Weighted
+	// evaluations has half of the processors for inline hooks, and each owner one of these at a time, so that expensive
+	// expressions leave the others to everything else.
+	evaluations *semaphore.Weighted
 
 	mu     sync.Mutex
 	owners map[string]*owner
@@ -29,14 +33,17 @@ type Budget struct {
 
 // owner has a part of a budget.
 type owner struct {
-	part *semaphore.Weighted
+	part, evaluation *semaphore.Weighted
 	// users counts the syncs that have bytes of the part or wait for some.
 	users int
 }
 
 // NewBudget returns a budget of so many bytes.
 func NewBudget(bytes int64) *Budget {
-	return &Budget{ofOwner: max(bytes/2, 1), all: semaphore.NewWeighted(max(bytes, 1)), owners: map[string]*owner{}}
+	return &Budget{
+		ofOwner: max(bytes/2, 1), all: semaphore.NewWeighted(max(bytes, 1)), owners: map[string]*owner{},
+		evaluations: semaphore.NewWeighted(max(int64(runtime.NumCPU()/2), 1)),
+	}
 }
 
 // NoRoomError is the error of a call whose request or answer found no room in the budget. The sync is repeated.
@@ -96,7 +103,7 @@ func (b *Budget) enter(name string) *owner {
 	defer b.mu.Unlock()
 	of := b.owners[name]
 	if of == nil {
-		of = &owner{part: semaphore.NewWeighted(b.ofOwner)}
+		of = &owner{part: semaphore.NewWeighted(b.ofOwner), evaluation: semaphore.NewWeighted(1)}
 		b.owners[name] = of
 	}
 	of.users++
@@ -156,6 +163,21 @@ func (r *Room) take(bytes int64) error {
 	}
 	r.taken += more
 	return nil
+}
+
+// evaluate waits for the turn of an evaluation, which the caller ends. If ctx ends first, it returns its cause.
+func (r *Room) evaluate(ctx context.Context) (end func(), err error) {
+	if r == nil {
+		return func() {}, nil
+	}
+	if r.owner.evaluation.Acquire(ctx, 1) != nil {
+		return nil, context.Cause(ctx)
+	}
+	if r.budget.evaluations.Acquire(ctx, 1) != nil {
+		r.owner.evaluation.Release(1)
+		return nil, context.Cause(ctx)
+	}
+	return func() { r.budget.evaluations.Release(1); r.owner.evaluation.Release(1) }, nil
 }
 
 // free ends the use of these bytes by a call. The sync keeps them for its next call.

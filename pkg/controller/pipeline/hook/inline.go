@@ -34,9 +34,10 @@ func newInline(name string, hook *v1alpha1.InlineHook, options Options) (*Webhoo
 		version:  v1alpha1.HookVersionV2,
 		mode:     v1alpha1.ResponseUnmarshallModeStrict,
 		shown:    inlineAddress,
+		timeout:  inline.Timeout,
 		limit:    limit,
 		whyLimit: whyLimit,
-		inline:   &evaluator{template: template, limit: limit, turn: make(chan struct{}, 1)},
+		inline:   &evaluator{template: template, limit: limit},
 		breaker:  &circuitBreaker{},
 		etags:    newETagCache(&v1alpha1.WebhookEtagConfig{Enabled: ptr.To(true)}, options.etagCaches()),
 		spare:    &spareBuffers{},
@@ -52,9 +53,6 @@ type evaluator struct {
 	template *inline.Template
 	// limit is the maximum size of an answer in bytes.
 	limit int64
-	// turn has room for one evaluation at a time, so that expensive expressions of one controller do not keep the others
-	// from running.
-	turn chan struct{}
 }
 
 // decodedFactor is how many times its size a request takes in memory while expressions read it.
@@ -69,13 +67,12 @@ func (e *evaluator) reply(ctx context.Context, request []byte, etag string) (rep
 		evaluated.notModified = true
 		return evaluated, nil
 	}
-	select {
-	case e.turn <- struct{}{}:
-		defer func() { <-e.turn }()
-	case <-ctx.Done():
-		return reply{}, context.Cause(ctx)
-	}
 	room, size := roomOf(ctx), decodedFactor*int64(len(request))
+	end, err := room.evaluate(ctx)
+	if err != nil {
+		return reply{}, err
+	}
+	defer end()
 	if err := room.take(size); err != nil {
 		return reply{}, err
 	}

@@ -6,9 +6,14 @@ package hook
 import (
 	"context"
 	"errors"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/yaml"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
@@ -115,5 +120,52 @@ func TestPreviewsEvaluateInlineHooks(t *testing.T) {
 	response, err := hook.SyncComposite(t.Context(), snapshot(t))
 	if err != nil || len(response.Children) != 1 || len(ended) != 1 || !ended[0].Inline || !ended[0].Made {
 		t.Errorf("response %+v, error %v, calls %+v", response, err, ended)
+	}
+}
+
+// All evaluations of a process leave processors free, and those of a controller are one after the other.
+func TestEvaluationsTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBudget(1 << 20)
+		evaluate := func(name string) (func(), error) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			_, room, err := b.Enter(ctx, name, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return room.evaluate(ctx)
+		}
+		end, err := evaluate("a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := evaluate("a"); err == nil {
+			t.Error("two evaluations of a controller run at once")
+		}
+		running := 1
+		for i := range runtime.NumCPU() {
+			if _, err := evaluate(strconv.Itoa(i)); err == nil {
+				running++
+			}
+		}
+		if want := max(runtime.NumCPU()/2, 1); running != want {
+			t.Errorf("%d evaluations run at once, want %d", running, want)
+		}
+		end()
+		if _, err := evaluate("a"); err != nil {
+			t.Errorf("after the end of an evaluation, the next one has error %v", err)
+		}
+	})
+}
+
+func TestTheDeveloperModeDoesNotLogQuickEvaluations(t *testing.T) {
+	hook := inlineHook(t, Sync, namesParent, Options{DeveloperMode: true})
+	var lines []string
+	if _, err := hook.SyncComposite(klog.NewContext(t.Context(), messages(&lines)), snapshot(t)); err != nil {
+		t.Fatal(err)
+	}
+	if len(lines) > 0 {
+		t.Errorf("the log says %q", lines)
 	}
 }

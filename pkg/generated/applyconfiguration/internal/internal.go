@@ -484,7 +484,6 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: version
       type:
         scalar: string
-      default: v1
     - name: webhook
       type:
         namedType: io.k8s.metacontroller.v1alpha1.Webhook
