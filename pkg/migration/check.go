@@ -61,8 +61,8 @@ func (m *Migration) findBack(ctx context.Context, now *state) error {
 		return err
 	}
 	if inline := withInline(all); len(inline) > 0 {
-		return fmt.Errorf("Metacontroller ignores inline hooks, and would remove finalizers without them: %s; replace the "+
-			"hooks with webhooks of version v2 first", enumerate.First(maxNamed, inline))
+		return fmt.Errorf("these controllers have inline hooks, which Metacontroller does not call, so it would remove "+
+			"finalizers without them: %s; replace the hooks with webhooks of version v2", enumerate.First(maxNamed, inline))
 	}
 	dependents, err := m.dependents(ctx, all)
 	if err == nil && len(dependents) > 0 {
