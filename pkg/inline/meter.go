@@ -23,7 +23,7 @@ import (
 )
 
 // The limits of one evaluation of a template, in the units in which CEL counts what expressions cost. A million take
-// about a tenth of a second.
+// a tenth of a second to a second.
 const (
 	maxExpressionCost = celconfig.PerCallLimit
 	maxEvaluationCost = celconfig.RuntimeCELCostBudget
