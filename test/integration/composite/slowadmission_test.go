@@ -78,9 +78,13 @@ func TestAControllerThatIsChangedWaitsForItsWrites(t *testing.T) {
 	admission.answer()
 	f.WaitForConfigMap("a", harness.HasData("value", "0"))
 	f.WaitForReady(metav1.ConditionTrue, "Running")
+	if admission.overlapped.Load() {
+		t.Error("the controller began again while its write was under way")
+	}
+	// The cache may not show the child yet when the controller begins again. The cluster then refuses another create.
 	creates := f.RequestLines(from, hostcluster.Request{Verbs: []string{"create"}, Resource: "configmaps"})
-	if len(creates) != 1 || !strings.Contains(creates[0], "201") {
-		t.Errorf("the child was created by %q, want one request, which is answered", creates)
+	if len(creates) == 0 || !strings.Contains(creates[0], "201") {
+		t.Errorf("the child was created by %q, want the first request to be answered", creates)
 	}
 }
 
@@ -131,6 +135,8 @@ func TestWhatIsInANamespaceWaitsForASlowAdmissionWebhook(t *testing.T) {
 // hangingAdmission counts the calls of an admission webhook that does not answer.
 type hangingAdmission struct {
 	hanging, ended atomic.Int32
+	// overlapped is true once a call has come while another one hung.
+	overlapped atomic.Bool
 	// answer has the calls answered that hang.
 	answer func()
 	// inEffect is true once it has been called for a dry run, which does not hang.
@@ -160,7 +166,9 @@ func hangAdmissionOf(t *testing.T, resource, namespace string, probe func(contex
 			counted.inEffect.Store(true)
 			return hook.Text(http.StatusServiceUnavailable, "called")
 		}
-		counted.hanging.Add(1)
+		if counted.hanging.Add(1)-counted.ended.Load() > 1 {
+			counted.overlapped.Store(true)
+		}
 		select {
 		case <-ctx.Done():
 		case <-over:
