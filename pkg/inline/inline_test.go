@@ -346,7 +346,8 @@ func TestCompileErrors(t *testing.T) {
 	}
 }
 
-// Hostile templates end with an error of their own, within a second.
+// Hostile templates end with an error of their own. Without the limits, they take minutes, or all memory. The race
+// detector and other tests slow them down.
 func TestWhatCostsTooMuch(t *testing.T) {
 	placeholder := regexp.MustCompile(`\bx\b`)
 	doubled := func(first, next string, times int, last string) string {
@@ -418,7 +419,7 @@ func TestWhatCostsTooMuch(t *testing.T) {
 				"20000 objects") && !strings.Contains(err.Error(), "a precision may have two digits") {
 				t.Error(err)
 			}
-			if took := time.Since(began); took > 5*time.Second {
+			if took := time.Since(began); took > 30*time.Second {
 				t.Errorf("it took %v: %v", took, err)
 			}
 		})
