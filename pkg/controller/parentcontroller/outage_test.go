@@ -120,7 +120,9 @@ func TestAllParentsAreSyncedSoonAfterAnOutage(t *testing.T) {
 					for i := range parents {
 						queue.Enqueue(syncqueue.ParentChanged, web(fmt.Sprint(i)))
 					}
-					<-time.After(time.Hour)
+					// The hook is back just after calls have failed. This is the worst time, because the circuit is probed at
+					// whole seconds.
+					<-time.After(time.Hour + 100*time.Millisecond)
 					down.Store(false)
 					back := time.Now()
 					<-time.After(time.Hour)

@@ -285,15 +285,15 @@ func TestWhatASyncCameTo(t *testing.T) {
 		"the hook has asked for long to be called later":    {facts: syncFacts{err: throttled}, state: waitsLong(), kind: failedStalled, why: throttled, next: syncqueue.RequeueAfter(time.Second), note: waiting, waitsOn: true},
 		"the hook asks to be called later, without a time": {
 			facts: syncFacts{err: anyTime}, kind: waitingForOthers,
-			next: syncqueue.Backoff(0).Within(promised), note: waiting, waitsOn: true,
+			next: syncqueue.Backoff(0).Within(7 * time.Second), note: waiting, waitsOn: true,
 		},
 		"the hook has asked for long to be called later, without a time": {
 			facts: syncFacts{err: anyTime}, state: waitsLong(), kind: failedStalled, why: anyTime,
-			next: syncqueue.Backoff(0).Within(promised), note: waiting, waitsOn: true,
+			next: syncqueue.Backoff(0).Within(7 * time.Second), note: waiting, waitsOn: true,
 		},
 		"there is no room for a call": {
 			facts: syncFacts{err: &hook.NoRoomError{}}, kind: waitingForOthers,
-			next: syncqueue.Backoff(0).Within(promised), note: waiting, waitsOn: true,
+			next: syncqueue.Backoff(0).Within(7 * time.Second), note: waiting, waitsOn: true,
 		},
 		"a conflict": {facts: syncFacts{overtaken: overtaken, retry: true}, kind: waitingForOthers, next: syncqueue.Backoff(0).Within(stallThreshold), note: waiting, waitsOn: true},
 		"a conflict while a child is terminating": {facts: syncFacts{overtaken: overtaken, retry: true, leaving: leaving}, kind: waitingForOthers, next: syncqueue.Backoff(0).Within(stallThreshold), note: waiting, waitsOn: true},

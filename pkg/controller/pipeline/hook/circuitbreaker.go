@@ -27,11 +27,12 @@ func (e *CircuitOpenError) Error() string {
 }
 
 // A hook counts as down after failuresToOpen calls in a row without an answer. Then it is probed, first after minPause.
-// The pause doubles with every probe that fails, up to maxPause.
+// The pause doubles with every probe that fails, up to maxPause. A parent may wait for two pauses after the hook is back:
+// until the next probe and, if its turn comes during the probe, as long again. Both together are at most 15 seconds.
 const (
 	failuresToOpen = 5
 	minPause       = time.Second
-	maxPause       = 15 * time.Second
+	maxPause       = 7 * time.Second
 	// changeInterval is the time between calls about changed parents while the hook is down.
 	changeInterval = time.Second
 )

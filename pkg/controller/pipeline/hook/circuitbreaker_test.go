@@ -93,7 +93,7 @@ func TestAHookIsDownAfterAFewFailures(t *testing.T) {
 func TestProbesOfAHookThatIsDown(t *testing.T) {
 	c := &calling{T: t, now: time.Now()}
 	c.down()
-	for _, pause := range []time.Duration{1, 2, 4, 8, 15, 15, 15} {
+	for _, pause := range []time.Duration{1, 2, 4, 7, 7, 7} {
 		pause *= time.Second
 		c.now = c.now.Add(pause - 1)
 		if wait := c.call(parentOf("a", 1), errRefused); wait != 1 {
@@ -138,7 +138,7 @@ func TestAParentWhoseCallFailsComesBackForTheNextProbe(t *testing.T) {
 			t.Errorf("after failure %d the pause is %s, want the backoff of the parent", i+1, after)
 		}
 	}
-	for _, want := range []time.Duration{1, 2, 4, 8, 15, 15} {
+	for _, want := range []time.Duration{1, 2, 4, 7, 7} {
 		if after := fail("a"); after != want*time.Second {
 			t.Errorf("the parent is synced again after %s, want %s", after, want*time.Second)
 		}
@@ -153,7 +153,7 @@ func TestAParentWhoseCallFailsComesBackForTheNextProbe(t *testing.T) {
 func TestAllCallsOfASyncAreOneProbe(t *testing.T) {
 	c := &calling{T: t, now: time.Now()}
 	c.down()
-	for _, pause := range []time.Duration{1, 2, 4, 8, 15, 15} {
+	for _, pause := range []time.Duration{1, 2, 4, 7, 7} {
 		c.now = c.now.Add(pause * time.Second)
 		admitted := 0
 		for range 3 { // at the same time
@@ -167,7 +167,7 @@ func TestAllCallsOfASyncAreOneProbe(t *testing.T) {
 		for range 3 {
 			c.breaker.done(parentOf("a", 1), errRefused, c.now)
 		}
-		if wait, want := c.call(parentOf("a", 1), nil), min(2*pause, 15)*time.Second; wait != want {
+		if wait, want := c.call(parentOf("a", 1), nil), min(2*pause, 7)*time.Second; wait != want {
 			t.Errorf("after a probe of three calls the wait is %s, want %s", wait, want)
 		}
 	}
