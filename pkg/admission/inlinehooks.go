@@ -34,9 +34,8 @@ type inlineRule struct {
 
 func (c *controller) addInline(name string, hook *v1alpha1.Hook) {
 	if hook != nil && hook.Inline != nil {
-		form := inline.Form{Customizes: name == "customize", Finalizes: name == "finalize", Decorates: c.decorates}
 		path := field.NewPath("spec", "hooks", name, "inline")
-		c.inline = append(c.inline, inlineRule{path, hook.Inline, form})
+		c.inline = append(c.inline, inlineRule{path, hook.Inline, inline.FormOf(name, c.decorates)})
 	}
 }
 

@@ -42,6 +42,11 @@ type Form struct {
 	Decorates bool
 }
 
+// FormOf returns the form of a hook by its field in spec.hooks.
+func FormOf(hook string, decorates bool) Form {
+	return Form{Customizes: hook == "customize", Finalizes: hook == "finalize", Decorates: decorates}
+}
+
 // names returns the fields of the request.
 func (f Form) names() []string {
 	switch {
@@ -199,19 +204,28 @@ func (c *compiler) answer(hook *v1alpha1.InlineHook, form Form, known *language)
 		}
 		answer = append(answer, member{one.name, c.node(content, path, known)})
 	}
-	for name, written := range map[string][]v1alpha1.InlineChild{
-		"children": hook.Children, "attachments": hook.Attachments,
-	} {
-		if written == nil || !c.allows(form, name) {
+	for _, one := range ChildLists(hook) {
+		if one.Children == nil || !c.allows(form, one.Name) {
 			continue
 		}
 		var all children
-		for i := range written {
-			all = append(all, c.child(&written[i], c.root.Child(name).Index(i), known))
+		for i := range one.Children {
+			all = append(all, c.child(&one.Children[i], c.root.Child(one.Name).Index(i), known))
 		}
-		answer = append(answer, member{name, all})
+		answer = append(answer, member{one.Name, all})
 	}
 	return answer
+}
+
+// ChildList is a field of a hook that describes objects.
+type ChildList struct {
+	Name     string
+	Children []v1alpha1.InlineChild
+}
+
+// ChildLists returns the fields of a hook that describe objects.
+func ChildLists(hook *v1alpha1.InlineHook) []ChildList {
+	return []ChildList{{"children", hook.Children}, {"attachments", hook.Attachments}}
 }
 
 // allows reports whether a template of the form may have a field.

@@ -6,7 +6,7 @@ package inline
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
+	"errors"
 	"slices"
 	"strings"
 
@@ -211,18 +211,18 @@ func merge(first, second ref.Val) ref.Val {
 func identifier(name string) error {
 	for i, c := range name {
 		if c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (i == 0 || c < '0' || c > '9') {
-			return fmt.Errorf("must be a letter or an underscore, then letters, digits and underscores")
+			return errors.New("must be a letter or an underscore, then letters, digits and underscores")
 		}
 	}
 	if strings.Contains(name, "__") {
-		return fmt.Errorf("must not have two underscores in a row, which Kubernetes' CEL reads as an escape")
+		return errors.New("must not have two underscores in a row, which Kubernetes' CEL reads as an escape")
 	}
 	switch name {
 	case "":
-		return fmt.Errorf("is the name that expressions use")
+		return errors.New("is the name that expressions use")
 	case "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import",
 		"let", "loop", "package", "namespace", "return", "var", "void", "while":
-		return fmt.Errorf("is a reserved word of CEL")
+		return errors.New("is a reserved word of CEL")
 	}
 	return nil
 }

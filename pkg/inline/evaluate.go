@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
@@ -38,11 +37,6 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Timeout is the longest time that an evaluation may take.
-const Timeout = 10 * time.Second
-
-var errTimeout = fmt.Errorf("%w: an evaluation may take %v", errCost, Timeout)
-
 // Evaluate returns the answer to a request, both as JSON. The answer has at most limit bytes. An error that is about an
 // expression is an *Error. It is the cause of ctx if ctx ends first.
 func (t *Template) Evaluate(ctx context.Context, request []byte, limit int64) (answer []byte, err error) {
@@ -51,8 +45,6 @@ func (t *Template) Evaluate(ctx context.Context, request []byte, limit int64) (a
 			err = fmt.Errorf("the evaluation panicked: %v", failure)
 		}
 	}()
-	ctx, cancel := context.WithTimeoutCause(ctx, Timeout, errTimeout)
-	defer cancel()
 	e := &evaluation{template: t, meter: &meter{ctx: ctx}, decoded: map[string]ref.Val{}}
 	if err := json.Unmarshal(request, &e.request); err != nil {
 		return nil, fmt.Errorf("read the request: %w", err)

@@ -34,10 +34,10 @@ const (
 // errCost is the error of a template that costs too much.
 var errCost = errors.New("costs too much")
 
-// meter counts what the expressions of one evaluation cost. CEL itself counts the cost of a call when the call has
-// returned, and counts a list as one unit for each item, whatever is in it. So a list that has another list twice, and
-// so on for forty levels, would keep a comparison busy for hours. The meter counts what is in the arguments before the
-// call.
+// meter counts what the expressions of one evaluation cost. CEL itself counts the cost of a call after the call has
+// returned, and counts one unit for each item of a list, even if the item is a large list. A list that contains another
+// list twice, and so on for forty levels, would therefore keep a comparison busy for hours. The meter counts everything
+// in the arguments before the call.
 type meter struct {
 	ctx context.Context
 	// expression and evaluation count units, and made counts bytes.

@@ -65,8 +65,8 @@ func (c *copier) compare(ctx context.Context, source, target side) (differences 
 			continue
 		}
 		if is.GetUID() == of.GetUID() {
-			return nil, 0, fmt.Errorf("%s is the same object on both sides: a "+
-				"kube-apiserver still serves the previous side", name)
+			return nil, 0, fmt.Errorf(
+				"%s is the same object on both sides: a kube-apiserver still serves the previous side", name)
 		}
 		if paths := differingPaths(content(of).Object, content(is).Object); len(paths) > 0 {
 			differences = append(differences, difference{&of, &is, name + " differs in " + strings.Join(paths, ", ")})

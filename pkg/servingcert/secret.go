@@ -262,8 +262,8 @@ func (p *SecretProvider) readSecret(ctx context.Context) (*corev1.Secret, *conte
 	}
 	stored, err := parseContent(secret)
 	if err != nil {
-		klog.FromContext(ctx).Error(err, "Replacing the Secret of the serving "+
-			"certificate, because it cannot be used", "secret",
+		klog.FromContext(ctx).Error(err,
+			"Replacing the Secret of the serving certificate, because it cannot be used", "secret",
 			p.secretRef())
 	}
 	return secret, stored, nil

@@ -5,12 +5,10 @@ package clients
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -23,6 +21,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/test/corpus"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
 // argoCD is the URL of the program in the folder argocd.
@@ -95,23 +94,7 @@ func (a argoCD) do(ctx context.Context, what string, about application) (texts [
 	if err != nil {
 		return nil, err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, string(a)+"/"+what, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close()
-	answer, err := io.ReadAll(response.Body)
-	if err != nil {
-		return nil, err
-	}
-	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s: %s", what, answer)
-	}
-	return texts, json.Unmarshal(answer, &texts)
+	return texts, hook.Post(ctx, string(a)+"/"+what, body, &texts)
 }
 
 func (a argoCD) sync(t *testing.T, about application) {

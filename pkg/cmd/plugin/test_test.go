@@ -46,8 +46,7 @@ func TestTheHooksOfTheExamples(t *testing.T) {
 // project is a folder with a controller, a hook in Python, a case that passes and one that does not.
 func project(t *testing.T) string {
 	t.Helper()
-	folder := t.TempDir()
-	for name, content := range map[string]string{
+	return written(t, map[string]string{
 		"controller.yaml": `
 apiVersion: metacontroller.k8s.io/v1alpha1
 kind: DecoratorController
@@ -72,7 +71,14 @@ HTTPServer(("127.0.0.1", int(sys.argv[1])), Hook).serve_forever()
 		"tests/suite.yaml": "hookCommand: python3 hook.py $PORT\n",
 		"tests/good.yaml":  "parent: {apiVersion: v1, kind: Pod, metadata: {name: good}}\nexpect: {labels: {seen: \"yes\"}, steps: [update metadata of Pod good]}\n",
 		"tests/wrong.yaml": "parent: {apiVersion: v1, kind: Pod, metadata: {name: wrong}}\nexpect: {labels: {seen: \"no\"}}\n",
-	} {
+	})
+}
+
+// written returns a new folder with these files.
+func written(t *testing.T, files map[string]string) (folder string) {
+	t.Helper()
+	folder = t.TempDir()
+	for name, content := range files {
 		path := filepath.Join(folder, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 			t.Fatal(err)
@@ -200,8 +206,7 @@ func TestWhatIsRunIsSaidBefore(t *testing.T) {
 
 // A controller with only inline hooks is tested without a program; a failed expression is the error of the sync.
 func TestInlineHooksNeedNoProgram(t *testing.T) {
-	folder := t.TempDir()
-	for name, content := range map[string]string{
+	folder := written(t, map[string]string{
 		"controller.yaml": `
 apiVersion: metacontroller.k8s.io/v1alpha1
 kind: DecoratorController
@@ -226,15 +231,7 @@ parent: {apiVersion: v1, kind: Pod, metadata: {name: gone}}
 deleted: true
 expect: {finalized: true, steps: [update metadata of Pod gone]}
 `,
-	} {
-		path := filepath.Join(folder, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	})
 	const want = "ok    gone (? ms)\nok    good (? ms)\nok    wrong (? ms)\n3 passed.\n"
 	code, out, errOut := run(t, "test", folder)
 	if diff := cmp.Diff(want, tookPattern.ReplaceAllString(out, "(? ms)")); diff != "" || code != 0 {

@@ -329,8 +329,8 @@ func (o *Options) replicaAddress(listener net.Listener) (string, error) {
 	}
 	if len(ip) == 0 || ip.IsUnspecified() {
 		if ip, err = utilnet.ResolveBindAddress(ip); err != nil {
-			return "", fmt.Errorf("finding the address at which other replicas "+
-				"reach this process (set --advertise-address): %w", err)
+			return "", fmt.Errorf(
+				"finding the address at which other replicas reach this process (set --advertise-address): %w", err)
 		}
 	}
 	return net.JoinHostPort(ip.String(), port), nil

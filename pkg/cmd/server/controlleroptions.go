@@ -168,8 +168,8 @@ func (o *ControllerOptions) validate() []error {
 		errs = append(errs, errors.New("--client-go-qps and --client-go-burst must not be negative; 0 means no limit"))
 	}
 	if o.CacheFlushInterval < 0 || o.DiscoveryInterval < 0 {
-		errs = append(errs, errors.New("--cache-flush-interval and --discovery-interval must "+
-			"not be negative; 0 disables them"))
+		errs = append(errs, errors.New(
+			"--cache-flush-interval and --discovery-interval must not be negative; 0 disables them"))
 	}
 	if o.ResourceLock != resourcelock.LeasesResourceLock {
 		errs = append(errs, fmt.Errorf("--leader-election-resource-lock %q: only %q is possible", o.ResourceLock,

@@ -61,7 +61,7 @@ func (r *Reconciler) reconcile(ctx context.Context, name string) (done bool, err
 	if err != nil {
 		return resultOf(ctx, name, err)
 	}
-	if state.runs(object, spec) && !state.lacksChild {
+	if state.runs(object, spec) && !state.lacksType {
 		r.keepRunning(ctx, state, object, spec)
 	} else if started, err := r.replace(ctx, state, object, spec); err != nil {
 		return r.cannotRun(ctx, state, object, err), err
@@ -123,11 +123,11 @@ func (r *Reconciler) cannotRun(
 	if running := state.getRunning(); running != nil {
 		running.controller.Leaving.Resume()
 		_, err := r.api.resolve(ctx, r.Discovery, running.object)
-		if state.lacksChild = parentcontroller.LacksChild(err); lacksTypes(err) && !state.lacksChild {
+		if state.lacksType = parentcontroller.LacksType(err); lacksTypes(err) && !state.lacksType {
 			r.stop(ctx, state)
 		}
 	}
-	r.runWithoutChild(ctx, state, object, err)
+	r.runWithoutType(ctx, state, object, err)
 	err = r.Discovery.WithSuggestion(ctx, err)
 	problem := problemOf(err)
 	if running := state.getRunning().generation(); running != object.GetGeneration() {
@@ -228,8 +228,8 @@ func (r *Reconciler) finalizeParents(
 ) (wait, err error) {
 	r.stopIfRefused(ctx, state)
 	spec, err := r.api.resolve(ctx, r.Discovery, object)
-	if parentcontroller.LacksChild(err) {
-		spec, err = r.resolveWithoutChildren(ctx, object, err)
+	if parentcontroller.LacksType(err) {
+		spec, err = r.resolveWithoutTypes(ctx, object, err)
 	}
 	running := state.getRunning()
 	runs := running != nil && running.object.GetUID() == object.GetUID()

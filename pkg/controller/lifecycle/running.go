@@ -89,7 +89,7 @@ func (r *Reconciler) replace(
 		next.controller.ReportLetGo(ctx, running.controller, object.GetName())
 	}
 	r.stop(ctx, state)
-	state.lacksChild = false
+	state.lacksType = false
 	r.start(ctx, state, object, next.spec, next.controller)
 	return true, nil
 }
@@ -267,19 +267,18 @@ func (r *Reconciler) stopIfRefused(ctx context.Context, state *controllerState) 
 	}
 }
 
-// A controller whose child type is removed from the host keeps running, and so does one that has parents of other
-// types than the one that is removed: its parents fail if they want a child of the type, and parents that are being
-// deleted go if their finalize hook wants none. A controller that starts without a child type syncs only parents that
-// are being deleted. The others report what they wait for. It starts only if its parents may have its finalizer, or
-// if it has run before.
+// A controller keeps running if the host stops serving one of its child types, or one of several types of its parents.
+// Parents that want a child of a missing type fail. Parents that are being deleted are released if their finalize hook
+// wants no such child. A controller that starts without a type syncs only parents that are being deleted; the others
+// report what they wait for. It starts only if its parents may have its finalizer, or if it has run before.
 
-// runWithoutChild starts a controller for an object if err says that a child type is missing, and nothing runs for it.
-func (r *Reconciler) runWithoutChild(ctx context.Context, state *controllerState, object controllerObject, err error) {
+// runWithoutType starts a controller for an object if err says that one of its types is missing, and nothing runs for it.
+func (r *Reconciler) runWithoutType(ctx context.Context, state *controllerState, object controllerObject, err error) {
 	hasRun := object.GetStatus().Parents != nil
-	if !parentcontroller.LacksChild(err) || !hasDrainFinalizer(object) && !hasRun || state.getRunning() != nil {
+	if !parentcontroller.LacksType(err) || !hasDrainFinalizer(object) && !hasRun || state.getRunning() != nil {
 		return
 	}
-	spec, err := r.resolveWithoutChildren(ctx, object, err)
+	spec, err := r.resolveWithoutTypes(ctx, object, err)
 	if err == nil {
 		var known bool
 		if known, err = r.checkReads(ctx, state, spec); err == nil && !known {
@@ -291,24 +290,24 @@ func (r *Reconciler) runWithoutChild(ctx context.Context, state *controllerState
 		next, err = r.build(withController(ctx, state.name), object, spec)
 	}
 	if err != nil {
-		klog.FromContext(ctx).Error(err, "Failed to start a controller without a child type", "controller", state.name)
+		klog.FromContext(ctx).Error(err, "Failed to start a controller without a missing type", "controller", state.name)
 		return
 	}
 	r.dropPrepared(state)
 	r.start(ctx, state, object, spec, next)
 }
 
-// resolveWithoutChildren returns the spec of an object without the child types that the host lacks.
-func (r *Reconciler) resolveWithoutChildren(
+// resolveWithoutTypes returns the spec of an object without the types that the host lacks.
+func (r *Reconciler) resolveWithoutTypes(
 	ctx context.Context, object controllerObject, lacks error,
 ) (spec *parentcontroller.Spec, err error) {
 	rest := object.DeepCopyObject().(controllerObject)
 	for err = lacks; ; {
-		missing, ok := errors.AsType[*parentcontroller.MissingChildError](err)
+		missing, ok := errors.AsType[*parentcontroller.MissingTypeError](err)
 		if !ok {
 			return nil, err
 		}
-		removeChild(rest, missing.Rule)
+		removeType(rest, missing.Rule)
 		if spec, err = r.api.resolve(ctx, r.Discovery, rest); err == nil {
 			break
 		}
@@ -318,8 +317,8 @@ func (r *Reconciler) resolveWithoutChildren(
 	return spec, err
 }
 
-// removeChild removes a child type, or one of several types of parents, from the spec of an object.
-func removeChild(from controllerObject, rule v1alpha1.ResourceRule) {
+// removeType removes a child type, or one of several types of parents, from the spec of an object.
+func removeType(from controllerObject, rule v1alpha1.ResourceRule) {
 	switch of := from.(type) {
 	case *v1alpha1.CompositeController:
 		of.Spec.ChildResources = slices.DeleteFunc(of.Spec.ChildResources,

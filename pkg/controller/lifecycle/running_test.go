@@ -85,7 +85,7 @@ func TestATypeIsRemovedFromADecorator(t *testing.T) {
 		of.Spec.Resources = append(of.Spec.Resources, v1alpha1.DecoratorControllerResourceRule{ResourceRule: rule})
 		of.Spec.Attachments = append(of.Spec.Attachments, v1alpha1.DecoratorControllerAttachmentRule{ResourceRule: rule})
 	}
-	removeChild(of, rules("v1 nonsense")[0])
+	removeType(of, rules("v1 nonsense")[0])
 	if len(of.Spec.Resources) != 1 || len(of.Spec.Attachments) != 1 || of.Spec.Resources[0].Resource != "pods" {
 		t.Errorf("it is for %v, with %v", of.Spec.Resources, of.Spec.Attachments)
 	}
@@ -106,7 +106,7 @@ func TestAControllerRunsOnWithoutAChildType(t *testing.T) {
 	running.object = lacking
 	_, err := f.api.resolve(t.Context(), f.Discovery, lacking)
 	f.cannotRun(t.Context(), state, lacking, err)
-	if state.getRunning() != running || !state.lacksChild {
+	if state.getRunning() != running || !state.lacksType {
 		t.Error("another controller runs, or none")
 	}
 	if state.problem.RunningGeneration != 0 {

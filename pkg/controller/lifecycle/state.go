@@ -92,8 +92,8 @@ type controllerState struct {
 	required *permissions.Requirement
 	// asking is true while reviews of the required permissions are in progress.
 	asking atomic.Bool
-	// lacksChild is true if the host lacks a child type of the controller that runs.
-	lacksChild bool
+	// lacksType is true if the host lacks a type that the controller runs without.
+	lacksType bool
 	// leftovers is the result of removeLeftFinalizers.
 	leftovers leftovers
 	// left is the UID of the object whose controller has finalized what is deleted with it. From then on, it stays

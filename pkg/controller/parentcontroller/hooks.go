@@ -12,6 +12,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller/planner"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/protocol"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
 )
 
 // namedHook is a hook of a spec with its name.
@@ -33,6 +34,7 @@ func (s *Spec) namedHooks() (found []namedHook) {
 func newHooks(spec *Spec, options hook.Options) (planner.Hooks, error) {
 	var made planner.Hooks
 	options.Decorates = spec.Kind.ChildrenField == protocol.Decorator().ChildrenField()
+	options.Deletable = plan.Deletable
 	for _, one := range spec.namedHooks() {
 		webhook, err := hook.New(one.name, one.spec, spec.EndpointConfigs, options)
 		if err != nil {

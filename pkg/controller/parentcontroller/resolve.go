@@ -85,34 +85,34 @@ func called(hook *v1alpha1.Hook) *v1alpha1.Hook {
 	return hook
 }
 
-// MissingChildError is the error of a spec whose parent types the host has, and a child type it has not. It is also the
-// error of a spec with several types of parents of which the host lacks one.
-type MissingChildError struct {
+// MissingTypeError is the error of a spec that can run without a type that the host does not serve: a child type, or one
+// of several types of parents.
+type MissingTypeError struct {
 	Rule v1alpha1.ResourceRule
 	err  error
 }
 
-func (e *MissingChildError) Error() string { return e.err.Error() }
+func (e *MissingTypeError) Error() string { return e.err.Error() }
 
-func (e *MissingChildError) Unwrap() error { return e.err }
+func (e *MissingTypeError) Unwrap() error { return e.err }
 
-// WithMissingType returns the error about a type as a *MissingChildError if the host does not have the type, and every
+// WithMissingType returns the error about a type as a *MissingTypeError if the host does not have the type, and every
 // other error unchanged.
 func WithMissingType(err error, rule v1alpha1.ResourceRule) error {
 	if isUnknown(err) {
-		return &MissingChildError{rule, err}
+		return &MissingTypeError{rule, err}
 	}
 	return err
 }
 
-// LacksChild reports whether an error is a *MissingChildError.
-func LacksChild(err error) bool {
-	_, ok := errors.AsType[*MissingChildError](err)
+// LacksType reports whether an error is a *MissingTypeError.
+func LacksType(err error) bool {
+	_, ok := errors.AsType[*MissingTypeError](err)
 	return ok
 }
 
 // ResolveChild adds a child type with the strategy for its children, and returns the type. The
-// error is a *MissingChildError if the host does not have the type.
+// error is a *MissingTypeError if the host does not have the type.
 func (s *Spec) ResolveChild(
 	ctx context.Context, discovery *discovery.Discovery, rule v1alpha1.ResourceRule, strategy plan.Strategy,
 ) (object.Type, error) {

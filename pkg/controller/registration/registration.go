@@ -263,8 +263,8 @@ func (c Config) read(found *unstructured.Unstructured, definitions ...*unstructu
 			c.APIService, namespace, name, c.Namespace, c.Service)}
 	}
 	if why := found.GetAnnotations()[v1alpha1.HoldAnnotation]; why != "" && why != "false" {
-		return state{leadsHere: true, held: fmt.Errorf("APIService %s has the annotation %s: %q; "+
-			"remove it to run the controllers",
+		return state{leadsHere: true, held: fmt.Errorf(
+			"APIService %s has the annotation %s: %q; remove it to run the controllers",
 			c.APIService, v1alpha1.HoldAnnotation, why)}
 	}
 	for _, of := range definitions {

@@ -2668,7 +2668,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedCall(ref common.ReferenceCa
 					},
 					"source": {
 						SchemaProps: spec.SchemaProps{
-							Description: "source is the source of the answer.\n\nPossible enum values:\n - `\"Given\"` is an answer from the spec of the review.\n - `\"Hook\"` is an answer of the hook, which was called.\n - `\"Missing\"` is a missing answer: the server called no hook, and the spec of the review has none.\n - `\"NotCalled\"` is no call, because the review ends before it.",
+							Description: "source is the source of the answer.\n\nPossible enum values:\n - `\"Given\"` is an answer from the spec of the review.\n - `\"Hook\"` is an answer of the hook, which was called.\n - `\"Missing\"` is a missing answer: the server called no hook, and the spec of the review has none.\n - `\"NotCalled\"` means that the review ends before the call of the hook.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",

@@ -49,11 +49,9 @@ func Hook(hook *v1alpha1.InlineHook, form inline.Form, path *field.Path, schemas
 	if status, known := property(schemas.Parent, "status"); known && hook.Status != nil {
 		c.value(decoded(hook.Status), path.Child("status"), status, "the status of "+schemas.ParentType)
 	}
-	for name, children := range map[string][]v1alpha1.InlineChild{
-		"children": hook.Children, "attachments": hook.Attachments,
-	} {
-		for i := range children {
-			c.child(decoded(&children[i].Object), path.Child(name).Index(i).Child("object"), schemas)
+	for _, one := range inline.ChildLists(hook) {
+		for i := range one.Children {
+			c.child(decoded(&one.Children[i].Object), path.Child(one.Name).Index(i).Child("object"), schemas)
 		}
 	}
 	return c.warnings
@@ -216,7 +214,8 @@ func shadows(tree *ast.AST, name string) (found bool) {
 // anyItem is the step from a list to an item.
 const anyItem = "[]"
 
-// stepsFrom returns the fields through which an expression goes from a variable; false if it is no such expression.
+// stepsFrom returns the fields and items that an expression selects, beginning at a variable. It returns false if the
+// expression does anything else.
 func stepsFrom(e ast.Expr, variable string) ([]string, bool) {
 	switch e.Kind() {
 	case ast.IdentKind:

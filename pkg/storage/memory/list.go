@@ -91,8 +91,8 @@ func (s *Store[T]) expired(requested uint64) *apierrors.StatusError {
 			"%d: list %s again",
 			requested, s.sequence, s.kind.Resource))
 	}
-	return apierrors.NewResourceExpired(fmt.Sprintf("resourceVersion %d is too old, the "+
-		"oldest is %d: list %s again", requested, s.floor, s.kind.Resource))
+	return apierrors.NewResourceExpired(fmt.Sprintf(
+		"resourceVersion %d is too old, the oldest is %d: list %s again", requested, s.floor, s.kind.Resource))
 }
 
 // parseVersion returns a version; zero if any will do.

@@ -4,11 +4,9 @@
 package examples
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -232,8 +230,8 @@ func editedSpec(t *testing.T, of v1alpha1.SyncReviewController) *runtime.RawExte
 	spec := env.Kubectl(t, "get", of.Kind, of.Name, "-o", "jsonpath={.spec}")
 	base := regexp.MustCompile(`http://127\.0\.0\.1:\d+`).FindString(spec)
 	server := hook.Serve(t, func(ctx context.Context, call hook.Call) hook.Answer {
-		answer, err := forward(ctx, base+call.Path, call.Body)
-		if err != nil {
+		var answer map[string]any
+		if err := hook.Post(ctx, base+call.Path, call.Body, &answer); err != nil {
 			return hook.Text(http.StatusBadGateway, err.Error())
 		}
 		for _, field := range []string{"children", "attachments"} {
@@ -258,25 +256,4 @@ func mark(of map[string]any, field string) {
 	}
 	texts["edited"] = "yes"
 	of[field] = texts
-}
-
-// forward returns the answer of a hook.
-func forward(ctx context.Context, url string, body []byte) (answer map[string]any, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close()
-	content, err := io.ReadAll(response.Body)
-	if err != nil {
-		return nil, err
-	}
-	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s: %s", response.Status, content)
-	}
-	return answer, json.Unmarshal(content, &answer)
 }

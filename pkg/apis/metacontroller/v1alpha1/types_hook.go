@@ -58,8 +58,8 @@ func SetDefaults_Hook(h *Hook) {
 	}
 }
 
-// GetVersion returns the protocol version of the hook, by default v1. An inline hook has v2, whatever is set. The hook
-// may be nil.
+// GetVersion returns the protocol version of the hook, by default v1. For an inline hook it returns v2 and ignores
+// version. The hook may be nil.
 func (h *Hook) GetVersion() HookVersion {
 	if h != nil && h.Inline != nil {
 		return HookVersionV2

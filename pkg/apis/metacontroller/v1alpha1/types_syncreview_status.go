@@ -203,7 +203,7 @@ const (
 	ReviewedSourceGiven ReviewedSource = "Given"
 	// ReviewedSourceMissing is a missing answer: the server called no hook, and the spec of the review has none.
 	ReviewedSourceMissing ReviewedSource = "Missing"
-	// ReviewedSourceNotCalled is no call, because the review ends before it.
+	// ReviewedSourceNotCalled means that the review ends before the call of the hook.
 	ReviewedSourceNotCalled ReviewedSource = "NotCalled"
 )
 

@@ -59,10 +59,9 @@ func validateHooks(
 		errs = append(errs, noHooks(path.Child("sync")))
 	}
 	decorates := finalizer == v1alpha1.DecoratorFinalizerPrefix
-	errs = append(errs, validateHook(sync, inline.Form{Decorates: decorates}, path.Child("sync"))...)
+	errs = append(errs, validateHook(sync, inline.FormOf("sync", decorates), path.Child("sync"))...)
 	errs = append(errs, validateFinalizeHook(finalize, finalizer, controller, path.Child("finalize"))...)
-	form := inline.Form{Customizes: true, Decorates: decorates}
-	return append(errs, validateHook(customize, form, path.Child("customize"))...)
+	return append(errs, validateHook(customize, inline.FormOf("customize", decorates), path.Child("customize"))...)
 }
 
 // validateHook checks a hook. form is that of an inline one.
@@ -88,7 +87,7 @@ func validateFinalizeHook(hook *v1alpha1.Hook, prefix, controller string, path *
 	if hook == nil {
 		return nil
 	}
-	form := inline.Form{Finalizes: true, Decorates: prefix == v1alpha1.DecoratorFinalizerPrefix}
+	form := inline.FormOf("finalize", prefix == v1alpha1.DecoratorFinalizerPrefix)
 	errs := validateHook(hook, form, path)
 	if !hook.IsCalled() {
 		errs = append(errs, field.Required(path.Child("webhook"),

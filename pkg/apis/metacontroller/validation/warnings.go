@@ -161,8 +161,8 @@ func (w *warnings) updateStrategy(strategy *v1alpha1.CompositeControllerChildUpd
 // noMethod warns of an update method that is not set.
 func (w *warnings) noMethod(method v1alpha1.ChildUpdateMethod, path *field.Path) {
 	if method == "" {
-		w.add(path.Child("method"), "is not set, so existing objects of this type are "+
-			"never changed; see InPlace and Recreate")
+		w.add(path.Child("method"),
+			"is not set, so existing objects of this type are never changed; see InPlace and Recreate")
 	}
 }
 

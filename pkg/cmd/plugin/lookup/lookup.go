@@ -178,8 +178,8 @@ func (l *Lookup) Complete(object *unstructured.Unstructured) (schema.GroupResour
 	kind := object.GroupVersionKind()
 	mapping, err := l.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {
-		return schema.GroupResource{}, fmt.Errorf("the cluster does not "+
-			"serve the type %s in %s", kind.Kind, kind.GroupVersion())
+		return schema.GroupResource{}, fmt.Errorf(
+			"the cluster does not serve the type %s in %s", kind.Kind, kind.GroupVersion())
 	}
 	if mapping.Scope.Name() == meta.RESTScopeNameNamespace && object.GetNamespace() == "" {
 		object.SetNamespace(l.namespace)

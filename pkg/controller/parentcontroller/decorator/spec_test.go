@@ -218,7 +218,7 @@ func TestOneOfSeveralTargetTypesIsMissing(t *testing.T) {
 		`[` + missing + `, {apiVersion: ctl.example/v1, resource: webs}]`: true,
 	} {
 		_, err := resolve(t, `{resources: `+resources+`, `+syncHook+`}`)
-		if err == nil || parentcontroller.LacksChild(err) != want {
+		if err == nil || parentcontroller.LacksType(err) != want {
 			t.Errorf("of %s, that the controller can run without it is not %v: %v", resources, want, err)
 		}
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/enumerate"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/protocol"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
 )
 
 // checkStrict returns the strict errors of an answer as one error if answers of the hook are read strictly. Otherwise
@@ -69,11 +68,10 @@ func (w *Webhook) forgottenAnswer(nothing string) error {
 func (w *Webhook) checkForgotten(d *protocol.Decoder, response *pipeline.Response, field string,
 	about *pipeline.Snapshot,
 ) error {
-
 	if !w.strict() || response.SaysChildren || about.Finalizing || len(d.StrictErrors()) > 0 {
 		return nil
 	}
-	lost := childrenToLose(about)
+	lost := w.childrenToLose(about)
 	if len(lost) == 0 {
 		return nil
 	}
@@ -95,7 +93,7 @@ func (w *Webhook) warnings(d *protocol.Decoder, childrenField string, snapshot *
 	if len(unknown) == 0 {
 		return nil
 	}
-	lost := childrenToLose(snapshot)
+	lost := w.childrenToLose(snapshot)
 	costsChildren := func(field *protocol.UnknownField) bool {
 		isMisspelt := field.Meant == childrenField && field.MeantIsAbsent
 		return len(lost) > 0 && (isMisspelt || slices.Contains(field.Wraps, childrenField))
@@ -150,11 +148,11 @@ func advice(field *protocol.UnknownField) string {
 
 // childrenToLose returns the children that an answer without children deletes. An answer about an earlier version of a
 // parent deletes none.
-func childrenToLose(snapshot *pipeline.Snapshot) (lost []string) {
-	if snapshot == nil || !snapshot.Managed || snapshot.Present != nil {
+func (w *Webhook) childrenToLose(snapshot *pipeline.Snapshot) (lost []string) {
+	if snapshot == nil || w.deletable == nil || !snapshot.Managed || snapshot.Present != nil {
 		return nil
 	}
-	for _, child := range plan.Deletable(snapshot) {
+	for _, child := range w.deletable(snapshot) {
 		lost = append(lost, child.String())
 	}
 	return lost

@@ -21,6 +21,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
 )
 
 // ofMode is a hook of a version that is read in a mode, which may be empty.
@@ -30,7 +31,7 @@ func ofMode(t *testing.T, name, url string, version v1alpha1.HookVersion, mode v
 	if mode != "" {
 		spec.Webhook.ResponseUnmarshallMode = &mode
 	}
-	made, err := New(name, spec, nil, Options{MaxResponseBytes: limit})
+	made, err := New(name, spec, nil, Options{MaxResponseBytes: limit, Deletable: plan.Deletable})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -165,8 +165,8 @@ func (r *Room) take(bytes int64) error {
 	return nil
 }
 
-// evaluate waits for the turn of an evaluation, which the caller ends. If ctx ends first, it returns its cause.
-func (r *Room) evaluate(ctx context.Context) (end func(), err error) {
+// takeTurn waits for the turn of an evaluation, which the caller ends. If ctx ends first, it returns its cause.
+func (r *Room) takeTurn(ctx context.Context) (end func(), err error) {
 	if r == nil {
 		return func() {}, nil
 	}

@@ -112,7 +112,7 @@ func (w *Webhook) ask(ctx context.Context, posted *buffer, trigger pipeline.Trig
 			return reply{}, err
 		}
 	}
-	return w.inline.reply(ctx, posted.bytes, etag)
+	return evaluate(ctx, w.inline, posted.bytes, w.limit, etag)
 }
 
 // record keeps a call as a HookCall.

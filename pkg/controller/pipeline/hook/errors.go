@@ -25,9 +25,9 @@ var ErrUnreadable = protocol.ErrUnreadable
 // SourceError is the error of Connect if a Secret or ConfigMap is missing or unusable.
 type SourceError = transport.SourceError
 
-// Answered reports whether a call that ended with this error, or without one, has shown that the hook is up. It
-// occurs with an unreadable answer, unless that is a page, a request to be called later, and an answer for which there
-// is no room.
+// Answered reports whether a call that ended with this error, or without one, shows that the hook is up. Besides
+// success, three errors do: an unreadable answer that is not the page of a proxy, a request to call later, and an answer
+// that does not fit into the budget.
 func Answered(err error) bool {
 	_, throttled := errors.AsType[*ThrottledError](err)
 	_, page := errors.AsType[*pageError](err)

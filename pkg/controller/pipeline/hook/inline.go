@@ -6,8 +6,10 @@ package hook
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/cespare/xxhash/v2"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -18,13 +20,17 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/inline"
 )
 
+// evaluationTimeout is the longest time that an evaluation may take.
+const evaluationTimeout = 10 * time.Second
+
+var errEvaluationTimeout = fmt.Errorf("costs too much: an evaluation may take %v", evaluationTimeout)
+
 // inlineAddress is shown in place of the URL that other hooks have.
 const inlineAddress = "inline"
 
 // newInline returns a hook that is written in the controller. It reads answers as strict hooks of version v2 do.
 func newInline(name string, hook *v1alpha1.InlineHook, options Options) (*Webhook, error) {
-	form := inline.Form{Customizes: name == Customize, Finalizes: name == Finalize, Decorates: options.Decorates}
-	template, errs := inline.Compile(hook, form, field.NewPath("spec", "hooks", name, "inline"))
+	template, errs := inline.Compile(hook, inline.FormOf(name, options.Decorates), field.NewPath("spec", "hooks", name, "inline"))
 	if len(errs) > 0 {
 		return nil, errs.ToAggregate()
 	}
@@ -34,41 +40,37 @@ func newInline(name string, hook *v1alpha1.InlineHook, options Options) (*Webhoo
 		version:  v1alpha1.HookVersionV2,
 		mode:     v1alpha1.ResponseUnmarshallModeStrict,
 		shown:    inlineAddress,
-		timeout:  inline.Timeout,
+		timeout:  evaluationTimeout,
 		limit:    limit,
 		whyLimit: whyLimit,
-		inline:   &evaluator{template: template, limit: limit},
+		inline:   template,
 		breaker:  &circuitBreaker{},
 		etags:    newETagCache(&v1alpha1.WebhookEtagConfig{Enabled: ptr.To(true)}, options.etagCaches()),
 		spare:    &spareBuffers{},
 
 		mayCall:       options.MayCall,
+		deletable:     options.Deletable,
 		calls:         options.Calls,
 		developerMode: options.DeveloperMode,
 	}, nil
 }
 
-// evaluator answers requests from the template of an inline hook.
-type evaluator struct {
-	template *inline.Template
-	// limit is the maximum size of an answer in bytes.
-	limit int64
-}
-
 // decodedFactor is how many times its size a request takes in memory while expressions read it.
 const decodedFactor = 8
 
-// reply answers a request. The ETag of an answer is the hash of its request: a template always has the same answer to
+// evaluate answers a request from a template, with at most limit bytes. The ETag of an answer is the hash of its request: a template always has the same answer to
 // the same request, so the cached answer counts without another evaluation. etag is that of the cached answer; empty if
 // there is none.
-func (e *evaluator) reply(ctx context.Context, request []byte, etag string) (reply, error) {
+func evaluate(
+	ctx context.Context, template *inline.Template, request []byte, limit int64, etag string,
+) (reply, error) {
 	evaluated := reply{status: http.StatusOK, sent: true, etag: strconv.FormatUint(xxhash.Sum64(request), 36)}
 	if evaluated.etag == etag {
 		evaluated.notModified = true
 		return evaluated, nil
 	}
 	room, size := roomOf(ctx), decodedFactor*int64(len(request))
-	end, err := room.evaluate(ctx)
+	end, err := room.takeTurn(ctx)
 	if err != nil {
 		return reply{}, err
 	}
@@ -77,7 +79,9 @@ func (e *evaluator) reply(ctx context.Context, request []byte, etag string) (rep
 		return reply{}, err
 	}
 	defer room.free(size)
-	answer, err := e.template.Evaluate(ctx, request, e.limit)
+	limited, cancel := context.WithTimeoutCause(ctx, evaluationTimeout, errEvaluationTimeout)
+	defer cancel()
+	answer, err := template.Evaluate(limited, request, limit)
 	if ctx.Err() != nil {
 		return reply{}, context.Cause(ctx)
 	}

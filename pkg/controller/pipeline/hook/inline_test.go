@@ -134,7 +134,7 @@ func TestEvaluationsTakeTurns(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return room.evaluate(ctx)
+			return room.takeTurn(ctx)
 		}
 		end, err := evaluate("a")
 		if err != nil {

@@ -13,11 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/calllog"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/protocol"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/transport"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/inline"
 )
 
 // Options are the settings that all hooks of a controller share.
@@ -46,6 +48,9 @@ type Options struct {
 	Sources transport.Sources
 	// Decorates is true for the hooks of a DecoratorController.
 	Decorates bool
+	// Deletable returns the children that the plan deletes if an answer lists none. Without it, no answer counts as
+	// forgotten.
+	Deletable func(*pipeline.Snapshot) []*object.Object
 	// DeveloperMode logs slow calls and ignored fields, and makes errors quote whole answers.
 	DeveloperMode bool
 }
@@ -74,7 +79,7 @@ type Webhook struct {
 	limit    int64
 	whyLimit string
 	// inline answers for an inline hook, which has neither a client nor a transport; nil for all others.
-	inline    *evaluator
+	inline    *inline.Template
 	client    *http.Client
 	transport *transport.Transport
 	unmeasure func()
@@ -82,8 +87,9 @@ type Webhook struct {
 	// etags is nil unless the hook has an ETag cache.
 	etags *etagCache
 	spare *spareBuffers
-	// mayCall, calls and developerMode come from the Options.
+	// mayCall, deletable, calls and developerMode come from the Options.
 	mayCall       func() error
+	deletable     func(*pipeline.Snapshot) []*object.Object
 	calls         *calllog.Recorder
 	developerMode bool
 	// preview is nil unless the calls are for previews.
@@ -144,6 +150,7 @@ func New(name string, hook *v1alpha1.Hook, endpoints []v1alpha1.EndpointConfig, 
 		spare:        &spareBuffers{},
 
 		mayCall:       options.MayCall,
+		deletable:     options.Deletable,
 		calls:         options.Calls,
 		developerMode: options.DeveloperMode,
 	}, nil

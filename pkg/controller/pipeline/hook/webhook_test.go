@@ -24,6 +24,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/protocol"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 )
 
@@ -47,7 +48,7 @@ func webhook(t *testing.T, url, timeout string) *Webhook {
 	if timeout != "" {
 		spec.Timeout = ptr.To(v1alpha1.Duration(timeout))
 	}
-	made, err := New(Sync, &v1alpha1.Hook{Webhook: spec}, nil, Options{MaxResponseBytes: limit, MaxIdleConnections: 2})
+	made, err := New(Sync, &v1alpha1.Hook{Webhook: spec}, nil, Options{MaxResponseBytes: limit, MaxIdleConnections: 2, Deletable: plan.Deletable})
 	if err != nil {
 		t.Fatal(err)
 	}

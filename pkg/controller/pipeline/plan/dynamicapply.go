@@ -48,7 +48,7 @@ func (d dynamicApply) change(method Method, observed, desired *object.Object) (p
 		step.Body, err = d.newChild(desired)
 		return step, err
 	}
-	if result.hasNoRecord && hasUnreadableRecord(observed) {
+	if result.lastUnknown && hasRecord(observed) {
 		step.Why = whyUnreadable
 	}
 	// Recreate, too, keeps the annotation current, because a field that is not in it is never removed. The
@@ -113,9 +113,9 @@ type mergeResult struct {
 	// merged is the merged child. If it differs, it has the record of what was last applied.
 	merged map[string]any
 	// contentDiffers is true if merged differs from the observed child. annotationDiffers is true if its record of
-	// what was last applied does. onlyMarks is true if the content differs only in marks, and hasNoRecord if it is not
-	// known what was last applied.
-	contentDiffers, annotationDiffers, onlyMarks, hasNoRecord bool
+	// what was last applied does. onlyMarks is true if the content differs only in marks, and lastUnknown if the child
+	// has no record of what was last applied that can be read.
+	contentDiffers, annotationDiffers, onlyMarks, lastUnknown bool
 	// path is the first field that differs.
 	path string
 }
@@ -142,7 +142,7 @@ func (d dynamicApply) merge(observed, desired *object.Object) (*mergeResult, err
 	merged := child.merge(runtime.DeepCopyJSON(have), base, goal).(map[string]any)
 	restoreReadOnlyFields(merged, have)
 
-	result := &mergeResult{merged: merged, hasNoRecord: last == nil}
+	result := &mergeResult{merged: merged, lastUnknown: last == nil}
 	result.path, result.contentDiffers = difference(have, merged)
 	result.onlyMarks = differOnlyInMarks(d.schema, result.path, have, merged)
 	_, result.annotationDiffers = difference(withoutSystemFields(last), withoutSystemFields(want))

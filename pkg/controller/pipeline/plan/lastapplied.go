@@ -25,14 +25,14 @@ func recordsLastApplied(observed *object.Object) bool {
 	return readRecord(text) != nil
 }
 
-// hasUnreadableRecord reports whether a child, of which it is not known what was last applied, has a record of that.
-func hasUnreadableRecord(observed *object.Object) bool {
+// hasRecord reports whether a child has a record of what was last applied, which may be unreadable.
+func hasRecord(observed *object.Object) bool {
 	text, _ := observed.Annotation(object.LastAppliedAnnotation)
 	return !isEmptyRecord(text)
 }
 
-// readRecord returns what the text of LastAppliedAnnotation records; nil if that is nothing, or if the text cannot be
-// read because somebody has changed it.
+// readRecord returns what the text of LastAppliedAnnotation records. It returns nil if that is nothing, or if the text
+// is not a JSON object because another client changed it.
 func readRecord(text string) map[string]any {
 	var record map[string]any
 	if isEmptyRecord(text) || utiljson.Unmarshal([]byte(text), &record) != nil {

@@ -79,8 +79,8 @@ type setCondition func(kind, reason, message string)
 func setReady(set setCondition, health *Health, problem *Problem) {
 	switch {
 	case problem != nil && problem.RunningGeneration != 0:
-		set(v1alpha1.ConditionReady, problem.Reason, problem.message()+" (the controller still "+
-			"runs with its last working spec)")
+		set(v1alpha1.ConditionReady, problem.Reason,
+			problem.message()+" (the controller still runs with its last working spec)")
 	case problem != nil:
 		set(v1alpha1.ConditionReady, problem.Reason, problem.message())
 	case health.failsWholly():
@@ -163,8 +163,8 @@ func setParentsSynced(set setCondition, health *Health) {
 // setPaused says which parents are paused, and how that ends.
 func setPaused(set setCondition, health *Health) {
 	if health.AllPaused {
-		set(v1alpha1.ConditionPaused, v1alpha1.ReasonPaused, "spec.paused is true: the server "+
-			"calls no hook and writes nothing")
+		set(v1alpha1.ConditionPaused, v1alpha1.ReasonPaused,
+			"spec.paused is true: the server calls no hook and writes nothing")
 		return
 	}
 	more := ""
