@@ -29,9 +29,13 @@ func newInit(streams genericiooptions.IOStreams) *cobra.Command {
 
 The new folder NAME has a CustomResourceDefinition, a CompositeController for it, a hook that creates a Deployment for
 each object, tests of the hook, manifests that run it in a cluster, a Dockerfile and a README.md. The hook needs only
-the standard library of its language. NAME is the singular of the new type, in lower case.`,
+the standard library of its language. With --inline, the hook is a template in the controller, so there is no program.
+NAME is the singular of the new type, in lower case.`,
 		Example: `  # A type Website of the group example.com, with a hook in Python.
   kubectl metacontroller init website
+
+  # The same without a program: the hook is in the controller.
+  kubectl metacontroller init website --inline
 
   # A type DatabaseUser of the group db.example.com, with a hook in Go.
   kubectl metacontroller init databaseuser --lang go --kind DatabaseUser --group db.example.com`,
@@ -42,6 +46,8 @@ the standard library of its language. NAME is the singular of the new type, in l
 	flags := command.Flags()
 	flags.StringVar(&i.language, "lang", "python", "Language of the hook: "+strings.Join(languages(), ", ")+".")
 	completeFlag(command, "lang", oneOf(languages()...))
+	flags.BoolVar(&i.inline, "inline", false, "Write the hook in the controller, as a template with CEL expressions.")
+	command.MarkFlagsMutuallyExclusive("inline", "lang")
 	flags.StringVar(&i.names.Group, "group", "example.com", "API group of the type.")
 	flags.StringVar(&i.names.Kind, "kind", "", "Kind of the type. By default, NAME with a capital letter.")
 	flags.StringVar(&i.names.Plural, "plural", "", "Plural of the type, in lower case. By default, NAME with an s.")
@@ -54,6 +60,7 @@ func languages() []string { return slices.Sorted(maps.Keys(scaffold.Languages())
 type initialization struct {
 	streams  genericiooptions.IOStreams
 	language string
+	inline   bool
 	names    scaffold.Names
 }
 
@@ -62,6 +69,13 @@ func (i *initialization) run(command *cobra.Command, name string) error {
 	if !known {
 		known := strings.Join(languages(), ", ")
 		return cmdutil.UsageErrorf(command, "--lang is %q, it should be one of %s", i.language, known)
+	}
+	hook, run := "a hook in "+language.Name, fmt.Sprintf(`Run it on this machine:
+  %s 8080 &
+
+Let a server on this machine call it:`, language.Command)
+	if i.inline {
+		language, hook, run = scaffold.Inline(), "an inline hook", "Run it in a cluster with metacontroller-apiserver:"
 	}
 	folder, name := name, filepath.Base(name)
 	i.names.Singular = name
@@ -77,22 +91,19 @@ func (i *initialization) run(command *cobra.Command, name string) error {
 	if _, err := scaffold.Write(folder, language, i.names); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(i.streams.Out, `Created %[1]s, with a controller for %[2]s (%[3]s.%[4]s) and a hook in %[5]s.
+	_, err := fmt.Fprintf(i.streams.Out, `Created %[1]s, with a controller for %[2]s (%[3]s.%[4]s) and %[5]s.
 
 Test the hook, without a cluster:
   cd %[1]s
   kubectl metacontroller test
 
-Run it on this machine:
-  %[6]s 8080 &
-
-Let a server on this machine call it:
+%[6]s
   kubectl apply -f crd.yaml
   kubectl wait --for=condition=Established -f crd.yaml
   kubectl apply -f controller.yaml -f example.yaml
 
 README.md says more.
-`, folder, i.names.Kind, i.names.Plural, i.names.Group, language.Name, language.Command)
+`, folder, i.names.Kind, i.names.Plural, i.names.Group, hook, run)
 	return err
 }
 

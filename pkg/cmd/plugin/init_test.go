@@ -14,17 +14,22 @@ import (
 
 // A new controller works as it is, and its tests pass.
 func TestInit(t *testing.T) {
+	hooks := []string{"--inline"}
 	for _, language := range languages() {
-		t.Run(language, func(t *testing.T) {
+		hooks = append(hooks, "--lang="+language)
+	}
+	for _, hook := range hooks {
+		t.Run(hook, func(t *testing.T) {
 			t.Parallel()
 			folder := filepath.Join(t.TempDir(), "proxy-policy")
-			if code, out, errOut := run(t, "init", folder, "--lang", language, "--group", "net.example.org", "--kind", "ProxyPolicy"); code != 0 {
+			args := []string{"init", folder, hook, "--group", "net.example.org", "--kind", "ProxyPolicy"}
+			if code, out, errOut := run(t, args...); code != 0 {
 				t.Fatalf("exit code %d: %s%s", code, out, errOut)
 			}
 			if code, out, errOut := run(t, "test", folder); code != 0 || !strings.Contains(out, "2 passed") {
 				t.Errorf("exit code %d: %s%s", code, out, errOut)
 			}
-			checkNames(t, folder)
+			checkNames(t, folder, hook == "--inline")
 			if code, _, errOut := run(t, "init", folder); code != 1 || !strings.Contains(errOut, "is not empty") {
 				t.Errorf("exit code %d: %s", code, errOut)
 			}
@@ -33,7 +38,7 @@ func TestInit(t *testing.T) {
 }
 
 // checkNames checks that a folder has the names of its type, and none of those that they take the place of.
-func checkNames(t *testing.T, folder string) {
+func checkNames(t *testing.T, folder string, inline bool) {
 	t.Helper()
 	var all strings.Builder
 	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
@@ -58,7 +63,8 @@ func checkNames(t *testing.T, folder string) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]bool{
-		"kind: ProxyPolicy": true, "proxy-policies.net.example.org": true, "http://hook.proxy-policy-system/sync": true,
+		"kind: ProxyPolicy": true, "proxy-policies.net.example.org": true,
+		"http://hook.proxy-policy-system/sync": !inline, "Dockerfile": !inline,
 		"ebsite": false, "example.com": false, "HOOK_": false, "LANGUAGE": false,
 	} {
 		if got := strings.Contains(all.String(), name); got != want {
@@ -78,6 +84,7 @@ func TestNamesThatNoTypeCanHave(t *testing.T) {
 		"a plural that is none":        {[]string{"website", "--plural", "web_sites"}, "--plural"},
 		"a group without a dot":        {[]string{"website", "--group", "apps"}, "--group has no dot"},
 		"another language":             {[]string{"website", "--lang", "cobol"}, "it should be one of go, node, python"},
+		"an inline hook in a language": {[]string{"website", "--inline", "--lang", "go"}, "[inline lang]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(t.TempDir())

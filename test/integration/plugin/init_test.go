@@ -5,6 +5,7 @@ package plugin
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/manual"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/poll"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/process"
 )
 
@@ -24,10 +26,13 @@ func TestTheREADMEOfANewController(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, language := range []string{"python", "node", "go"} {
-		t.Run(language, func(t *testing.T) {
-			folder := filepath.Join(t.TempDir(), language+"site")
-			begin := exec.CommandContext(t.Context(), binary, "init", folder, "--lang", language, "--group", "init.example")
+	for _, hook := range []struct{ name, flag, synced string }{
+		{"python", "--lang=python", "1 of 1"}, {"node", "--lang=node", "1 of 1"}, {"go", "--lang=go", "1 of 1"},
+		{"inline", "--inline", "5 of 5"},
+	} {
+		t.Run(hook.name, func(t *testing.T) {
+			folder := filepath.Join(t.TempDir(), hook.name+"site")
+			begin := exec.CommandContext(t.Context(), binary, "init", folder, hook.flag, "--group", "init.example")
 			if out, err := begin.CombinedOutput(); err != nil {
 				t.Fatalf("%v: %s", err, out)
 			}
@@ -57,6 +62,19 @@ func TestTheREADMEOfANewController(t *testing.T) {
 			}
 			if ran != 4 {
 				t.Errorf("%d blocks were run, want 4", ran)
+			}
+			site := hook.name + "site"
+			err := poll.Within(t.Context(), reader.Patience, func(ctx context.Context) error {
+				status := exec.CommandContext(ctx, binary, "status", site+"/my-"+site)
+				status.Env = reader.Environment
+				out, err := status.CombinedOutput()
+				if !strings.Contains(string(out), "Synced, "+hook.synced+" children up to date") {
+					return fmt.Errorf("the status is (error %v):\n%s", err, out)
+				}
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
 			}
 		})
 	}

@@ -1,8 +1,8 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package scaffold writes the folder of a new controller, with a hook in one of several languages and its tests. The
-// folder project has one for a type Website; its names are replaced.
+// Package scaffold writes the folder of a new controller, with its tests and a hook, which is inline or a program in
+// one of several languages. The folder project has one for a type Website; its names are replaced.
 package scaffold
 
 import (
@@ -21,18 +21,22 @@ var project embed.FS
 
 // Language is a language of hooks.
 type Language struct {
-	// Name is the name of the language, and Folder has its files.
-	Name, Folder string
-	// File has the hook, and Command starts it if the port is appended.
+	// Name is the name of the language, and Folders have the files.
+	Name    string
+	Folders []string
+	// File has the hook, and Command starts it if the port is appended. Inline hooks have neither.
 	File, Command string
 }
 
-// Languages returns the languages that a project can be written in, by the value of the flag --lang.
+// Inline returns the language of hooks that are in the controller.
+func Inline() Language { return Language{Name: "CEL", Folders: []string{"inline"}} }
+
+// Languages returns the languages that a program can be written in, by the value of the flag --lang.
 func Languages() map[string]Language {
 	return map[string]Language{
-		"python": {Name: "Python", Folder: "python", File: "hook.py", Command: "python3 hook.py"},
-		"node":   {Name: "JavaScript", Folder: "node", File: "hook.js", Command: "node hook.js"},
-		"go":     {Name: "Go", Folder: "go", File: "hook.go", Command: "go run hook.go"},
+		"python": {Name: "Python", Folders: []string{"common", "python"}, File: "hook.py", Command: "python3 hook.py"},
+		"node":   {Name: "JavaScript", Folders: []string{"common", "node"}, File: "hook.js", Command: "node hook.js"},
+		"go":     {Name: "Go", Folders: []string{"common", "go"}, File: "hook.go", Command: "go run hook.go"},
 	}
 }
 
@@ -56,7 +60,7 @@ func Write(folder string, language Language, names Names) (files []string, err e
 		"example.com", names.Group, "Website", names.Kind, "websites", names.Plural, "website", names.Singular,
 		"HOOK_FILE", language.File, "HOOK_COMMAND", language.Command, "LANGUAGE_NAME", language.Name,
 	)
-	for _, part := range []string{"common", language.Folder} {
+	for _, part := range language.Folders {
 		root := path.Join("project", part)
 		err := fs.WalkDir(project, root, func(name string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() {
