@@ -19,7 +19,6 @@
 //
 //	go test ./test/integration/mistakes -update
 //
-// writes these files and the table in docs/mistakes.md. Read the difference before you commit it: the
-// test fails for a mistake that shows everything healthy, but only a reader can tell whether what is
-// shown makes it understood.
+// writes these files. Read the difference before you commit it: the test fails for a mistake that shows
+// everything healthy, but only a reader can tell whether what is shown makes it understood.
 package mistakes

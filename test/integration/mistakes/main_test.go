@@ -13,7 +13,7 @@ import (
 
 var (
 	env    *harness.Env
-	update = flag.Bool("update", false, "write what kubectl shows into testdata and docs/mistakes.md")
+	update = flag.Bool("update", false, "write what kubectl shows into testdata")
 )
 
 // quick limits how many mistakes are made at once. Slow ones do not count: they would be the last to

@@ -28,7 +28,7 @@ type object = harness.Object
 // Before, they come into being without the mistake, and Answers, Change or ParentChange make it. Then
 // the parent is also touched, so that it is synced.
 type mistake struct {
-	// Mistake says in a sentence what is wrong, Remedy what to do about it.
+	// Mistake says in a sentence what is wrong, Remedy what a reader of the golden file should understand to do.
 	Mistake, Remedy string
 	// Composite, Decorator and Parent are JSON merge patches to the objects of the files
 	// defaults/*.yaml.

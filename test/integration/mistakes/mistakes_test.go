@@ -56,9 +56,6 @@ func writeAll(t *testing.T, mistakes []mistake, goldens map[string]*golden) {
 			t.Error(err)
 		}
 	}
-	if err := writePage(mistakes, goldens); err != nil {
-		t.Error(err)
-	}
 }
 
 // installTypes brings the types of parents into the cluster.
