@@ -166,7 +166,10 @@ func (c *compiler) variables(written []v1alpha1.InlineVariable, path *field.Path
 			continue
 		}
 		x := c.expression(bare(one.Expression), at.Child("expression"), known)
-		known.declare(one.Name)
+		if err := known.declare(one.Name); err != nil {
+			c.errs = append(c.errs, field.InternalError(at, err))
+			return compiled
+		}
 		compiled = append(compiled, variable{one.Name, x})
 	}
 	return compiled

@@ -73,9 +73,24 @@ func newLanguage(names []string) (*language, error) {
 	if l.env, err = env.Extend(cel.CustomTypeAdapter(adapter{env.CELTypeAdapter()})); err != nil {
 		return nil, err
 	}
+	for i, validator := range l.env.Validators() { // the slice of this environment, which has no other way to change it
+		if validator.Name() == cel.ValidateHomogeneousAggregateLiterals().Name() {
+			l.env.Validators()[i] = anyLiterals{}
+		}
+	}
 	l.metered, err = meterCalls(l.env)
 	return l, err
 }
+
+// anyLiterals takes the place of the validator that refuses lists and maps of values with different types. JSON has
+// them, and a field of the request has another type than any text.
+type anyLiterals struct{}
+
+// Name implements cel.ASTValidator.
+func (anyLiterals) Name() string { return "inline.literals" }
+
+// Validate implements cel.ASTValidator.
+func (anyLiterals) Validate(*cel.Env, cel.ValidatorConfig, *ast.AST, *cel.Issues) {}
 
 // with returns the language with one more name, whose value has any type.
 func (l *language) with(name string) (*language, error) {
@@ -84,9 +99,12 @@ func (l *language) with(name string) (*language, error) {
 	return &language{env: env, variables: l.variables, names: names, metered: l.metered}, err
 }
 
-// declare makes a variable of the template known to the expressions that are compiled after it.
-func (l *language) declare(name string) {
+// declare makes a variable of the template known to the expressions that are compiled after it. It is also a name with
+// a dot, because CEL finds nothing in a field whose value is an optional.
+func (l *language) declare(name string) (err error) {
 	l.variables.Fields[name] = apiservercel.NewDeclField(name, apiservercel.DynType, true, nil, nil)
+	l.env, err = l.env.Extend(cel.Variable(variablesName+"."+name, cel.DynType))
+	return err
 }
 
 // compile parses and checks an expression. The check compiles literal regular expressions, so it comes after their

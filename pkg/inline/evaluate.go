@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
@@ -65,7 +66,7 @@ type evaluation struct {
 	request map[string]json.RawMessage
 	decoded map[string]ref.Val
 	// variables are those of the template.
-	variables ref.Val
+	variables *lazy.MapValue
 	// items are the values of the names of forEach.
 	items map[string]ref.Val
 }
@@ -82,6 +83,9 @@ func (e *evaluation) ResolveName(name string) (any, bool) {
 		return e.meter, true
 	case variablesName:
 		return e.variables, true
+	}
+	if variable, ok := strings.CutPrefix(name, variablesName+"."); ok {
+		return e.variables.Find(types.String(variable))
 	}
 	if item, ok := e.items[name]; ok {
 		return item, true
@@ -117,7 +121,7 @@ func (e *evaluation) with(name string, value ref.Val) *evaluation {
 }
 
 // lazyVariables returns the variables of the template, each of which is evaluated when it is first used.
-func (t *Template) lazyVariables(e *evaluation) ref.Val {
+func (t *Template) lazyVariables(e *evaluation) *lazy.MapValue {
 	all := lazy.NewMapValue(t.variablesType)
 	for _, one := range t.variables {
 		running := false
