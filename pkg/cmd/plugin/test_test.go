@@ -12,7 +12,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/yaml"
 )
 
 // run runs a command and returns its exit code and what it printed.
@@ -41,6 +43,56 @@ func TestTheHooksOfTheExamples(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The controller-inline.yaml of an example differs from its controller.yaml in nothing but the hooks, and passes the same
+// tests.
+func TestTheInlineTwinsOfTheExamples(t *testing.T) {
+	twins, err := filepath.Glob("../../../artifacts/examples/*/controller-inline.yaml")
+	if err != nil || len(twins) < 8 {
+		t.Fatalf("the twins are %q (%v)", twins, err)
+	}
+	for _, twin := range twins {
+		example := filepath.Dir(twin)
+		t.Run(filepath.Base(example), func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(withoutHooks(t, filepath.Join(example, "controller.yaml")), withoutHooks(t, twin)); diff != "" {
+				t.Errorf("the twin differs in more than the hooks (-webhook +inline):\n%s", diff)
+			}
+			args := []string{"test", example, "-f", twin}
+			types := filepath.Join(example, "crd.yaml")
+			if _, err := os.Stat(types); err == nil {
+				args = append(args, "-f", types)
+			}
+			code, out, errOut := run(t, args...)
+			if code != 0 || strings.Contains(errOut, "runs this command") {
+				t.Errorf("exit code %d:\n%s%s", code, out, errOut)
+			}
+		})
+	}
+}
+
+// The examples of kro that need no cloud, as inline hooks. docs/comparison.md says how they differ.
+func TestTheExamplesOfKro(t *testing.T) {
+	t.Parallel()
+	if code, out, errOut := run(t, "test", "testdata/kro"); code != 0 {
+		t.Errorf("exit code %d:\n%s%s", code, out, errOut)
+	}
+}
+
+// withoutHooks returns the controller in a file without its hooks.
+func withoutHooks(t *testing.T, file string) map[string]any {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var controller map[string]any
+	if err := yaml.Unmarshal(text, &controller); err != nil {
+		t.Fatal(err)
+	}
+	unstructured.RemoveNestedField(controller, "spec", "hooks")
+	return controller
 }
 
 // project is a folder with a controller, a hook in Python, a case that passes and one that does not.

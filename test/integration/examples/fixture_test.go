@@ -5,9 +5,7 @@ package examples
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,33 +20,48 @@ import (
 // patience is the timeout of kubectl. Only failing tests use it up.
 const patience = "--timeout=120s"
 
+// withBothHooks runs a test of an example, first with the webhook and then with the inline hook.
+func withBothHooks(t *testing.T, name, usualPort string, test func(t *testing.T, example string)) {
+	t.Parallel()
+	t.Run("webhook", func(t *testing.T) { test(t, startExample(t, name, usualPort)) })
+	t.Run("inline", func(t *testing.T) {
+		directory := directoryOf(name)
+		createExample(t, directory, "controller-inline.yaml", read(t, directory, "controller-inline.yaml"))
+		test(t, directory)
+	})
+}
+
+func directoryOf(example string) string {
+	return filepath.Join(hostcluster.RepositoryRoot(), "artifacts", "examples", example)
+}
+
 // startExample runs the hook of an example and creates its types and controllers. The controllers
-// of the manifests call the hook at the usual port, which is replaced. All is deleted when the test
-// ends.
+// of the manifests call the hook at the usual port, which is replaced.
 func startExample(t *testing.T, name, usualPort string) (directory string) {
 	t.Helper()
-	directory = filepath.Join(hostcluster.RepositoryRoot(), "artifacts", "examples", name)
+	directory = directoryOf(name)
 	port := startHook(t, directory)
-	file := filepath.Join(directory, "controller.yaml")
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	controllers := strings.ReplaceAll(string(text), "127.0.0.1:"+usualPort, "127.0.0.1:"+port)
+	controllers := strings.ReplaceAll(read(t, directory, "controller.yaml"), "127.0.0.1:"+usualPort, "127.0.0.1:"+port)
+	createExample(t, directory, "controller.yaml", controllers)
+	return directory
+}
 
-	crd := filepath.Join(directory, "crd.yaml")
-	_, err = os.Stat(crd)
-	switch {
-	case err == nil:
+// createExample creates the types of an example and the controllers of one of its files, whose text may
+// be changed. All is deleted when the test ends.
+func createExample(t *testing.T, directory, file, controllers string) {
+	t.Helper()
+	file, crd := filepath.Join(directory, file), filepath.Join(directory, "crd.yaml")
+	hasTypes := exists(crd)
+	if hasTypes {
 		env.Kubectl(t, "apply", "-f", crd)
 		env.WaitUntilEstablished(t, "-f", crd)
-	case !errors.Is(err, fs.ErrNotExist):
-		t.Fatal(err)
 	}
-	env.Apply(t, controllers)
+	if said := env.Apply(t, controllers); strings.Contains(said, "spec.hooks") {
+		t.Errorf("there are warnings about the hooks: %s", said)
+	}
 	t.Cleanup(func() {
 		takeAway := env.Host.KubectlCommand(context.WithoutCancel(t.Context()), "delete", "-f", file)
-		if err == nil {
+		if hasTypes {
 			takeAway.Args = append(takeAway.Args, "-f", crd)
 		}
 		if out, err := takeAway.CombinedOutput(); err != nil {
@@ -56,7 +69,6 @@ func startExample(t *testing.T, name, usualPort string) (directory string) {
 		}
 	})
 	env.Kubectl(t, "wait", "--for=condition=Ready", "-f", file, patience)
-	return directory
 }
 
 // startHook runs the hook of an example with the interpreter that it needs.

@@ -12,8 +12,10 @@ import (
 // A ConfigMap is copied into the namespaces with a label. The copies follow changes of the
 // ConfigMap and of the labels.
 func TestTheGlobalConfigMapIsCopied(t *testing.T) {
-	t.Parallel()
-	example := startExample(t, "globalconfigmap", "8082")
+	withBothHooks(t, "globalconfigmap", "8082", playGlobalConfigMap)
+}
+
+func playGlobalConfigMap(t *testing.T, example string) {
 	one, two := env.Namespace(t), env.Namespace(t)
 	copySettingsTo(t, one)
 	env.Kubectl(t, "apply", "-f", filepath.Join(example, "settings.yaml"))

@@ -10,8 +10,10 @@ import (
 )
 
 func TestTheImmortalContainerComesBack(t *testing.T) {
-	t.Parallel()
-	example := startExample(t, "immortalcontainer", "8081")
+	withBothHooks(t, "immortalcontainer", "8081", playImmortalContainer)
+}
+
+func playImmortalContainer(t *testing.T, example string) {
 	namespace := env.Namespace(t)
 	env.Kubectl(t, "apply", "-n", namespace, "-f", filepath.Join(example, "forever.yaml"))
 

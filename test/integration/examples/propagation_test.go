@@ -12,8 +12,10 @@ import (
 )
 
 func TestConfigMapPropagation(t *testing.T) {
-	t.Parallel()
-	example := startExample(t, "configmap-propagation", "8084")
+	withBothHooks(t, "configmap-propagation", "8084", playConfigMapPropagation)
+}
+
+func playConfigMapPropagation(t *testing.T, example string) {
 	env.Kubectl(t, "apply", "-f", filepath.Join(example, "example-configmap.yaml"))
 
 	const settings, parent = "configmap/settings", "configmappropagation/settings-propagation"
@@ -44,8 +46,10 @@ func TestConfigMapPropagation(t *testing.T) {
 }
 
 func TestSecretPropagation(t *testing.T) {
-	t.Parallel()
-	example := startExample(t, "secret-propagation", "8085")
+	withBothHooks(t, "secret-propagation", "8085", playSecretPropagation)
+}
+
+func playSecretPropagation(t *testing.T, example string) {
 	env.Kubectl(t, "apply", "-f", filepath.Join(example, "example-secret.yaml"))
 
 	const secret, parent, value, other = "secret/shareable", "secretpropagation/secret-propagation", "dmFsdWU=", "b3RoZXI="

@@ -14,9 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestPythonLambda(t *testing.T) {
-	t.Parallel()
-	example := startExample(t, "python-lambda", "8086")
+func TestPythonLambda(t *testing.T) { withBothHooks(t, "python-lambda", "8086", playPythonLambda) }
+
+func playPythonLambda(t *testing.T, example string) {
 	namespace := env.Namespace(t)
 	env.Kubectl(t, "apply", "-n", namespace, "-f", filepath.Join(example, "greeter.yaml"))
 
