@@ -75,12 +75,14 @@ func TestEvaluate(t *testing.T) {
 			`{variables: [{name: one, expression: parent.spec.replicas}, {name: m, expression: "${variables.one + 1}"}], ` +
 				`status: {m: "${variables.m}"}}`,
 			`{"status":{"m":3}}`},
-		"items of different types": {`status: {a: "${['a', 1, parent.spec.replicas]}", b: "${{'a': 'b', 'c': [1], 'd': parent.spec.?gone}}"}`,
+		"items of different types": {`status: {a: "${['a', 1, parent.spec.replicas]}", ` +
+			`b: "${{'a': 'b', 'c': [1], 'd': parent.spec.?gone}}"}`,
 			`{"status":{"a":["a",1,2],"b":{"a":"b","c":[1]}}}`},
 		"optionals in variables": {
 			`{variables: [{name: there, expression: "parent.?spec"}, {name: gone, expression: "parent.?gone"}],
-			status: {a: "${variables.there.?replicas.orValue(0)}", b: "${variables.there.replicas}", c: "${variables.there.hasValue()}",
-			d: "${variables.gone.?replicas.orValue(0)}", e: "${variables.gone.?replicas}", f: "${variables.gone.hasValue()}",
+			status: {a: "${variables.there.?replicas.orValue(0)}", b: "${variables.there.replicas}",
+			c: "${variables.there.hasValue()}", d: "${variables.gone.?replicas.orValue(0)}",
+			e: "${variables.gone.?replicas}", f: "${variables.gone.hasValue()}",
 			g: "${variables.there[?'ports'].?web}", h: "${[1].map(i, variables.there.?ports.?admin)[0]}"}}`,
 			`{"status":{"a":2,"b":2,"c":true,"d":0,"f":false,"g":80,"h":8080}}`},
 		"a variable that is not used is not evaluated": {

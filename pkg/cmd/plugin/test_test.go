@@ -45,8 +45,7 @@ func TestTheHooksOfTheExamples(t *testing.T) {
 	}
 }
 
-// The controller-inline.yaml of an example differs from its controller.yaml in nothing but the hooks, and passes the same
-// tests.
+// The controller-inline.yaml of an example differs from controller.yaml in the hooks only, and passes the same tests.
 func TestTheInlineTwinsOfTheExamples(t *testing.T) {
 	twins, err := filepath.Glob("../../../artifacts/examples/*/controller-inline.yaml")
 	if err != nil || len(twins) < 8 {
