@@ -23,6 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BIN = ROOT / "bin"
 EXAMPLE = Path("artifacts/examples/helloworld")
+INLINE = EXAMPLE / "controller-inline.yaml"  # the controller with an inline hook
 STATE = BIN / "demo.json"  # `keep` writes it for `stop`
 
 START_SECONDS = 120  # for the cluster and for the server; each takes a few seconds
@@ -119,6 +120,12 @@ class Demo:
             self.processes.pop()
         raise Miss("no free port for the hook")
 
+    def end_hook(self):
+        print("$ kill %1", flush=True)
+        _, process = self.processes.pop()
+        process.terminate()
+        process.wait()
+
     def stop(self):
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not leave some programs running
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -171,6 +178,21 @@ def story(demo):
               lambda: (pod := demo.pod()) and pod["metadata"]["uid"] != first)
     demo.run("kubectl get helloworlds,pods")
     expect_greeting(demo, "Hello, My Name!")
+
+    demo.say("The same without a hook to run: an inline hook takes the place of the webhook; nothing is written")
+    before = demo.pod()
+    demo.run(f"kubectl metacontroller preview -f {INLINE}")
+    demo.run(f"kubectl apply -f {INLINE}")
+    demo.run(f"kubectl wait --for=condition=ParentsSynced cc/helloworld --timeout={STEP_SECONDS}s")
+    demo.run("kubectl metacontroller status cc/helloworld")
+    demo.end_hook()
+    demo.run("kubectl get helloworlds,pods")
+    if demo.pod() != before:
+        raise Miss("the Pod should be as before")
+    demo.run("""kubectl patch helloworld your-name --type=merge -p '{"spec":{"who":"Their Name"}}'""")
+    demo.wait("another Pod in the place of the second",
+              lambda: (pod := demo.pod()) and pod["metadata"]["uid"] != before["metadata"]["uid"])
+    expect_greeting(demo, "Hello, Their Name!")
 
     demo.say("The HelloWorld is deleted, and the garbage collector deletes its Pod (this may take half a minute)")
     demo.run("kubectl delete helloworld your-name")
