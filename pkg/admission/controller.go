@@ -77,11 +77,20 @@ func (c *controller) hasSpecOf(stored *controller) bool {
 	return stored != nil && apiequality.Semantic.DeepEqual(c.spec, stored.spec)
 }
 
+// newController returns what both kinds of controllers have.
+func newController(
+	spec any, access v1alpha1.Access, endpoints []v1alpha1.EndpointConfig, resyncOn []v1alpha1.WatchedObject,
+) *controller {
+	path := field.NewPath("spec")
+	c := &controller{spec: spec, access: access, endpoints: endpoints}
+	c.addRelated(path.Child("relatedResources"))
+	c.addWatched(resyncOn, path.Child("resyncOn"))
+	return c
+}
+
 func composite(spec *v1alpha1.CompositeControllerSpec) *controller {
 	path := field.NewPath("spec")
-	c := &controller{endpoints: spec.EndpointConfigs, access: spec.Access, spec: spec}
-	c.addRelated(path.Child("relatedResources"))
-	c.addWatched(spec.ResyncOn, path.Child("resyncOn"))
+	c := newController(spec, spec.Access, spec.EndpointConfigs, spec.ResyncOn)
 	c.parents = appendType(nil, spec.ParentResource.ResourceRule, path.Child("parentResource"))
 	for i := range c.parents {
 		c.parents[i].selector = spec.ParentResource.LabelSelector
@@ -104,9 +113,8 @@ func composite(spec *v1alpha1.CompositeControllerSpec) *controller {
 
 func decorator(spec *v1alpha1.DecoratorControllerSpec) *controller {
 	path := field.NewPath("spec")
-	c := &controller{endpoints: spec.EndpointConfigs, decorates: true, access: spec.Access, spec: spec}
-	c.addRelated(path.Child("relatedResources"))
-	c.addWatched(spec.ResyncOn, path.Child("resyncOn"))
+	c := newController(spec, spec.Access, spec.EndpointConfigs, spec.ResyncOn)
+	c.decorates = true
 	for i, rule := range spec.Resources {
 		before := len(c.parents)
 		c.parents = appendType(c.parents, rule.ResourceRule, path.Child("resources").Index(i))

@@ -16,12 +16,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	validator "github.com/santhosh-tekuri/jsonschema/v6"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	of "github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/protocol"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/protocol/jsonschema"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/inline"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 )
 
@@ -202,6 +204,25 @@ func TestRulesAreReadAsTheSchemaSays(t *testing.T) {
 		}
 		if err := invalid(jsonschema.CustomizeAnswer(v1alpha1.HookVersionV2), answer); (err == nil) != isRight {
 			t.Errorf("%s should be right: %v, and the schema says %v", answer, isRight, err)
+		}
+	}
+}
+
+// A field that requests get is seen by inline hooks, too.
+func TestInlineHooksSeeEachFieldOfARequest(t *testing.T) {
+	for _, test := range []struct {
+		form    inline.Form
+		request *jsonschema.Schema
+	}{
+		{inline.FormOf("sync", false), jsonschema.Request(jsonschema.Composite(), v1alpha1.HookVersionV2)},
+		{inline.FormOf("finalize", true), jsonschema.Request(jsonschema.Decorator(), v1alpha1.HookVersionV2)},
+		{inline.FormOf("customize", false), jsonschema.CustomizeRequest()},
+	} {
+		for name := range test.request.Properties {
+			hook := &v1alpha1.InlineHook{Variables: []v1alpha1.InlineVariable{{Name: "it", Expression: name}}}
+			if _, errs := inline.Compile(hook, test.form, field.NewPath("inline")); len(errs) > 0 {
+				t.Errorf("%+v: %v", test.form, errs)
+			}
 		}
 	}
 }

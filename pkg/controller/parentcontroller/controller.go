@@ -196,7 +196,7 @@ func (c *Controller) addParts(labels map[string]string) {
 		Planner: c.planner, Children: spec.Children, Namespaces: spec.Namespaces, Guard: c.guard, Actor: c.Actor,
 		Budget: c.Hook.Budget, Owner: c.owner,
 		CheckReads: func(ctx context.Context) error { return c.Reads.Check(ctx) },
-		Recall:     c.parents.recall, IsPaused: spec.pauses, MayWriteRevisions: c.revisions.mayWrite,
+		Lacks:      spec.Lacks, Recall: c.parents.recall, IsPaused: spec.pauses, MayWriteRevisions: c.revisions.mayWrite,
 		RelatedConfig: c.relatedConfig,
 	}
 }

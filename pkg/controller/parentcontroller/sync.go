@@ -135,7 +135,8 @@ func (c *Controller) pause(parent object.Key, state *parentState) {
 	c.reporter.Pause(parent)
 }
 
-// syncParent is the sync of a parent whose last writes the caches show. A panic becomes an error.
+// syncParent is the sync of a parent whose last writes the caches show. A panic becomes an error. A preview takes the
+// same steps in the method follow of preview.run.
 func (c *Controller) syncParent(
 	ctx context.Context, parent object.Key, state *parentState, cause syncqueue.Cause,
 ) (facts syncFacts) {

@@ -402,8 +402,11 @@ func TestWithoutAChildTypeOnlyDeletionsGoOn(t *testing.T) {
 			if got := calls.Load(); got != test.calls {
 				t.Errorf("the hook was called %d times, want %d: %v", got, test.calls, result.err)
 			}
-			if saysSo := errors.Is(result.err, spec.Lacks); saysSo != (test.calls == 0) {
-				t.Errorf("the error is %v", result.err)
+			previewed := c.Previews.Preview(t.Context(), web("a"), allowed(v1alpha1.SyncReviewUntilResponse))
+			for of, err := range map[string]error{"sync": result.err, "preview": previewed.Err} {
+				if saysSo := errors.Is(err, spec.Lacks); saysSo != (test.calls == 0) {
+					t.Errorf("the error of the %s is %v", of, err)
+				}
 			}
 		})
 	}

@@ -47,7 +47,7 @@ func (r *run) withFinalizer(ctx context.Context, snapshot *pipeline.Snapshot) (*
 	return r.planner.Observer.ParentAs(after), nil
 }
 
-// planAndTry goes the way of planAndAct. It writes nothing but dry runs.
+// planAndTry follows planAndAct of the package parentcontroller. It writes nothing but dry runs.
 func (r *run) planAndTry(
 	ctx context.Context, state *planner.State, snapshot *pipeline.Snapshot, responses *planner.Responses,
 ) error {

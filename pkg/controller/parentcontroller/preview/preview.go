@@ -38,6 +38,8 @@ type Previewer struct {
 
 	// CheckReads returns an error unless the service account of the controller may read what it needs.
 	CheckReads func(context.Context) error
+	// Lacks is the error of syncs of parents that are not being deleted; nil if there is none.
+	Lacks error
 	// Recall returns a copy of what syncs know of a parent, and how many bytes of the budget the next one enters with.
 	Recall func(context.Context, *object.Object) (state *planner.State, bytes int64, err error)
 	// IsPaused reports whether syncs of a parent do nothing.

@@ -73,6 +73,9 @@ func (r *run) follow(ctx context.Context, parent *object.Object) error {
 	if !r.planner.Observer.Handles(parent) {
 		return fmt.Errorf("the controller does not handle %s: its selectors or namespaces leave it out", parent)
 	}
+	if r.of.Lacks != nil && parent.DeletionTimestamp == nil {
+		return r.of.Lacks
+	}
 	r.routeHooks(ctx)
 	state, bytes, err := r.of.Recall(ctx, parent)
 	if err != nil {

@@ -316,9 +316,8 @@ func (c *children) apply(group pipeline.Group, wanted desiredGroup) {
 func (c *children) step(
 	engine engine, method Method, orphans sets.Set[*object.Object], observed, desired *object.Object,
 ) (step pipeline.Step, err error) {
-	leavesAlone := method != Recreate && method != InPlace
 	// These children are not written otherwise: a rollout leaves them as they are, or their update method does.
-	marks := observed == desired || leavesAlone && observed != nil && !c.upToDate.isOutdated(observed, desired)
+	marks := observed == desired || method.leavesAlone() && observed != nil && !c.upToDate.isOutdated(observed, desired)
 	switch {
 	case observed == nil:
 		step, err = engine.create(desired)
@@ -331,7 +330,7 @@ func (c *children) step(
 	case marks && !isKnown(observed, c.parent.UID):
 		return engine.markListed(observed) // the result is not what is desired
 	default:
-		if leavesAlone {
+		if method.leavesAlone() {
 			c.findOutdated(engine, observed, desired)
 		}
 		step, err = updateChild(method, engine, c.upToDate, observed, desired)

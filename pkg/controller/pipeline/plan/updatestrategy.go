@@ -33,6 +33,9 @@ const (
 	InPlace Method = "InPlace"
 )
 
+// leavesAlone reports whether the method never writes the content of a child. A type without a method is such a one.
+func (m Method) leavesAlone() bool { return m != Recreate && m != InPlace }
+
 // Engine is the way in which children are written.
 type Engine string
 
@@ -71,15 +74,14 @@ func updateChild(
 	switch {
 	case observed == desired:
 		return keep(observed, whyLeft), nil
-	case method == Recreate, method == InPlace:
-		step, err := engine.change(method, observed, desired)
-		if err == nil && step.Op == pipeline.Keep {
-			upToDate.Put(observed.UID, desired.Hash, observed.Hash)
-		}
-		return step, err
-	default: // OnDelete
+	case method.leavesAlone():
 		return keep(observed, "its update method is OnDelete"), nil
 	}
+	step, err := engine.change(method, observed, desired)
+	if err == nil && step.Op == pipeline.Keep {
+		upToDate.Put(observed.UID, desired.Hash, observed.Hash)
+	}
+	return step, err
 }
 
 // keep returns the step that leaves a child as it is.

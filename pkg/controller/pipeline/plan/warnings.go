@@ -170,7 +170,7 @@ func consequenceFor(strategy Strategy, group pipeline.Group, observed *object.Ob
 		return isDropped
 	case observed == nil:
 		return isNotCreated
-	case strategy.Method != Recreate && strategy.Method != InPlace:
+	case strategy.Method.leavesAlone():
 		return isNotSent
 	}
 	return isNotChanged
