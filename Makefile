@@ -112,7 +112,7 @@ undeploy: ## Remove what `make deploy` installed, with its volume (DEPLOY, FORCE
 	KUBECTL="$(KUBECTL)" FORCE="$(FORCE)" hack/undeploy.sh $(DEPLOY)
 
 # `make migrate` says how far a migration from Metacontroller is; STEP does a step, with FLAGS.
-STEP ?=
+STEP ?= check
 FLAGS ?=
 
 .PHONY: migrate

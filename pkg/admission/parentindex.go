@@ -148,31 +148,6 @@ func (p *ParentIndex) warnings(name string, c *controller) []string {
 	return warnOfOthers(parents.path.String(), parents.GroupVersion().String(), others)
 }
 
-// SharedParents returns a warning for each CompositeController that may handle the same parents as another one in the
-// list, by the name of the controller. It sends no request.
-func SharedParents(all []*v1alpha1.CompositeController) map[string]string {
-	byParents := map[schema.GroupResource][]*v1alpha1.CompositeController{}
-	for _, of := range all {
-		parents := of.Spec.ParentResource.GroupResource()
-		byParents[parents] = append(byParents[parents], of)
-	}
-	warnings := map[string]string{}
-	for _, same := range byParents {
-		for _, of := range same {
-			var others []*v1alpha1.CompositeController
-			for _, other := range same {
-				if other != of && mayShareParents(of.Spec.Namespaces, of.Spec.ParentResource.LabelSelector, other) {
-					others = append(others, other)
-				}
-			}
-			for _, warning := range warnOfOthers("spec.parentResource", of.Spec.ParentResource.APIVersion, others) {
-				warnings[of.Name] = warning
-			}
-		}
-	}
-	return warnings
-}
-
 // mayShareParents reports whether a CompositeController, of which these are the namespaces and the selector, may handle
 // the same parents as another one for the same type.
 func mayShareParents(namespaces []string, selector *v1alpha1.LabelSelector, other *v1alpha1.CompositeController) bool {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
@@ -48,30 +47,6 @@ func TestSelectorsThatKeepParentsApart(t *testing.T) {
 				t.Error("it is otherwise the other way round")
 			}
 		})
-	}
-}
-
-// All controllers are compared with one another, as far as they have the same parents.
-func TestSharedParents(t *testing.T) {
-	of := func(name, resource string, labels map[string]string) *v1alpha1.CompositeController {
-		controller := &v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		controller.Spec.ParentResource.ResourceRule = v1alpha1.ResourceRule{APIVersion: "example.com/v1", Resource: resource}
-		if labels != nil {
-			controller.Spec.ParentResource.LabelSelector = &v1alpha1.LabelSelector{MatchLabels: labels}
-		}
-		return controller
-	}
-	const suffix = " may handle the same parents: each would write their status, and delete children that only the other wants"
-	want := map[string]string{
-		"all":  `spec.parentResource: CompositeController "blog" and 1 more` + suffix,
-		"blog": `spec.parentResource: CompositeController "all"` + suffix,
-		"shop": `spec.parentResource: CompositeController "all"` + suffix,
-	}
-	got := SharedParents([]*v1alpha1.CompositeController{
-		of("shop", "pages", map[string]string{"app": "shop"}), of("blog", "pages", map[string]string{"app": "blog"}), of("all", "pages", nil), of("alone", "books", nil),
-	})
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
 }
 

@@ -10,13 +10,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
-	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/enumerate"
@@ -30,6 +29,25 @@ func (s side) version() string {
 	return copyVersion
 }
 
+// copier copies the objects from one side to the other.
+type copier struct{ *cluster }
+
+// read lists all objects of some kinds in a version.
+func (c *copier) read(ctx context.Context, version string, kinds []kind) (objects, error) {
+	all := objects{}
+	for _, kind := range kinds {
+		list, err := c.dynamic.Resource(kind.in(version)).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, fmt.Errorf("read the %s in version %s: %w", kind.resource, version, err)
+		}
+		for i := range list.Items {
+			of := object{kind, &list.Items[i]}
+			all[of.String()] = of
+		}
+	}
+	return all, nil
+}
+
 // difference is a change that makes one side equal to the other one.
 type difference struct {
 	// source is the wanted object; nil if target must be deleted. target is the present object; nil if it must be created.
@@ -39,26 +57,20 @@ type difference struct {
 
 func (d difference) String() string { return d.what }
 
-// copier copies the objects from one side to the other.
-type copier struct {
-	*cluster
-	definitions *definitionClient
-}
-
 // compare returns the differences of a target from a source, and the number of objects in the source.
 func (c *copier) compare(ctx context.Context, source, target side) (differences []difference, count int, err error) {
-	want, err := c.read(ctx, source.version(), kinds()...)
+	want, err := c.read(ctx, source.version(), kinds())
+	if err == nil {
+		err = want.deleting() // a copy would not be deleted
+	}
 	if err != nil {
 		return nil, 0, err
 	}
-	have, err := c.read(ctx, target.version(), kinds()...)
+	have, err := c.read(ctx, target.version(), kinds())
 	if err != nil {
 		return nil, 0, err
 	}
 	for name, of := range want {
-		if of.GetDeletionTimestamp() != nil {
-			return nil, 0, fmt.Errorf("%s is being deleted, and a copy would not be: wait until it is gone", name)
-		}
 		is, exists := have[name]
 		if !exists {
 			differences = append(differences, difference{&of, nil, name + " is missing"})
@@ -81,122 +93,87 @@ func (c *copier) compare(ctx context.Context, source, target side) (differences 
 	return differences, len(want), nil
 }
 
-// maxRounds bounds the rounds in which objects are written until both sides are the same.
-const maxRounds = 3
-
-// copy makes the target equal to the source. It deletes or overwrites other objects of the server only if DiscardOthers
-// is set.
-func (c *copier) copy(ctx context.Context, source, target side) error {
-	for round := 1; ; round++ {
-		differences, count, err := c.compare(ctx, source, target)
-		if err != nil {
-			return err
-		}
-		if len(differences) == 0 {
-			c.say("compared %s: the same on both sides", counted(count, "object"))
-			return nil
-		}
-		if err := c.refuseOthers(differences, target); err != nil && round == 1 {
-			return err
-		}
-		if round > maxRounds {
-			return fmt.Errorf("the two sides still differ: %s", enumerate.FirstFunc(maxNamed, differences, difference.String))
-		}
-		if err := c.writeAll(ctx, differences, target); err != nil {
-			return err
-		}
-	}
+func (c *copier) copyToServer(ctx context.Context) error {
+	return c.copy(ctx, inDefinitions, inServer, c.refuseOthers)
 }
 
-// refuseOthers returns an error if the server has objects of its own, which a step would overwrite or leave behind.
-func (c *copier) refuseOthers(differences []difference, target side) error {
-	var others []string
-	for _, of := range differences {
-		if of.target != nil && target == inServer && !c.config.DiscardOthers {
-			others = append(others, of.what)
-		}
+func (c *copier) copyToDefinitions(ctx context.Context) error {
+	return c.copy(ctx, inServer, inDefinitions, func([]difference) error { return nil })
+}
+
+// copy makes the target equal to the source, unless the differences are refused.
+func (c *copier) copy(ctx context.Context, source, target side, refuse func([]difference) error) error {
+	differences, _, err := c.compare(ctx, source, target)
+	if err == nil {
+		err = refuse(differences)
 	}
-	if len(others) == 0 {
+	if err == nil {
+		err = c.write(ctx, differences, target)
+	}
+	if err != nil {
+		return err
+	}
+	left, count, err := c.compare(ctx, source, target)
+	switch {
+	case err != nil:
+		return err
+	case len(left) > 0:
+		return fmt.Errorf("the two sides still differ: %s", enumerate.FirstFunc(maxNamed, left, difference.String))
+	}
+	c.say("compared %s: the same on both sides", counted(count, "object"))
+	return nil
+}
+
+// refuseOthers returns an error if the server has objects of its own, which a step would overwrite or leave behind,
+// unless DiscardOthers is set.
+func (c *copier) refuseOthers(differences []difference) error {
+	others := slices.DeleteFunc(slices.Clone(differences), func(of difference) bool { return of.target == nil })
+	if len(others) == 0 || c.config.DiscardOthers {
 		return nil
 	}
 	return fmt.Errorf("the server has %s that differ from the definitions, which are authoritative: %s\n"+
 		"save what you need with kubectl get -o yaml while the server serves the API, then repeat this with "+
 		"--discard-others",
-		counted(len(others), "object"), enumerate.First(maxNamed, others))
+		counted(len(others), "object"), enumerate.FirstFunc(maxNamed, others, difference.String))
 }
 
-// writeAll writes the differences, one kind after the other. It returns all errors, so that users see all objects that
-// are refused.
-func (c *copier) writeAll(ctx context.Context, differences []difference, to side) error {
-	var mu sync.Mutex
-	var failed []error
-	for _, kind := range kinds() {
-		var group errgroup.Group
-		group.SetLimit(parallel)
-		for _, of := range differences {
-			if of.kind() != kind {
-				continue
-			}
-			group.Go(func() error {
-				if err := c.write(ctx, of, to); err != nil {
-					mu.Lock()
-					defer mu.Unlock()
-					failed = append(failed, err)
-				}
-				return nil
-			})
+// write makes differences go. It returns all errors, so that users see all objects that are refused.
+func (c *copier) write(ctx context.Context, differences []difference, to side) error {
+	failed := make([]error, len(differences))
+	workqueue.ParallelizeUntil(ctx, parallel, len(differences), func(i int) {
+		of := differences[i]
+		if of.target != nil {
+			failed[i] = c.remove(ctx, *of.target, to)
 		}
-		_ = group.Wait() // it returns no error
-		if ctx.Err() != nil {
-			return ctx.Err()
+		if of.source != nil && failed[i] == nil {
+			failed[i] = c.create(ctx, *of.source, to)
 		}
-	}
-	slices.SortFunc(failed, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
-	return errors.Join(failed...)
+	})
+	return errors.Join(append(failed, ctx.Err())...)
 }
 
-func (d difference) kind() kind {
-	if d.source != nil {
-		return d.source.kind
-	}
-	return d.target.kind
-}
-
-// write creates, updates or deletes one object of a side.
-func (c *copier) write(ctx context.Context, of difference, to side) error {
-	if of.source == nil {
-		return c.remove(ctx, *of.target, to)
-	}
-	client := c.client(*of.source, to)
-	made := content(*of.source)
+// create creates a copy of an object on a side.
+func (c *copier) create(ctx context.Context, of object, on side) error {
+	client := c.client(of, on)
+	made := content(of)
 	full := body(made)
-	made.SetAPIVersion(group + "/" + to.version())
-	var err error
-	if of.target == nil {
-		made, err = client.Create(ctx, made, metav1.CreateOptions{FieldManager: manager})
-	} else {
-		made.SetResourceVersion(of.target.GetResourceVersion())
-		made.SetUID(of.target.GetUID())
-		made, err = client.Update(ctx, made, metav1.UpdateOptions{FieldManager: manager})
-	}
+	made.SetAPIVersion(group + "/" + on.version())
+	made, err := client.Create(ctx, made, metav1.CreateOptions{FieldManager: manager})
 	if err != nil {
-		return fmt.Errorf("write %s to the %s: %w", of.source, to, err)
+		return fmt.Errorf("write %s to the %s: %w", of, on, err)
 	}
 	// The field managers at the source keep their fields. A create request ignores managedFields.
-	metadata := map[string]any{"managedFields": of.source.GetManagedFields()}
-	if to == inDefinitions {
-		missing, err := keepFields(made, full)
+	metadata := map[string]any{"managedFields": of.GetManagedFields()}
+	if dropped := differingPaths(body(made), full); on == inDefinitions && len(dropped) > 0 {
+		kept, err := json.Marshal(fields{full, body(made)})
 		if err != nil {
 			return err
 		}
-		if missing {
-			metadata["annotations"] = map[string]any{fieldsAnnotation: made.GetAnnotations()[fieldsAnnotation]}
-			c.say("%s has fields that Metacontroller does not know: %s", of.source,
-				strings.Join(differingPaths(body(made), full), ", "))
-		}
+		metadata["annotations"] = map[string]any{fieldsAnnotation: string(kept)}
+		c.say("%s has fields that Metacontroller does not know: %s", of, strings.Join(dropped, ", "))
 	}
-	if err := patchMetadata(ctx, client, of.source.GetName(), metadata); err != nil {
-		return fmt.Errorf("write the owners of the fields of %s to the %s: %w", of.source, to, err)
+	if err := patchMetadata(ctx, client, of.GetName(), metadata); err != nil {
+		return fmt.Errorf("write the owners of the fields of %s to the %s: %w", of, on, err)
 	}
 	return nil
 }
@@ -214,16 +191,16 @@ func patchMetadata(ctx context.Context, client dynamic.ResourceInterface, name s
 // remove deletes an object of a side without waiting for finalizers: the programs behind them watch the other side.
 func (c *copier) remove(ctx context.Context, of object, from side) error {
 	client := c.client(of, from)
+	var err error
 	if len(of.GetFinalizers()) > 0 {
-		err := patchMetadata(ctx, client, of.GetName(), map[string]any{"finalizers": nil})
-		if err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("remove the finalizers of %s from the %s: %w", of, from, err)
-		}
+		err = patchMetadata(ctx, client, of.GetName(), map[string]any{"finalizers": nil})
 	}
-	err := client.Delete(ctx, of.GetName(), metav1.DeleteOptions{
-		Preconditions:     &metav1.Preconditions{UID: ptr.To(of.GetUID())},
-		PropagationPolicy: ptr.To(metav1.DeletePropagationBackground),
-	})
+	if err == nil {
+		err = client.Delete(ctx, of.GetName(), metav1.DeleteOptions{
+			Preconditions:     &metav1.Preconditions{UID: ptr.To(of.GetUID())},
+			PropagationPolicy: ptr.To(metav1.DeletePropagationBackground),
+		})
+	}
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("delete %s from the %s: %w", of, from, err)
 	}
@@ -234,40 +211,28 @@ func (c *copier) client(of object, on side) dynamic.ResourceInterface {
 	return c.dynamic.Resource(of.in(on.version())).Namespace(of.GetNamespace())
 }
 
-// cleanAll deletes all objects of the server, so that none reappears when it serves the API again. It returns an error
-// if the server has objects that the definitions do not have.
-func (c *copier) cleanAll(ctx context.Context) error { return c.clean(ctx, c.refuseOthers) }
-
-// cleanCopies deletes the objects of the server that the definitions have, and keeps others.
-func (c *copier) cleanCopies(ctx context.Context) error {
-	return c.clean(ctx, func([]difference, side) error { return nil })
-}
-
-func (c *copier) clean(ctx context.Context, refuse func([]difference, side) error) error {
+// clean deletes the objects of the server that the definitions have, so that none reappears when the server serves the
+// API again. Others stay unless DiscardOthers is set.
+func (c *copier) clean(ctx context.Context) error {
 	differences, _, err := c.compare(ctx, inDefinitions, inServer)
 	if err != nil {
 		return err
 	}
-	if err := refuse(differences, inServer); err != nil {
-		return err
-	}
-	left, err := c.read(ctx, servedVersion, kinds()...)
+	all, err := c.read(ctx, servedVersion, kinds())
 	if err != nil {
 		return err
 	}
-	if !c.config.DiscardOthers {
-		for _, of := range differences {
-			if of.target != nil {
-				c.say("the server keeps its own object: %s", of)
-				delete(left, of.target.String())
-			}
+	for _, of := range differences {
+		if of.target != nil && !c.config.DiscardOthers {
+			c.say("the server keeps its own object: %s", of)
+			delete(all, of.target.String())
 		}
 	}
 	var copies []difference
-	for _, of := range left {
+	for _, of := range all {
 		copies = append(copies, difference{target: &of})
 	}
-	if err := c.writeAll(ctx, copies, inServer); err != nil {
+	if err := c.write(ctx, copies, inServer); err != nil {
 		return err
 	}
 	c.say("removed %s from the server that the definitions have", counted(len(copies), "object"))

@@ -7,11 +7,8 @@
 //
 // During a move both sides can be reached: the APIService of v1alpha1 leads to the server, and the definitions serve a
 // second version, v0migration. A ValidatingAdmissionPolicy, which the cluster and the server both evaluate, refuses all
-// other writes. Its annotation says which side is authoritative (state.go). Everything else is read from the cluster,
-// so a step that was killed can be repeated, or undone by the opposite step:
-//
-//	Switch: stop Metacontroller, freeze, APIService → server (held), copy, preview, server counts, thaw, run
-//	Back:   freeze, hold, copy, definitions count, clean the server, APIService → definitions, thaw, start it again
+// other writes. An annotation of the APIService says which side is authoritative (state.go). Everything else is read
+// from the cluster, so a step that was killed can be repeated, or undone by the opposite step.
 package migration
 
 import (
@@ -21,12 +18,17 @@ import (
 	"io"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
 
 	metacontroller "github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/typed/metacontroller/v1alpha1"
 )
@@ -38,12 +40,15 @@ type Config struct {
 	// Service is the Service of this server, which listens at Port.
 	Service types.NamespacedName
 	Port    int32
-	// Original is the workload of Metacontroller. If it is empty, the migration searches for it.
-	Original Workload
+	// Original is the workload of Metacontroller, as kind/namespace/name, or NoWorkload. If it is empty, the migration
+	// searches for it.
+	Original string
 	// DiscardOthers removes objects from this server that differ from authoritative objects in the definitions.
 	DiscardOthers bool
 	// AcceptWrites lets controllers run even if the preview says that they would write children.
 	AcceptWrites bool
+	// Propagation bounds the time until all kube-apiservers know a change of the policy or of the APIService.
+	Propagation time.Duration
 	// Timeout bounds each wait for the cluster.
 	Timeout time.Duration
 	// Out receives the progress of each step.
@@ -53,11 +58,10 @@ type Config struct {
 // Migration is the migration of one cluster.
 type Migration struct {
 	*cluster
-	definitions *definitionClient
-	registrar   *registrar
-	freezer     *freezer
-	workloads   *workloads
-	copier      *copier
+	switcher  *switcher
+	freezer   *freezer
+	workloads *workloads
+	copier    *copier
 }
 
 // cluster has the clients of the cluster that is migrated.
@@ -66,7 +70,7 @@ type cluster struct {
 	kube     kubernetes.Interface
 	dynamic  dynamic.Interface
 	metadata metadata.Interface
-	reviews  metacontroller.SyncReviewInterface
+	own      metacontroller.MetacontrollerV1alpha1Interface
 }
 
 // New returns the migration of a cluster. It does not send requests.
@@ -81,12 +85,8 @@ func New(config Config) (*Migration, error) {
 	if err := errors.Join(ofKube, ofDynamic, ofMetadata, ofServer); err != nil {
 		return nil, fmt.Errorf("make clients of the cluster: %w", err)
 	}
-	return newMigration(&cluster{config, kube, dynamic, metadata, own.SyncReviews()}), nil
-}
-
-func newMigration(of *cluster) *Migration {
-	definitions := &definitionClient{of}
-	return &Migration{of, definitions, &registrar{of}, &freezer{of}, &workloads{of}, &copier{of, definitions}}
+	c := &cluster{config, kube, dynamic, metadata, own}
+	return &Migration{c, &switcher{c}, &freezer{c}, &workloads{c}, &copier{c}}, nil
 }
 
 // say reports progress.
@@ -95,7 +95,7 @@ func (c *cluster) say(format string, args ...any) {
 }
 
 // pollInterval is the interval at which a check is repeated until a change has taken effect.
-const pollInterval = 50 * time.Millisecond
+const pollInterval = 100 * time.Millisecond
 
 // until polls check until it returns nil. If that takes too long, the error names what was awaited, and has the error
 // of the last check.
@@ -117,14 +117,54 @@ func (c *cluster) until(ctx context.Context, what string, check func(context.Con
 	return fmt.Errorf("timed out after %s waiting for %s: %w", c.config.Timeout, what, last)
 }
 
-// pause waits for a period.
-func pause(ctx context.Context, period time.Duration) error {
+// propagate waits until a change that one kube-apiserver knows is known to the others.
+func (c *cluster) propagate(ctx context.Context) error {
 	select {
-	case <-time.After(period):
+	case <-time.After(c.config.Propagation):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// get reads an object of the cluster. It returns nil if there is none.
+func (c *cluster) get(ctx context.Context, resource schema.GroupVersionResource, name string) (
+	*unstructured.Unstructured, error) {
+	found, err := c.dynamic.Resource(resource).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s %s: %w", resource.Resource, name, err)
+	}
+	return found, nil
+}
+
+// change updates an object of the cluster, if change reports that it has changed it.
+func (c *cluster) change(ctx context.Context, resource schema.GroupVersionResource, name string,
+	change func(*unstructured.Unstructured) bool) error {
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		found, err := c.dynamic.Resource(resource).Get(ctx, name, metav1.GetOptions{})
+		if err != nil || !change(found) {
+			return err
+		}
+		_, err = c.dynamic.Resource(resource).Update(ctx, found, metav1.UpdateOptions{})
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("change %s %s: %w", resource.Resource, name, err)
+	}
+	return nil
+}
+
+// sequence does one thing after the other until one fails.
+func sequence(ctx context.Context, steps ...func(context.Context) error) error {
+	for _, step := range steps {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // counted returns a count with its noun.

@@ -11,8 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 func TestDefinitionsAreRestored(t *testing.T) {
@@ -62,16 +61,12 @@ func TestMetacontrollerIsRecognised(t *testing.T) {
 func TestFieldsThatADefinitionLacks(t *testing.T) {
 	full := map[string]any{"spec": map[string]any{"paused": true, "size": int64(1)}}
 	stored := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "a"},
-		"spec": map[string]any{"size": int64(1)}}}
-	if missing, err := keepFields(stored, full); err != nil || !missing {
-		t.Fatalf("fields are missing is %v, error %v", missing, err)
-	}
-	decoded := &unstructured.Unstructured{}
-	encoded, err := json.Marshal(stored.Object)
-	if err != nil || json.Unmarshal(encoded, &decoded.Object) != nil {
+		"spec": map[string]any{"size": int64(1)}, "status": map[string]any{}}}
+	kept, err := json.Marshal(fields{full, body(stored)})
+	if err != nil {
 		t.Fatal(err)
 	}
-	stored.Object["status"] = map[string]any{}
+	stored.SetAnnotations(map[string]string{fieldsAnnotation: string(kept)})
 	of := object{kinds()[2], stored}
 	if now := content(of); !reflect.DeepEqual(body(now), full) || len(now.GetAnnotations()) > 0 ||
 		now.Object["status"] != nil {
@@ -103,13 +98,21 @@ func TestInWhichFieldsTwoObjectsDiffer(t *testing.T) {
 	}
 }
 
+// controllerWith returns a CompositeController of the name pages with hooks.
+func controllerWith(hooks map[string]any) object {
+	of := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"hooks": hooks}}}
+	of.SetName("pages")
+	return object{kinds()[2], of}
+}
+
 // The cluster looks up a host of one word in the namespace of the caller.
 func TestHostsThatTheServerDoesNotFind(t *testing.T) {
-	at := func(url string) *v1alpha1.Hook { return &v1alpha1.Hook{Webhook: &v1alpha1.Webhook{URL: &url}} }
-	const lost = `controller pages: the host "profiles" of a hook has no namespace. It is found from kubeflow, where ` +
-		"Metacontroller runs, and not from metacontroller, where the server runs: write profiles.kubeflow"
+	webhook := func(of map[string]any) map[string]any { return map[string]any{"webhook": of} }
+	at := func(url string) map[string]any { return webhook(map[string]any{"url": url}) }
+	const lost = `CompositeController pages: the host "profiles" of a hook has no namespace. It is found from kubeflow, ` +
+		"where Metacontroller runs, and not from metacontroller, where the server runs: write profiles.kubeflow"
 	for name, test := range map[string]struct {
-		hook   *v1alpha1.Hook
+		hook   map[string]any
 		runsIn string
 		want   []string
 	}{
@@ -120,31 +123,25 @@ func TestHostsThatTheServerDoesNotFind(t *testing.T) {
 		"an address":                            {at("http://10.0.0.1:8080/sync"), "kubeflow", nil},
 		"an address of version 6":               {at("http://[fd00::1]:8080/sync"), "kubeflow", nil},
 		"a process in the same Pod":             {at("http://localhost:8080/sync"), "kubeflow", nil},
-		"a Service": {&v1alpha1.Hook{Webhook: &v1alpha1.Webhook{
-			Service: &v1alpha1.ServiceReference{Name: "profiles", Namespace: "kubeflow"}, Path: new("/sync"),
-		}}, "kubeflow", nil},
-		"a hook without an address": {&v1alpha1.Hook{}, "kubeflow", nil},
+		"a Service": {webhook(map[string]any{"path": "/sync",
+			"service": map[string]any{"name": "profiles", "namespace": "kubeflow"}}), "kubeflow", nil},
+		"a hook without an address": {map[string]any{}, "kubeflow", nil},
 	} {
-		c := &check{Migration: &Migration{cluster: &cluster{}}, namespaces: []string{test.runsIn}}
+		c := &check{Migration: &Migration{cluster: &cluster{}}, warns: sets.Set[string]{}, namespaces: []string{test.runsIn}}
 		c.config.Service.Namespace = "metacontroller"
-		c.findHosts("pages", nil, test.hook, test.hook)
-		if got := c.lines[warns]; !slices.Equal(got, test.want) {
+		c.ofHooks(controllerWith(map[string]any{"sync": test.hook, "customized": test.hook}))
+		if got := sets.List(c.warns); !slices.Equal(got, test.want) {
 			t.Errorf("%s: the warnings are %q, want %q", name, got, test.want)
 		}
 	}
 }
 
 func TestControllersWithInlineHooksAreFound(t *testing.T) {
-	all := objects{}
 	inline, webhook := map[string]any{"inline": map[string]any{}}, map[string]any{"webhook": map[string]any{}}
-	for name, hooks := range map[string]map[string]any{
-		"sync":     {"sync": inline},
-		"finalize": {"sync": webhook, "finalize": inline},
-		"webhook":  {"sync": webhook, "finalize": nil},
-	} {
-		all[name] = object{kinds()[2], &unstructured.Unstructured{Object: map[string]any{
-			"spec": map[string]any{"hooks": hooks},
-		}}}
+	all := objects{
+		"sync":     controllerWith(map[string]any{"sync": inline}),
+		"finalize": controllerWith(map[string]any{"sync": webhook, "finalize": inline}),
+		"webhook":  controllerWith(map[string]any{"sync": webhook, "finalize": nil}),
 	}
 	if found := withInline(all); !slices.Equal(found, []string{"finalize", "sync"}) {
 		t.Errorf("found %v", found)

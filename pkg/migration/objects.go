@@ -4,18 +4,16 @@
 package migration
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json" // integers stay integers
-	"k8s.io/client-go/tools/pager"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
@@ -35,17 +33,16 @@ const (
 
 // kind is one of the kinds that are moved.
 type kind struct {
-	name       string
-	resource   string
-	namespaced bool
+	name     string
+	resource string
 }
 
-// kinds returns the kinds in the order in which they are copied: a running controller needs its revisions.
+// kinds returns the kinds, the controllers last.
 func kinds() []kind {
 	return []kind{
-		{"ControllerRevision", "controllerrevisions", true},
-		{"DecoratorController", "decoratorcontrollers", false},
-		{"CompositeController", "compositecontrollers", false},
+		{"ControllerRevision", "controllerrevisions"},
+		{"DecoratorController", "decoratorcontrollers"},
+		{"CompositeController", "compositecontrollers"},
 	}
 }
 
@@ -61,47 +58,23 @@ type object struct {
 	*unstructured.Unstructured
 }
 
-func (o object) String() string {
-	if o.GetNamespace() == "" {
-		return o.name + " " + o.GetName()
-	}
-	return o.name + " " + o.GetNamespace() + "/" + o.GetName()
+func (o object) String() string { return named(o.name, o.GetNamespace(), o.GetName()) }
+
+func named(kind, namespace, name string) string {
+	return kind + " " + strings.TrimPrefix(namespace+"/"+name, "/")
 }
 
 // objects maps the String of each object to it.
 type objects map[string]object
 
-// read lists all objects in a version. In the copyVersion, it skips kinds without a definition.
-func (c *copier) read(ctx context.Context, version string, kinds ...kind) (objects, error) {
-	all := objects{}
-	for _, kind := range kinds {
-		if version == copyVersion {
-			found, err := c.definitions.get(ctx, kind)
-			if err != nil {
-				return nil, err
-			}
-			if found.Unstructured == nil {
-				continue
-			}
-		}
-		pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return c.dynamic.Resource(kind.in(version)).List(ctx, options)
-		})
-		err := pages.EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
-			of := object{kind, item.(*unstructured.Unstructured)}
-			all[of.String()] = of
-			return nil
-		})
-		if err != nil {
-			return nil, fmt.Errorf("read the %s in version %s: %w", kind.resource, version, err)
+// deleting returns an error if an object is being deleted.
+func (o objects) deleting() error {
+	for _, name := range slices.Sorted(maps.Keys(o)) {
+		if of := o[name]; of.GetDeletionTimestamp() != nil {
+			return fmt.Errorf("%s is being deleted, and has the finalizers %v: wait until it is gone", name, of.GetFinalizers())
 		}
 	}
-	return all, nil
-}
-
-// controllers returns the CompositeControllers and DecoratorControllers of the server.
-func (c *copier) controllers(ctx context.Context) (objects, error) {
-	return c.read(ctx, servedVersion, kinds()[1:]...)
+	return nil
 }
 
 // fieldsAnnotation is on objects in the definitions whose schema lacks fields of the server. It has the whole object.
@@ -151,22 +124,6 @@ func content(of object) *unstructured.Unstructured {
 		moved.SetFinalizers(finalizers)
 	}
 	return moved
-}
-
-// keepFields sets the fieldsAnnotation of an object if the definition has dropped fields.
-func keepFields(written *unstructured.Unstructured, full map[string]any) (missing bool, err error) {
-	stored := body(written)
-	if reflect.DeepEqual(stored, full) {
-		return false, nil
-	}
-	encoded, err := json.Marshal(fields{full, stored})
-	if err != nil {
-		return false, err
-	}
-	annotations := orEmpty(written.GetAnnotations())
-	annotations[fieldsAnnotation] = string(encoded)
-	written.SetAnnotations(annotations)
-	return true, nil
 }
 
 // differingPaths returns the sorted paths of the fields in which two objects differ. An empty list or map equals a

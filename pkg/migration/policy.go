@@ -7,17 +7,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
-	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 )
 
@@ -26,12 +22,8 @@ const (
 	// the name of the binding that warns.
 	policyName  = "metacontroller-apiserver-migration"
 	warningName = policyName + "-warning"
-	// countsAnnotation on the policy names the authoritative side.
-	countsAnnotation = group + "/counts"
 	// manager is the field manager of the requests that the policy lets pass.
 	manager = "metacontroller-apiserver-migrate"
-	// settlePeriod bounds the time until all kube-apiservers know a change of the policy or of the APIService.
-	settlePeriod = 2 * time.Second
 )
 
 // policy refuses writes of the objects unless they come from the servers themselves, or from this user with the field
@@ -40,9 +32,7 @@ const (
 const policy = `
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
-metadata:
-  name: metacontroller-apiserver-migration
-  annotations: {metacontroller.k8s.io/counts: %s}
+metadata: {name: metacontroller-apiserver-migration}
 spec:
   failurePolicy: Fail
   matchConstraints:
@@ -53,7 +43,7 @@ spec:
       resources: [compositecontrollers, decoratorcontrollers, controllerrevisions]
   validations:
   - expression: >-
-      request.userInfo.username == 'system:apiserver' || request.userInfo.username == %s &&
+      request.userInfo.username == 'system:apiserver' || request.userInfo.username == %q &&
       (request.operation == 'DELETE' ? has(request.options.preconditions) :
       has(request.options.fieldManager) && request.options.fieldManager == 'metacontroller-apiserver-migrate')
     message: >-
@@ -71,14 +61,10 @@ spec: {policyName: metacontroller-apiserver-migration, validationActions: [%s]}
 `
 
 // probe is an object that both sides would accept.
-const probe = `
-apiVersion: metacontroller.k8s.io/v1alpha1
-kind: DecoratorController
-metadata: {name: migration-probe}
-spec:
-  resources: [{apiVersion: v1, resource: configmaps}]
-  hooks: {sync: {webhook: {url: "http://migration-probe.invalid"}}}
-`
+const probe = `{"apiVersion": "metacontroller.k8s.io/v1alpha1", "kind": "DecoratorController",
+  "metadata": {"name": "migration-probe"},
+  "spec": {"resources": [{"apiVersion": "v1", "resource": "configmaps"}],
+    "hooks": {"sync": {"webhook": {"url": "http://migration-probe.invalid"}}}}}`
 
 func policies() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1",
@@ -92,35 +78,29 @@ func bindings() schema.GroupVersionResource {
 // freezer prevents others from writing the objects, by a policy.
 type freezer struct{ *cluster }
 
-func (f *freezer) get(ctx context.Context) (*unstructured.Unstructured, error) {
-	found, err := f.dynamic.Resource(policies()).Get(ctx, policyName, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the ValidatingAdmissionPolicy %s: %w", policyName, err)
-	}
-	return found, nil
-}
-
-// setCounts notes on the policy which side is authoritative. It creates the policy if there is none.
-func (f *freezer) setCounts(ctx context.Context, counts side) error {
+// freeze rejects writes by other users, regardless of which side serves the API.
+func (f *freezer) freeze(ctx context.Context) error {
+	wasFrozen := f.frozen(ctx) == nil
 	self, err := f.kube.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{},
 		metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("get the name of the user from the cluster: %w", err)
 	}
-	err = f.apply(ctx, policies(), policyName, fmt.Sprintf(policy, counts, strconv.Quote(self.Status.UserInfo.Username)))
-	if err == nil {
-		err = f.apply(ctx, bindings(), policyName, fmt.Sprintf(binding, policyName, "Deny"))
-	}
+	err = errors.Join(
+		f.apply(ctx, policies(), policyName, fmt.Sprintf(policy, self.Status.UserInfo.Username)),
+		f.apply(ctx, bindings(), policyName, fmt.Sprintf(binding, policyName, "Deny")),
+	)
 	if err == nil { // last, so that it implies the other one
 		err = f.apply(ctx, bindings(), warningName, fmt.Sprintf(binding, warningName, "Warn"))
 	}
 	if err != nil {
 		return fmt.Errorf("apply the ValidatingAdmissionPolicy %s and its bindings: %w", policyName, err)
 	}
-	return nil
+	if err := f.untilFrozen(ctx); err != nil || wasFrozen {
+		return err
+	}
+	f.say("the cluster now rejects writes to the API")
+	return f.propagate(ctx)
 }
 
 func (f *freezer) apply(ctx context.Context, resource schema.GroupVersionResource, name, text string) error {
@@ -133,20 +113,6 @@ func (f *freezer) apply(ctx context.Context, resource schema.GroupVersionResourc
 	return err
 }
 
-// freeze rejects writes by other users, regardless of which side serves the API, and records which side is
-// authoritative.
-func (f *freezer) freeze(ctx context.Context, counts side) error {
-	wasFrozen := f.frozen(ctx) == nil
-	if err := f.setCounts(ctx, counts); err != nil {
-		return err
-	}
-	if err := f.untilFrozen(ctx); err != nil || wasFrozen {
-		return err
-	}
-	f.say("the cluster now rejects writes to the API")
-	return pause(ctx, settlePeriod)
-}
-
 // untilFrozen waits until the side that serves the API refuses writes.
 func (f *freezer) untilFrozen(ctx context.Context) error {
 	return f.until(ctx, "the API to reject writes", f.frozen)
@@ -154,19 +120,9 @@ func (f *freezer) untilFrozen(ctx context.Context) error {
 
 // frozen returns nil if the side that serves the API refuses writes.
 func (f *freezer) frozen(ctx context.Context) error {
-	written := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(probe), &written.Object); err != nil {
-		return err
-	}
 	warned := &warnings{}
-	host := rest.CopyConfig(f.config.Host)
-	host.WarningHandler = warned
-	client, err := dynamic.NewForConfig(host)
-	if err != nil {
-		return err
-	}
-	_, err = client.Resource(kinds()[1].in(servedVersion)).Create(ctx, written,
-		metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: policyName + "-probe"})
+	err := f.own.RESTClient().Post().Resource(kinds()[1].resource).Param("dryRun", metav1.DryRunAll).
+		Param("fieldManager", policyName+"-probe").WarningHandler(warned).Body([]byte(probe)).Do(ctx).Error()
 	switch {
 	case warned.ofPolicy:
 		return nil
@@ -184,7 +140,7 @@ func (w *warnings) HandleWarningHeader(_ int, _, text string) {
 	w.ofPolicy = w.ofPolicy || strings.Contains(text, warningName)
 }
 
-// thaw removes the bindings and then the policy, which names the authoritative side.
+// thaw removes the policy and its bindings.
 func (f *freezer) thaw(ctx context.Context) error {
 	for _, of := range []struct {
 		resource schema.GroupVersionResource

@@ -6,8 +6,10 @@ package migration
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/registration"
@@ -24,10 +26,11 @@ const (
 
 // state is the progress of the migration, as the cluster shows it.
 type state struct {
-	service     apiService
-	definitions map[string]definition
-	// policy freezes the objects; nil if there is none.
-	policy *unstructured.Unstructured
+	// service is the APIService; nil if there is none.
+	service     *unstructured.Unstructured
+	definitions []definition
+	// frozen is true if the policy exists.
+	frozen bool
 	// side is the authoritative side.
 	side side
 	// leadsHere is true if the APIService leads to this server.
@@ -36,101 +39,74 @@ type state struct {
 
 // state reads the progress of the migration.
 func (m *Migration) state(ctx context.Context) (*state, error) {
-	s := &state{definitions: map[string]definition{}}
+	s := &state{}
 	var err error
-	if s.service, err = m.registrar.get(ctx); err != nil {
+	if s.service, err = m.get(ctx, apiServices(), apiServiceName); err != nil {
 		return nil, err
 	}
 	for _, kind := range kinds() {
-		found, err := m.definitions.get(ctx, kind)
+		found, err := m.get(ctx, definitions(), kind.definition())
 		if err != nil {
 			return nil, err
 		}
-		if found.Unstructured != nil {
-			s.definitions[kind.resource] = found
+		if found != nil {
+			s.definitions = append(s.definitions, definition{found})
 		}
 	}
-	if s.policy, err = m.freezer.get(ctx); err != nil {
+	policy, err := m.get(ctx, policies(), policyName)
+	if err != nil {
 		return nil, err
 	}
-	s.leadsHere = s.service.exists() && s.service.leadsTo() == m.config.Service
-	s.side = s.counts()
-	return s, m.refuseStrange(s)
+	s.frozen = policy != nil
+	return s, s.interpret(m.config.Service)
 }
 
-// refuseStrange returns an error if the authoritative side is unknown.
-func (m *Migration) refuseStrange(s *state) error {
-	if s.service.exists() && s.service.leadsTo().Name != "" && !s.leadsHere {
-		return fmt.Errorf("the APIService %s refers to the Service %s, not to %s: see --service-name and --service-namespace",
-			apiServiceName, s.service.leadsTo(), m.config.Service)
+// interpret derives the rest of the state. It returns an error if the authoritative side is unknown.
+func (s *state) interpret(server types.NamespacedName) error {
+	leadsTo := types.NamespacedName{}
+	if s.service != nil {
+		leadsTo.Namespace, _, _ = unstructured.NestedString(s.service.Object, "spec", "service", "namespace")
+		leadsTo.Name, _, _ = unstructured.NestedString(s.service.Object, "spec", "service", "name")
 	}
-	if !s.service.exists() && s.policy == nil && !s.serve() {
+	s.leadsHere = leadsTo == server
+	s.side = s.counts()
+	switch {
+	case leadsTo.Name != "" && !s.leadsHere:
+		return fmt.Errorf("the APIService %s refers to the Service %s, not to %s: see --service-name and --service-namespace",
+			apiServiceName, leadsTo, server)
+	case s.service == nil && !s.frozen && slices.ContainsFunc(s.definitions, definition.isHidden):
 		return fmt.Errorf("APIService %s not found, and the CustomResourceDefinitions do not serve the API: their objects "+
 			"have been moved to a server. Apply the APIService of the server again", apiServiceName)
 	}
 	return nil
 }
 
-// isInterrupted reports whether a step has begun and not finished. The policy shows that or, if a user has deleted it,
-// the APIService.
-func (s *state) isInterrupted() bool {
-	if s.policy != nil || !s.leadsHere {
-		return s.policy != nil
-	}
-	annotations := s.service.GetAnnotations()
-	return s.isOpen() && annotations[v1alpha1.HoldAnnotation] != "" && annotations[v1alpha1.MovedAnnotation] == ""
-}
-
-// isOpen reports whether a definition has the copyVersion.
-func (s *state) isOpen() bool {
-	for _, of := range s.definitions {
-		if of.version(copyVersion) != nil {
-			return true
-		}
-	}
-	return false
-}
-
-// counts returns the authoritative side. The policy names it, because a killed step may have left everything else in
-// any state. If a user has deleted the policy, the definitions are authoritative if they serve the API: each step
-// changes that right after it has changed the policy.
+// counts returns the authoritative side. Steps note it on the APIService of the server. Without a note, the server was
+// installed by other means, maybe over definitions.
 func (s *state) counts() side {
-	if s.policy != nil {
-		return side(s.policy.GetAnnotations()[countsAnnotation])
-	}
-	if s.isInterrupted() {
-		if s.serve() {
-			return inDefinitions
-		}
-		return inServer
-	}
-	if !s.leadsHere {
-		if len(s.definitions) > 0 {
-			return inDefinitions
-		}
+	switch {
+	case !s.leadsHere && len(s.definitions) == 0:
 		return nowhere
+	case !s.leadsHere:
+		return inDefinitions
 	}
-	for _, of := range s.definitions {
-		if registration.HidesObjects(s.service.Unstructured, of.Unstructured) {
-			return inDefinitions
-		}
+	switch s.service.GetAnnotations()[v1alpha1.MovedAnnotation] {
+	case "true":
+		return inServer
+	case "false":
+		return inDefinitions
+	}
+	hidden := func(of definition) bool { return registration.HidesObjects(s.service, of.Unstructured) }
+	if slices.ContainsFunc(s.definitions, hidden) {
+		return inDefinitions
 	}
 	return inServer
 }
 
-// isOriginal reports whether no step was begun, or all were undone.
-func (s *state) isOriginal() bool {
-	return s.side == inDefinitions && s.policy == nil && !s.leadsHere && !s.isOpen() && s.serve()
-}
-
-// serve reports whether all definitions serve the API.
-func (s *state) serve() bool {
-	for _, of := range s.definitions {
-		if !registration.Serves(of.Unstructured, servedVersion) {
-			return false
-		}
-	}
-	return true
+// isInterrupted reports whether a step has begun and not finished. The policy shows that or, if a user has deleted it,
+// the hold of the controllers.
+func (s *state) isInterrupted() bool {
+	return s.frozen || s.leadsHere && s.service.GetAnnotations()[v1alpha1.HoldAnnotation] == holdReason
 }
 
 // describe returns the progress of the migration, and what to do next.
@@ -140,7 +116,7 @@ func (s *state) describe() (is, next string) {
 		return "The cluster does not serve the API.", "nothing; install the server"
 	case s.isInterrupted():
 		is = fmt.Sprintf("A step is not complete. The objects of the %s are authoritative.", s.side)
-		if s.policy != nil {
+		if s.frozen {
 			is += " Until the step is complete, the cluster rejects writes to the API."
 		}
 		return is, "switch or back"
@@ -154,15 +130,4 @@ func (s *state) describe() (is, next string) {
 			"as they were at the switch.", "finish or back"
 	}
 	return "The server serves the API. There are no CustomResourceDefinitions.", "nothing; back is possible"
-}
-
-// Status reports the progress of the migration.
-func (m *Migration) Status(ctx context.Context) error {
-	now, err := m.state(ctx)
-	if err != nil {
-		return err
-	}
-	is, next := now.describe()
-	m.say("%s\nNext: %s", is, next)
-	return m.workloads.sayBeside(ctx, now)
 }

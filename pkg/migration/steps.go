@@ -7,244 +7,154 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
 // answerTimeout bounds the time for which a step waits for an answer that it can do without.
-const answerTimeout = 10 * time.Second
+const answerTimeout = 5 * time.Second
 
 // Switch moves all objects to the server, and starts its controllers. If it fails, it undoes its changes.
-func (m *Migration) Switch(ctx context.Context) (err error) {
-	defer func() { err = m.withRefused(ctx, err) }()
+func (m *Migration) Switch(ctx context.Context) error {
 	now, err := m.state(ctx)
-	if err != nil {
-		return err
-	}
 	switch {
+	case err != nil:
+		return err
 	case now.side == inServer && !now.isInterrupted():
 		m.say("the server has the objects already")
 		return m.workloads.sayBeside(ctx, now)
 	case now.side == inServer:
-		return m.serveFromServer(ctx)
-	}
-	if now.leadsHere { // the objects can be read only in the copyVersion
-		if err := m.definitions.open(ctx, false); err != nil {
+		return incomplete(m.serveFromServer(ctx))
+	case now.leadsHere: // the objects can be read only in the copyVersion
+		if err := sequence(ctx, m.switcher.openAll, m.ensureNoOthers(now)); err != nil {
 			return err
 		}
 	}
 	if err := m.check(ctx, now, true); err != nil {
 		return err
 	}
-	if err := m.workloads.stop(ctx); err != nil {
-		return err
-	}
-	if err := m.moveToServer(ctx); err != nil {
-		return m.undo(ctx, err, func(ctx context.Context) error {
-			if now.leadsHere && !now.isInterrupted() { // as before; otherwise an earlier switch was interrupted
-				return errors.Join(m.freezer.thaw(ctx), m.workloads.start(ctx))
-			}
-			return m.serveFromDefinitions(ctx, m.copier.cleanCopies)
-		})
-	}
-	return m.serveFromServer(ctx)
-}
-
-// withRefused adds to the error of a step that the policy still refuses writes.
-func (m *Migration) withRefused(ctx context.Context, err error) error {
-	if err == nil {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTimeout)
-	defer cancel()
-	if policy, unknown := m.freezer.get(ctx); policy == nil && unknown == nil {
-		return err
-	}
-	return fmt.Errorf("%w\nthe cluster rejects writes to the API until a step completes: run 'metacontroller-apiserver "+
-		"migrate switch' or 'back'", err)
-}
-
-// undo runs the opposite step after an error, unless the user has interrupted this step.
-func (m *Migration) undo(ctx context.Context, cause error, opposite func(context.Context) error) error {
-	if ctx.Err() != nil {
-		return cause
-	}
-	m.say("undoing it, because: %s", cause)
-	return errors.Join(cause, opposite(ctx))
-}
-
-// moveToServer copies the objects to the server, and makes the server authoritative.
-func (m *Migration) moveToServer(ctx context.Context) error {
-	if err := m.freezer.freeze(ctx, inDefinitions); err != nil {
-		return err
-	}
-	if err := m.definitions.open(ctx, false); err != nil {
-		return err
-	}
-	if err := m.registrar.leadHere(ctx); err != nil {
-		return err
-	}
-	if err := m.freezer.untilFrozen(ctx); err != nil {
-		return err
-	}
-	m.say("the APIService %s refers to the Service %s, and holds its controllers", apiServiceName, m.config.Service)
-	if err := m.copier.copy(ctx, inDefinitions, inServer); err != nil {
-		return err
-	}
-	if err := m.preview(ctx); err != nil {
-		return err
-	}
-	return m.freezer.setCounts(ctx, inServer)
-}
-
-// serveFromServer completes Switch: the server serves its objects, and its controllers run.
-func (m *Migration) serveFromServer(ctx context.Context) error {
-	// Clients that watch the definitions list again, at the server.
-	err := m.definitions.change(ctx, func(of definition) bool { return of.serve(servedVersion, false) })
-	if err != nil {
-		return err
-	}
-	if err := m.registrar.setHold(ctx, false); err != nil {
-		return err
-	}
-	if err := m.freezer.thaw(ctx); err != nil {
-		return err
-	}
-	err = m.untilAll(ctx, "all controllers to start",
-		func(reason any) bool { return reason != v1alpha1.ReasonHeld })
-	if err != nil {
-		return err
-	}
-	m.say("the controllers of the server run: see kubectl get cc,dec")
-	return nil
+	return m.move(ctx, m.moveToServer, m.serveFromServer, m.serveFromDefinitions)
 }
 
 // Back moves all objects to the definitions, and starts Metacontroller. It creates missing definitions. If it fails, it
 // undoes its changes.
-func (m *Migration) Back(ctx context.Context) (err error) {
-	defer func() { err = m.withRefused(ctx, err) }()
+func (m *Migration) Back(ctx context.Context) error {
 	now, err := m.state(ctx)
-	if err != nil {
-		return err
-	}
 	switch {
+	case err != nil:
+		return err
 	case now.side == nowhere:
 		is, _ := now.describe()
 		return errors.New(is)
-	case now.isOriginal():
-		m.say("the CustomResourceDefinitions have the objects already")
-		return m.workloads.start(ctx)
 	case now.side == inDefinitions:
-		return m.serveFromDefinitions(ctx, m.copier.cleanAll)
+		return m.serveFromDefinitions(ctx)
 	}
-	if err := m.findBack(ctx, now); err != nil {
+	if err := m.checkBack(ctx, now); err != nil {
 		return err
 	}
+	return m.move(ctx, m.moveToDefinitions, m.serveFromDefinitions, m.serveFromServer)
+}
+
+// move stops Metacontroller, copies the objects, and has the other side serve them. If the copies cannot be made, it
+// undoes everything unless the user has interrupted it.
+func (m *Migration) move(ctx context.Context, copyAll, complete, undo func(context.Context) error) error {
 	if err := m.workloads.stop(ctx); err != nil {
 		return err
 	}
-	if err := m.moveToDefinitions(ctx); err != nil {
-		return m.undo(ctx, err, m.serveFromServer)
+	err := copyAll(ctx)
+	if err == nil {
+		return incomplete(complete(ctx))
 	}
-	return m.serveFromDefinitions(ctx, m.copier.cleanAll)
+	if ctx.Err() != nil {
+		return incomplete(err)
+	}
+	m.say("undoing it, because: %s", err)
+	return errors.Join(err, incomplete(undo(ctx)))
 }
 
-// moveToDefinitions copies the objects to the definitions, and makes these authoritative.
-func (m *Migration) moveToDefinitions(ctx context.Context) error {
-	if err := m.freezer.freeze(ctx, inServer); err != nil {
-		return err
+// incomplete adds to an error what it means for the cluster.
+func incomplete(err error) error {
+	if err == nil {
+		return nil
 	}
-	if err := m.definitions.open(ctx, true); err != nil {
-		return err
-	}
-	if err := m.until(ctx, "the deletion of objects with finalizers", m.nothingIsDeleted); err != nil {
-		return err
-	}
-	if err := m.registrar.setHold(ctx, true); err != nil {
-		return err
-	}
-	err := m.untilAll(ctx, "all controllers of the server to stop", func(reason any) bool {
-		return reason == v1alpha1.ReasonHeld || reason == v1alpha1.ReasonNotSelected
-	})
-	if err != nil {
-		return err
-	}
-	m.say("the controllers of the server are stopped")
-	if err := m.copier.copy(ctx, inServer, inDefinitions); err != nil {
-		return err
-	}
-	return m.freezer.setCounts(ctx, inDefinitions)
+	return fmt.Errorf("%w\nthe step is not complete. Until it is, the cluster may reject writes to the API: run "+
+		"'metacontroller-apiserver migrate switch' or 'back'", err)
 }
 
-// nothingIsDeleted returns an error if an object of the server waits for its finalizers.
-func (m *Migration) nothingIsDeleted(ctx context.Context) error {
-	all, err := m.copier.read(ctx, servedVersion, kinds()...)
-	for name, of := range all {
-		if of.GetDeletionTimestamp() != nil {
-			return fmt.Errorf("%s is being deleted, and has the finalizers %v", name, of.GetFinalizers())
-		}
+// moveToServer copies the objects to the server, and makes the server authoritative.
+func (m *Migration) moveToServer(ctx context.Context) error {
+	return sequence(ctx, m.freezer.freeze, m.switcher.openAll, m.switcher.leadHere, m.freezer.untilFrozen,
+		m.copier.copyToServer, m.preview, m.switcher.mark(inServer, true))
+}
+
+// serveFromServer completes Switch: the server serves its objects, and its controllers run.
+func (m *Migration) serveFromServer(ctx context.Context) error {
+	err := sequence(ctx, m.switcher.hide, m.switcher.mark(inServer, false), m.freezer.thaw)
+	if err == nil {
+		m.say("the server runs the controllers: see kubectl get cc,dec")
 	}
 	return err
 }
 
-// serveFromDefinitions completes Back: the definitions serve their objects, and Metacontroller runs. clean removes the
-// objects of the server. If the server does not answer, they stay.
-func (m *Migration) serveFromDefinitions(ctx context.Context, clean func(context.Context) error) error {
+// moveToDefinitions copies the objects to the definitions, and makes these authoritative.
+func (m *Migration) moveToDefinitions(ctx context.Context) error {
+	return sequence(ctx, m.freezer.freeze, m.switcher.openAll, m.switcher.mark(inServer, true), m.untilStopped,
+		m.copier.copyToDefinitions, m.switcher.mark(inDefinitions, true))
+}
+
+// serveFromDefinitions completes Back: the definitions serve their objects, and Metacontroller runs. If the server does
+// not answer, its copies stay.
+func (m *Migration) serveFromDefinitions(ctx context.Context) error {
 	now, err := m.state(ctx)
-	if err != nil {
-		return err
-	}
-	answers := now.leadsHere && m.answers(ctx)
 	switch {
-	case answers:
-		if err := m.freezer.freeze(ctx, inDefinitions); err != nil {
-			return err
-		}
-		err := m.definitions.open(ctx, false)
-		if err == nil { // the policy now says that they are authoritative
-			err = m.serveDefinitions(ctx)
-		}
-		if err == nil {
-			err = clean(ctx)
-		}
-		if err != nil {
-			if !now.isInterrupted() {
-				err = errors.Join(err, m.freezer.thaw(ctx))
-			}
-			return err
-		}
+	case err != nil:
+		return err
+	case now.leadsHere && m.answers(ctx):
+		err = sequence(ctx, m.switcher.openAll, m.ensureNoOthers(now), m.freezer.freeze,
+			m.switcher.mark(inDefinitions, true), m.switcher.show, m.copier.clean)
 	case now.leadsHere:
 		m.say("the server does not answer. If its storage has copies of the objects, remove them: otherwise they reappear " +
 			"when the server serves the API again")
 	}
-	if err := m.serveDefinitions(ctx); err != nil {
+	if err != nil {
 		return err
 	}
-	if err := m.registrar.leadBack(ctx, now.service); err != nil {
-		return err
-	}
-	if err := m.definitions.change(ctx, definition.restore); err != nil {
+	if err := sequence(ctx, m.switcher.show, m.switcher.leadBack, m.switcher.restore); err != nil {
 		return err
 	}
 	m.say("the CustomResourceDefinitions serve the API")
 	return errors.Join(m.freezer.thaw(ctx), m.workloads.start(ctx))
 }
 
-func (m *Migration) serveDefinitions(ctx context.Context) error {
-	return m.definitions.change(ctx, func(of definition) bool { return of.serve(servedVersion, true) })
-}
-
 // answers reports whether the server serves the API within some seconds.
 func (m *Migration) answers(ctx context.Context) bool {
+	serves := m.switcher.serves(inServer)
 	return wait.PollUntilContextTimeout(ctx, pollInterval, answerTimeout, true, func(ctx context.Context) (bool, error) {
-		return m.registrar.servedHere(ctx) == nil, nil
+		return serves(ctx) == nil, nil
 	}) == nil
+}
+
+// ensureNoOthers returns a step that fails if the server has objects of its own, because it was installed over the
+// definitions. While writes are refused it has only copies.
+func (m *Migration) ensureNoOthers(now *state) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if now.frozen {
+			return nil
+		}
+		differences, _, err := m.copier.compare(ctx, inDefinitions, inServer)
+		if err != nil {
+			return err
+		}
+		return m.copier.refuseOthers(differences)
+	}
 }
 
 // Finish deletes the definitions with the copies in them.
@@ -260,62 +170,87 @@ func (m *Migration) Finish(ctx context.Context) error {
 	if err := m.workloads.stop(ctx); err != nil {
 		return err
 	}
-	if err := m.definitions.open(ctx, false); err != nil {
+	if err := m.removeFinalizers(ctx, now); err != nil {
 		return err
 	}
-	all, err := m.copier.read(ctx, copyVersion, kinds()...)
-	if err != nil {
-		return err
-	}
-	for _, of := range all {
-		if len(of.GetFinalizers()) == 0 {
-			continue
-		}
-		if err := m.copier.remove(ctx, of, inDefinitions); err != nil {
-			return err
-		}
-	}
-	for _, kind := range kinds() {
-		of, exists := now.definitions[kind.resource]
-		if !exists {
-			continue
-		}
-		uid := types.UID(of.GetUID())
-		err := m.dynamic.Resource(definitions()).Delete(ctx, kind.definition(),
-			metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+	for _, of := range now.definitions {
+		err := m.dynamic.Resource(definitions()).Delete(ctx, of.GetName(),
+			metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: ptr.To(of.GetUID())}})
 		if err != nil {
-			return fmt.Errorf("delete the CustomResourceDefinition %s: %w", kind.definition(), err)
+			return fmt.Errorf("delete the CustomResourceDefinition %s: %w", of.GetName(), err)
 		}
-		if err := m.definitions.untilDeleted(ctx, kind); err != nil {
-			return err
-		}
-		m.say("deleted the CustomResourceDefinition %s", kind.definition())
+		m.say("deleted the CustomResourceDefinition %s", of.GetName())
 	}
-	m.say("the migration is finished")
-	return nil
+	err = m.until(ctx, "the CustomResourceDefinitions to be gone", func(ctx context.Context) error {
+		now, err := m.state(ctx)
+		if err == nil && len(now.definitions) > 0 {
+			err = fmt.Errorf("kube-apiserver has not deleted %s yet", now.definitions[0].GetName())
+		}
+		return err
+	})
+	if err == nil {
+		m.say("the migration is finished")
+	}
+	return err
 }
 
-// untilAll waits until the reason of the condition Ready fits, for all controllers that a server has read.
-func (m *Migration) untilAll(ctx context.Context, what string, fits func(reason any) bool) error {
-	return m.until(ctx, what, func(ctx context.Context) error {
-		all, err := m.copier.controllers(ctx)
+// removeFinalizers deletes the objects with finalizers in the definitions: the programs behind them watch the server,
+// so the definitions would never be gone.
+func (m *Migration) removeFinalizers(ctx context.Context, now *state) error {
+	var present []kind
+	for _, of := range now.definitions {
+		present = append(present, of.kind())
+	}
+	if err := m.switcher.open(ctx, present); err != nil {
+		return err
+	}
+	all, err := m.copier.read(ctx, copyVersion, present)
+	for _, of := range all {
+		if err == nil && len(of.GetFinalizers()) > 0 {
+			err = m.copier.remove(ctx, of, inDefinitions)
+		}
+	}
+	return err
+}
+
+// untilStopped waits until all controllers of the server have stopped.
+func (m *Migration) untilStopped(ctx context.Context) error {
+	err := m.until(ctx, "all controllers of the server to stop", func(ctx context.Context) error {
+		all, err := m.copier.read(ctx, servedVersion, kinds()[1:])
 		for name, of := range all {
-			if reason, message := readyOf(of.Unstructured); reason != "" && reason != v1alpha1.ReasonNotObservedYet &&
-				!fits(reason) {
-				return fmt.Errorf("%s: its condition Ready has the reason %s: %s", name, reason, message)
+			reason, err := readyReason(of)
+			switch {
+			case err != nil:
+				return err
+			case !slices.Contains(stoppedReasons(), reason):
+				return fmt.Errorf("%s: its condition Ready has the reason %s", name, reason)
 			}
 		}
 		return err
 	})
+	if err == nil {
+		m.say("the controllers of the server are stopped")
+	}
+	return err
 }
 
-// readyOf returns the reason and the message of the condition Ready of a controller, or empty texts.
-func readyOf(of *unstructured.Unstructured) (reason, message any) {
-	conditions, _, _ := unstructured.NestedSlice(of.Object, "status", "conditions")
-	for _, item := range conditions {
-		if condition, ok := item.(map[string]any); ok && condition["type"] == v1alpha1.ConditionReady {
-			return condition["reason"], condition["message"]
-		}
+// stoppedReasons are those of controllers that do not run. One without a reason is not known to the server.
+func stoppedReasons() []string {
+	return []string{"", v1alpha1.ReasonNotObservedYet, v1alpha1.ReasonHeld, v1alpha1.ReasonNotSelected}
+}
+
+// readyReason returns the reason of the condition Ready of a controller; "" if there is none.
+func readyReason(of object) (string, error) {
+	typed := struct {
+		Status struct {
+			Conditions []metav1.Condition `json:"conditions"`
+		} `json:"status"`
+	}{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(of.Object, &typed); err != nil {
+		return "", err
 	}
-	return "", ""
+	if ready := meta.FindStatusCondition(typed.Status.Conditions, v1alpha1.ConditionReady); ready != nil {
+		return ready.Reason, nil
+	}
+	return "", nil
 }

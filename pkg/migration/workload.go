@@ -16,108 +16,86 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/enumerate"
 )
 
-// Workload names a StatefulSet or a Deployment. The zero value stands for any that is recognized as Metacontroller.
-type Workload struct{ Kind, Namespace, Name string }
+const (
+	// NoWorkload is the Config.Original of a cluster in which Metacontroller does not run.
+	NoWorkload = "none"
+	// originalProgram is the name of Metacontroller's program, and the last part of the name of its image.
+	originalProgram = "metacontroller"
+	// replicasAnnotation is on the workload of Metacontroller while the migration has stopped it. Its value is the former
+	// number of replicas.
+	replicasAnnotation = "metacontroller.k8s.io/replicas-before-migration"
+)
 
-// NoWorkload returns the Workload for a cluster in which Metacontroller does not run.
-func NoWorkload() Workload { return Workload{Kind: "none"} }
-
-// ParseWorkload parses kind/namespace/name, "none", or an empty text for any.
-func ParseWorkload(text string) (Workload, error) {
-	switch text {
-	case "":
-		return Workload{}, nil
-	case "none":
-		return NoWorkload(), nil
-	}
-	parts := strings.Split(strings.ToLower(text), "/")
-	if len(parts) != 3 || parts[1] == "" || parts[2] == "" || parts[0] != "statefulset" && parts[0] != "deployment" {
-		return Workload{}, fmt.Errorf("%q is neither statefulset/NAMESPACE/NAME nor deployment/NAMESPACE/NAME nor none", text)
-	}
-	return Workload{parts[0], parts[1], parts[2]}, nil
-}
-
-func (w Workload) String() string { return w.Kind + "/" + w.Namespace + "/" + w.Name }
-
-// replicasAnnotation is on the workload of Metacontroller while the migration has stopped it. Its value is the former
-// number of replicas.
-const replicasAnnotation = "metacontroller.k8s.io/replicas-before-migration"
-
-// originalProgram is the name of Metacontroller's program, and the last part of the name of its image.
-const originalProgram = "metacontroller"
-
-// runningOriginal is a workload of Metacontroller.
-type runningOriginal struct {
-	Workload
-	replicas int32
-	selector *metav1.LabelSelector
+// workload is a StatefulSet or Deployment of Metacontroller.
+type workload struct {
+	appsv1.StatefulSet // a Deployment has these fields, too
+	resource           string
+	replicas           int32
 	// args are the arguments of its container.
 	args []string
-	// before is the number of replicas that it had when a migration stopped it, or 0.
-	before int32
+}
+
+func (w workload) String() string {
+	return strings.TrimSuffix(w.resource, "s") + "/" + w.Namespace + "/" + w.Name
 }
 
 // workloads stops and starts Metacontroller.
 type workloads struct{ *cluster }
 
 // find returns the workloads of Metacontroller: the named one, or those that are recognised.
-func (w *workloads) find(ctx context.Context) (found []runningOriginal, err error) {
-	named := w.config.Original
-	if named == NoWorkload() {
+func (w *workloads) find(ctx context.Context) (found []workload, err error) {
+	wanted := w.config.Original
+	if wanted == NoWorkload {
 		return nil, nil
 	}
-	for _, kind := range []string{"statefulset", "deployment"} {
-		list, err := w.dynamic.Resource(workloadResource(kind)).Namespace(named.Namespace).List(ctx, metav1.ListOptions{})
+	for _, resource := range []string{"statefulsets", "deployments"} {
+		list, err := w.dynamic.Resource(appsv1.SchemeGroupVersion.WithResource(resource)).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return nil, fmt.Errorf("look for Metacontroller: %w", err)
 		}
 		for _, item := range list.Items {
-			var of appsv1.StatefulSet // a Deployment has these fields, too
-			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(item.Object, &of); err != nil {
+			of := workload{resource: resource}
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(item.Object, &of.StatefulSet); err != nil {
 				return nil, fmt.Errorf("look for Metacontroller: %w", err)
 			}
-			is := Workload{kind, of.Namespace, of.Name}
-			args, runs := argsOfOriginal(of.Spec.Template.Spec)
-			if is == named || named == (Workload{}) && runs {
-				before, _ := strconv.ParseInt(of.Annotations[replicasAnnotation], 10, 32)
-				found = append(found, runningOriginal{is, ptr.Deref(of.Spec.Replicas, 1), of.Spec.Selector, args, int32(before)})
+			var runs bool
+			of.replicas = ptr.Deref(of.Spec.Replicas, 1)
+			of.args, runs = argsOfOriginal(of.Spec.Template.Spec)
+			if of.String() == wanted || wanted == "" && runs {
+				found = append(found, of)
 			}
 		}
 	}
-	if named != (Workload{}) && len(found) == 0 {
-		return nil, fmt.Errorf("there is no %s", named)
+	if wanted != "" && len(found) == 0 {
+		return nil, fmt.Errorf("there is no %s: --original must be statefulset/NAMESPACE/NAME, deployment/NAMESPACE/NAME "+
+			"or none", wanted)
 	}
 	return found, nil
-}
-
-func workloadResource(kind string) schema.GroupVersionResource {
-	return appsv1.SchemeGroupVersion.WithResource(kind + "s")
 }
 
 // argsOfOriginal returns the arguments of the container whose command or image is Metacontroller's. If there is
 // none, runs is false, and args are the arguments of the first container.
 func argsOfOriginal(of corev1.PodSpec) (args []string, runs bool) {
-	for _, container := range of.Containers {
+	for i, container := range of.Containers {
 		image, _, _ := strings.Cut(container.Image, "@")
 		program, _, _ := strings.Cut(path.Base(image), ":")
 		if len(container.Command) > 0 {
 			program = path.Base(container.Command[0])
 		}
-		if program == originalProgram {
-			return slices.Concat(container.Command, container.Args), true
+		if runs = program == originalProgram; runs || i == 0 {
+			args = slices.Concat(container.Command, container.Args)
+		}
+		if runs {
+			break
 		}
 	}
-	if len(of.Containers) == 0 {
-		return nil, false
-	}
-	return slices.Concat(of.Containers[0].Command, of.Containers[0].Args), false
+	return args, runs
 }
 
 // stop scales Metacontroller to zero, and waits until its Pods have ended.
@@ -128,18 +106,11 @@ func (w *workloads) stop(ctx context.Context) error {
 	}
 	for _, of := range found {
 		if of.replicas > 0 {
-			if err := w.scale(ctx, of, 0); err != nil {
+			if err := w.scale(ctx, of, 0, strconv.Itoa(int(of.replicas))); err != nil {
 				return err
 			}
-			w.say("scaled %s from %d to 0", of.Workload, of.replicas)
 		}
-		err := w.until(ctx, "Metacontroller to stop", func(ctx context.Context) error {
-			left, err := w.pods(ctx, of)
-			if err == nil && len(left) > 0 {
-				err = fmt.Errorf("%s still has the Pods %s", of.Workload, enumerate.First(maxNamed, left))
-			}
-			return err
-		})
+		err := w.until(ctx, "Metacontroller to stop", func(ctx context.Context) error { return w.stopped(ctx, of) })
 		if err != nil {
 			return err
 		}
@@ -147,19 +118,23 @@ func (w *workloads) stop(ctx context.Context) error {
 	return nil
 }
 
-// pods returns the names of the Pods of a workload that have not terminated.
-func (w *workloads) pods(ctx context.Context, of runningOriginal) (names []string, err error) {
+// stopped returns an error if a workload has Pods that have not terminated.
+func (w *workloads) stopped(ctx context.Context, of workload) error {
 	list, err := w.kube.CoreV1().Pods(of.Namespace).List(ctx,
-		metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(of.selector)})
+		metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(of.Spec.Selector)})
 	if err != nil {
-		return nil, fmt.Errorf("look for the Pods of %s: %w", of.Workload, err)
+		return fmt.Errorf("look for the Pods of %s: %w", of, err)
 	}
+	var left []string
 	for _, pod := range list.Items {
 		if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
-			names = append(names, pod.Name)
+			left = append(left, pod.Name)
 		}
 	}
-	return names, nil
+	if len(left) > 0 {
+		return fmt.Errorf("%s still has the Pods %s", of, enumerate.First(maxNamed, left))
+	}
+	return nil
 }
 
 // start restores the replicas of Metacontroller.
@@ -169,17 +144,16 @@ func (w *workloads) start(ctx context.Context) error {
 		return err
 	}
 	for _, of := range found {
-		if of.replicas > 0 {
-			continue
+		before, _ := strconv.Atoi(of.Annotations[replicasAnnotation])
+		switch {
+		case of.replicas > 0:
+		case before == 0:
+			w.say("%s has no replicas and had none before the migration: scale it up", of)
+		default:
+			if err := w.scale(ctx, of, before, nil); err != nil {
+				return err
+			}
 		}
-		if of.before == 0 {
-			w.say("%s has no replicas and had none before the migration: scale it up", of.Workload)
-			continue
-		}
-		if err := w.scale(ctx, of, of.before); err != nil {
-			return err
-		}
-		w.say("scaled %s from 0 to %d", of.Workload, of.before)
 	}
 	if len(found) == 0 {
 		w.say("no workload of Metacontroller was found: start it")
@@ -189,33 +163,29 @@ func (w *workloads) start(ctx context.Context) error {
 
 // sayBeside warns if Metacontroller runs beside the server, since both would run the same controllers.
 func (w *workloads) sayBeside(ctx context.Context, now *state) error {
-	if !now.leadsHere {
-		return nil
-	}
 	found, err := w.find(ctx)
 	for _, of := range found {
-		if of.replicas > 0 {
-			w.say("Metacontroller runs beside the server, as %s: stop it, or both run the same controllers", of.Workload)
+		if now.leadsHere && of.replicas > 0 {
+			w.say("Metacontroller runs beside the server, as %s: stop it, or both run the same controllers", of)
 		}
 	}
 	return err
 }
 
-// scale sets the replicas of a workload. If it stops the workload, it records their former number.
-func (w *workloads) scale(ctx context.Context, of runningOriginal, replicas int32) error {
-	note := map[string]any{replicasAnnotation: nil}
-	if replicas == 0 {
-		note[replicasAnnotation] = strconv.Itoa(int(of.replicas))
-	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": note},
-		"spec": map[string]any{"replicas": replicas}})
+// scale sets the replicas of a workload, and the replicasAnnotation.
+func (w *workloads) scale(ctx context.Context, of workload, replicas int, note any) error {
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"annotations": map[string]any{replicasAnnotation: note}},
+		"spec":     map[string]any{"replicas": replicas},
+	})
 	if err != nil {
 		return err
 	}
-	_, err = w.dynamic.Resource(workloadResource(of.Kind)).Namespace(of.Namespace).Patch(ctx, of.Name,
-		types.MergePatchType, patch, metav1.PatchOptions{})
+	_, err = w.dynamic.Resource(appsv1.SchemeGroupVersion.WithResource(of.resource)).Namespace(of.Namespace).
+		Patch(ctx, of.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 	if err != nil {
-		return fmt.Errorf("scale %s to %d: %w", of.Workload, replicas, err)
+		return fmt.Errorf("scale %s to %d: %w", of, replicas, err)
 	}
+	w.say("scaled %s from %d to %d", of, of.replicas, replicas)
 	return nil
 }

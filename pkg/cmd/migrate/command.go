@@ -6,7 +6,6 @@ package migrate
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -21,13 +20,13 @@ import (
 const description = `Moves the CompositeControllers, DecoratorControllers and ControllerRevisions of a cluster from the
 CustomResourceDefinitions of Metacontroller to this server, and back. During a step, the cluster rejects
 writes to these objects for some seconds. You can repeat a step that was interrupted. A step that fails
-undoes its changes. Without a step, the command shows the progress of the migration.
+undoes its changes.
 
 The server must run in the cluster: see docs/migrate.md.`
 
 // options are the flags of the command.
 type options struct {
-	kubeconfig, context, original string
+	kubeconfig, context string
 	migration.Config
 }
 
@@ -40,8 +39,6 @@ func NewCommand() *cobra.Command {
 		Long:  description,
 		Example: `  metacontroller-apiserver migrate check
   metacontroller-apiserver migrate switch`,
-		Args: cobra.NoArgs,
-		RunE: func(command *cobra.Command, _ []string) error { return o.run(command, (*migration.Migration).Status) },
 		// These commands have no flags of the server.
 		PersistentPreRun: func(*cobra.Command, []string) {},
 		SilenceUsage:     true,
@@ -53,7 +50,7 @@ func NewCommand() *cobra.Command {
 	o.addFlags(command)
 	for _, step := range steps() {
 		command.AddCommand(&cobra.Command{
-			Use: step.name, Short: step.short, Long: step.long, Args: cobra.NoArgs,
+			Use: step.name, Short: step.short, Args: cobra.NoArgs,
 			RunE: func(command *cobra.Command, _ []string) error { return o.run(command, step.do) },
 		})
 	}
@@ -62,26 +59,16 @@ func NewCommand() *cobra.Command {
 
 // step is a step of the migration.
 type step struct {
-	name, short, long string
-	do                func(*migration.Migration, context.Context) error
+	name, short string
+	do          func(*migration.Migration, context.Context) error
 }
 
 func steps() []step {
 	return []step{
-		{"check", "Show what blocks the migration, and what will change",
-			`It does not write, and does not need the server.`,
-			(*migration.Migration).Check},
-		{"switch", "Move everything to the server",
-			`Scales Metacontroller to zero, rejects writes, points the APIService to the server, copies all objects
-to it, compares both sides, lists what the controllers would write, and starts them.`,
-			(*migration.Migration).Switch},
-		{"finish", "Remove the CustomResourceDefinitions", `Removes the CustomResourceDefinitions with the copies in them.`,
-			(*migration.Migration).Finish},
-		{"back", "Move everything to the CustomResourceDefinitions",
-			`Rejects writes, stops the controllers of the server, copies all objects to the
-CustomResourceDefinitions (missing ones are created), removes the objects from the server, makes the
-definitions serve the API, and restores the replicas of Metacontroller. It is possible at any time.`,
-			(*migration.Migration).Back},
+		{"check", "Show what blocks the migration, and what will change, without a write", (*migration.Migration).Check},
+		{"switch", "Move everything to the server", (*migration.Migration).Switch},
+		{"finish", "Remove the CustomResourceDefinitions with the copies in them", (*migration.Migration).Finish},
+		{"back", "Move everything to the CustomResourceDefinitions, at any time", (*migration.Migration).Back},
 	}
 }
 
@@ -94,13 +81,15 @@ func (o *options) addFlags(command *cobra.Command) {
 		"The name of the Service of the server.")
 	flags.StringVar(&o.Service.Namespace, "service-namespace", "metacontroller", "The namespace of that Service.")
 	flags.Int32Var(&o.Port, "service-port", 443, "The port of that Service.")
-	flags.StringVar(&o.original, "original", "", "The workload of Metacontroller, as statefulset/NAMESPACE/NAME or "+
+	flags.StringVar(&o.Original, "original", "", "The workload of Metacontroller, as statefulset/NAMESPACE/NAME or "+
 		"deployment/NAMESPACE/NAME, or \"none\" if it does not run in the cluster. If empty, the command finds it by its "+
 		"command line and image.")
 	flags.BoolVar(&o.DiscardOthers, "discard-others", false,
 		"Remove objects from the server that are missing or different in the CustomResourceDefinitions.")
 	flags.BoolVar(&o.AcceptWrites, "accept-writes", false,
 		"Start the controllers even if the preview shows that they would write children, or fail.")
+	flags.DurationVar(&o.Propagation, "propagation", 2*time.Second, "The time in which a change of an admission policy "+
+		"or of an APIService reaches all kube-apiservers.")
 	flags.DurationVar(&o.Timeout, "timeout", 2*time.Minute, "The timeout of each wait for the cluster.")
 }
 
@@ -130,9 +119,6 @@ func (o *options) config(command *cobra.Command) (config migration.Config, err e
 		return config, err
 	}
 	config.Host.UserAgent = "metacontroller-apiserver-migrate"
-	if config.Original, err = migration.ParseWorkload(o.original); err != nil {
-		return config, fmt.Errorf("--original: %w", err)
-	}
 	config.Out = command.OutOrStdout()
 	return config, nil
 }

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 )
 
@@ -68,7 +69,7 @@ func (l *load) work(ctx context.Context, worker, objects int) {
 				l.deleted[gone] = true
 			})
 		}
-		pause(ctx, 20*time.Millisecond)
+		pause(ctx, 40*time.Millisecond)
 	}
 }
 
@@ -104,14 +105,82 @@ spec: {policyName: needs-a-team, validationActions: [Deny]}
 	}
 }
 
-// No write that was accepted is lost, and nothing that was deleted is back.
+// edited is a controller that somebody edits between the steps of a load test.
+const edited = "edited"
+
+// edit edits a controller at the server, also fields that Metacontroller does not know.
+func (w *world) edit() {
+	w.Helper()
+	for _, patch := range []string{
+		`{"spec":{"resyncPeriodSeconds":10}}`, `{"spec":{"resyncPeriodSeconds":20}}`,
+		`{"spec":{"paused":true,"childResources":[{"apiVersion":"v1","resource":"configmaps",` +
+			`"updateStrategy":{"method":"RollingInPlace","maxUnavailable":3}}]}}`,
+	} {
+		if _, err := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers().Patch(w.Context(), edited,
+			types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+			w.Fatal(err)
+		}
+	}
+}
+
+// expectEdited fails the test if the edits are not in the definitions, without the fields that Metacontroller does not
+// know, or if back does not name these.
+func (w *world) expectEdited(said string) {
+	w.Helper()
+	if !strings.Contains(said, "CompositeController edited has fields that Metacontroller does not know: "+
+		"spec.childResources, spec.paused") {
+		w.Error("it does not name the fields")
+	}
+	there, err := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers().Get(w.Context(), edited,
+		metav1.GetOptions{})
+	if err != nil || *there.Spec.ResyncPeriodSeconds != 20 || ptr.Deref(there.Spec.Paused, false) {
+		w.Errorf("in the definitions it is %v, error %v", there, err)
+	}
+}
+
+// expectEditedAgain fails the test if the server has not got back the fields that Metacontroller does not know, or an
+// edit of the definitions.
+func (w *world) expectEditedAgain() {
+	w.Helper()
+	here, err := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers().Get(w.Context(), edited,
+		metav1.GetOptions{})
+	if err != nil || !ptr.Deref(here.Spec.Paused, false) || here.Labels["edited"] != "there" ||
+		here.Spec.ChildResources[0].UpdateStrategy.MaxUnavailable.IntValue() != 3 || len(here.Annotations) > 0 {
+		w.Errorf("it comes back as %v, error %v", here, err)
+	}
+}
+
+// step does a step under load. Some writes must be refused meanwhile.
+func (l *load) step(name string) (said string) {
+	l.Helper()
+	pause(l.Context(), 300*time.Millisecond) // so that something is written between the steps
+	l.mu.Lock()
+	acknowledged, refused := l.acknowledged, l.refused
+	l.mu.Unlock()
+	said = l.migrate(name, "--original=none", "--accept-writes")
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.Logf("%d writes were accepted before %s, %d during it; %d were refused", acknowledged, name,
+		l.acknowledged-acknowledged, l.refused-refused)
+	if l.refused == refused || acknowledged == 0 {
+		l.Errorf("nothing was refused during %s, or nothing accepted before it", name)
+	}
+	return said
+}
+
+// No write that was accepted is lost, and nothing that was deleted is back. Edits at the server move back, with the
+// fields that Metacontroller does not know and the owners of fields, and there again.
 func TestNoWriteIsLost(t *testing.T) {
 	const objects, workers = 30, 3
 	w := newWorld(t)
 	l := &load{world: w, keys: map[string][]string{}, deleted: map[string]bool{}}
+	var manifests strings.Builder
 	for i := range objects {
-		env.Apply(t, fmt.Sprintf(plain, fmt.Sprintf("c-%d", i), "http://127.0.0.1:1"))
+		fmt.Fprintf(&manifests, plain+"---", fmt.Sprintf("c-%d", i), "http://127.0.0.1:1")
 	}
+	env.Apply(t, strings.TrimSuffix(manifests.String(), "---"))
+	manifest := fmt.Sprintf(plain, edited, "http://127.0.0.1:1")
+	env.Apply(t, manifest, "--server-side", "--field-manager=gitops")
 	defer refuseProbes(w)()
 	ctx, stop := context.WithCancel(t.Context())
 	defer l.running.Wait()
@@ -119,41 +188,40 @@ func TestNoWriteIsLost(t *testing.T) {
 	for i := range workers {
 		l.running.Go(func() { l.work(ctx, i, objects) })
 	}
-	for _, step := range []string{"switch", "back", "switch"} {
-		pause(ctx, 300*time.Millisecond) // so that something is written between the steps
-		l.mu.Lock()
-		acknowledged, refused := l.acknowledged, l.refused
-		l.mu.Unlock()
-		w.migrate(step, "--original=none", "--accept-writes")
-		l.mu.Lock()
-		t.Logf("%d writes were accepted before %s, %d during it; %d were refused", acknowledged, step,
-			l.acknowledged-acknowledged, l.refused-refused)
-		if l.refused == refused || acknowledged == 0 {
-			t.Errorf("nothing was refused during %s, or nothing accepted before it", step)
-		}
-		l.mu.Unlock()
-	}
+	l.step("switch")
+	w.edit()
+	w.expectEdited(l.step("back"))
+	env.Kubectl(t, "label", "cc", edited, "edited=there")
+	l.step("switch")
+	w.expectEditedAgain()
+	env.Apply(t, manifest, "--server-side", "--field-manager=gitops") // no conflict
 	stop()
 	l.running.Wait()
-	list, err := env.Dynamic.Resource(compositeControllers).List(t.Context(), metav1.ListOptions{})
+	l.expectAll()
+}
+
+// expectAll fails the test if a write is lost, or an object is back.
+func (l *load) expectAll() {
+	l.Helper()
+	list, err := env.Dynamic.Resource(compositeControllers).List(l.Context(), metav1.ListOptions{})
 	if err != nil {
-		t.Fatal(err)
+		l.Fatal(err)
 	}
 	found := map[string]map[string]string{}
 	for _, of := range list.Items {
 		found[of.GetName()] = of.GetAnnotations()
 		if l.deleted[of.GetName()] {
-			t.Errorf("%s was deleted, and is back", of.GetName())
+			l.Errorf("%s was deleted, and is back", of.GetName())
 		}
 	}
 	for name, keys := range l.keys {
 		annotations, exists := found[name]
 		if !exists {
-			t.Errorf("%s is lost", name)
+			l.Errorf("%s is lost", name)
 		}
 		for _, key := range keys {
 			if _, written := annotations[key]; !written {
-				t.Errorf("%s has lost %s", name, key)
+				l.Errorf("%s has lost %s", name, key)
 			}
 		}
 	}

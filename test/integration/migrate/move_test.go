@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/aggregation"
 )
@@ -28,37 +27,24 @@ spec: {parentResource: {apiVersion: example.com/v1, resource: things}, hooks: {s
 // Everything is moved there and back, and there again, while rollouts are blocked. No child is written.
 func TestThereAndBack(t *testing.T) {
 	const parents = 2
-	for name, args := range map[string][]string{"dynamic apply": nil,
-		"server-side apply": {"--apply-strategy=server-side-apply"}} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, args...)
-			e, hooks := newEstate(w, shapesOf(8))
-			e.serverSide = len(args) > 0
-			e.leave(parents)
-			w.installOriginal(1, args...)
-			before, from, called := e.census(), env.AuditEnd(t), len(hooks.Calls())
-			said := w.migrate("switch")
-			if want := fmt.Sprintf("previewed %d parents: 0 writes to children",
-				len(e.shapes)*parents); !strings.Contains(said, want) {
-				t.Errorf("it does not say %q", want)
-			}
-			w.waitForOriginal(false)
-			e.waitUntilAllAreSynced(hooks, called, parents)
-			e.expectSurvived(before, "switch")
-			if len(args) == 0 {
-				w.migrate("back")
-				w.waitForOriginal(true)
-				e.expectSurvived(before, "back")
-				w.migrate("switch")
-				w.migrate("finish")
-				e.expectSurvived(before, "finish")
-				w.migrate("back")
-				e.expectSurvived(before, "back after finish")
-				w.expectNothingLeft()
-			}
-			e.expectNoChildWrites(from)
-		})
+	w := newWorld(t)
+	e, hooks := newEstate(w, shapesOf(8))
+	e.leave(parents)
+	w.installOriginal(1)
+	before, from, called := e.census(), env.AuditEnd(t), len(hooks.Calls())
+	said := w.migrate("switch")
+	if want := fmt.Sprintf("previewed %d parents: 0 writes to children",
+		len(e.shapes)*parents); !strings.Contains(said, want) {
+		t.Errorf("it does not say %q", want)
 	}
+	w.waitForOriginal(false)
+	e.waitUntilAllAreSynced(hooks, called, parents)
+	e.expectSurvived(before, "switch")
+	w.migrate("back")
+	w.waitForOriginal(true)
+	e.expectSurvived(before, "back")
+	w.expectNothingLeft()
+	e.expectNoChildWrites(from)
 }
 
 // expectNothingLeft fails the test if the way back has left something: types in discovery, and objects at the server
@@ -86,43 +72,6 @@ func (w *world) expectNothingLeft() {
 			w.Errorf("the server still has %d %s, error %v", len(list.Items), kind.Resource, err)
 		}
 	}
-}
-
-// Edits at the server move back, with the fields that Metacontroller does not know and the owners of fields, and
-// there again.
-func TestEditsMove(t *testing.T) {
-	w := newWorld(t)
-	manifest := fmt.Sprintf(plain, "a", "http://127.0.0.1:1")
-	env.Apply(t, manifest, "--server-side", "--field-manager=gitops")
-	w.migrate("switch", "--original=none", "--accept-writes")
-	controllers := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers()
-	for _, patch := range []string{
-		`{"spec":{"resyncPeriodSeconds":10}}`, `{"spec":{"resyncPeriodSeconds":20}}`,
-		`{"spec":{"paused":true,"childResources":[{"apiVersion":"v1","resource":"configmaps",` +
-			`"updateStrategy":{"method":"RollingInPlace","maxUnavailable":3}}]}}`,
-	} {
-		if _, err := controllers.Patch(t.Context(), "a", types.MergePatchType, []byte(patch),
-			metav1.PatchOptions{}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if said := w.migrate("back", "--original=none"); !strings.Contains(said,
-		"CompositeController a has fields that Metacontroller does not know: spec.childResources, spec.paused") {
-		t.Error("it does not name the fields")
-	}
-	there, err := controllers.Get(t.Context(), "a", metav1.GetOptions{})
-	if err != nil || *there.Spec.ResyncPeriodSeconds != 20 || ptr.Deref(there.Spec.Paused, false) {
-		t.Errorf("in the definitions it is %v, error %v", there, err)
-	}
-	env.Kubectl(t, "label", "cc", "a", "edited=there")
-	w.migrate("switch", "--original=none", "--accept-writes")
-	here, err := controllers.Get(t.Context(), "a", metav1.GetOptions{})
-	if err != nil || !ptr.Deref(here.Spec.Paused, false) || here.Spec.ChildResources[0].UpdateStrategy.MaxUnavailable.IntValue() != 3 ||
-		here.Labels["edited"] != "there" ||
-		len(here.Annotations) > 0 {
-		t.Errorf("it comes back as %v, error %v", here, err)
-	}
-	env.Apply(t, manifest, "--server-side", "--field-manager=gitops") // no conflict
 }
 
 // If children would be written, everything is undone unless the user accepts it.
@@ -166,8 +115,8 @@ func TestWritesAreShownAndUndone(t *testing.T) {
 	}
 	// Metacontroller beside the server would run the same controllers.
 	env.Kubectl(t, "-n", "metacontroller", "scale", "statefulset", originalName, "--replicas=1")
-	for _, step := range []string{"status", "switch"} {
-		if said := w.migrate(strings.TrimSuffix(step, "status")); !strings.Contains(said,
+	for _, step := range []string{"check", "switch"} {
+		if said := w.migrate(step); !strings.Contains(said,
 			"Metacontroller runs beside the server, as statefulset/metacontroller/metacontroller") {
 			t.Errorf("%s does not say that Metacontroller runs", step)
 		}

@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/manual"
 )
 
@@ -32,7 +35,8 @@ func (w *world) readerOf() *manual.Reader {
 	}
 }
 
-// Who follows the page, from its first step to its last and back, sees what it shows.
+// Who follows the page, from its first step to its last and back, sees what it shows. Everything is there afterwards,
+// and no child was written. Somebody's finalizer does not stop the definitions from going.
 func TestTheCommandsOfThePageWork(t *testing.T) {
 	page, err := manual.Read("docs/migrate.md")
 	if err != nil {
@@ -48,12 +52,17 @@ func TestTheCommandsOfThePageWork(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if _, err := env.Dynamic.Resource(decoratorControllers).Patch(t.Context(), "labels", types.MergePatchType,
+		[]byte(`{"metadata":{"finalizers":["example.com/kept"]}}`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
 	w.installOriginal(1)
-	from := env.AuditEnd(t)
+	before, from := e.census(), env.AuditEnd(t)
 	if ran := w.readerOf().Follow(t, page); ran < 4 {
 		t.Errorf("%d blocks of commands were run", ran)
 	}
 	w.waitForDefinitions()
 	w.waitForOriginal(true)
+	e.expectSurvived(before, "back after finish")
 	e.expectNoChildWrites(from)
 }

@@ -52,6 +52,9 @@ type world struct {
 	kubeconfig string
 }
 
+// rights installs the rights of all worlds.
+var rights sync.Once
+
 // newWorld returns a world whose server has more flags, if any. It goes with the test.
 func newWorld(t *testing.T, args ...string) *world {
 	t.Helper()
@@ -61,12 +64,8 @@ func newWorld(t *testing.T, args ...string) *world {
 	}
 	w := &world{T: t, dir: dir, args: args}
 	t.Cleanup(w.clean)
-	env.InstallRights(t)
-	env.Kubectl(t, "apply", "-f", filepath.Join(hostcluster.RepositoryRoot(), "artifacts", "deploy", "components", "migration", "rbac.yaml"))
+	rights.Do(func() { env.InstallRights(t, "components/migration/rbac.yaml") })
 	env.Kubectl(t, "apply", "-f", filepath.Join(hostcluster.RepositoryRoot(), "pkg", "migration", "crds"))
-	for _, kind := range kinds {
-		env.WaitUntilEstablished(t, "crd/"+kind.GroupResource().String())
-	}
 	w.waitForDefinitions()
 	env.Apply(t, fmt.Sprintf(`
 apiVersion: v1
@@ -137,14 +136,9 @@ func (w *world) command(args ...string) *exec.Cmd {
 	if err != nil {
 		w.Fatal(err)
 	}
-	all := []string{"migrate"}
-	for _, arg := range args { // without a step, it says how far the migration is
-		if arg != "" {
-			all = append(all, arg)
-		}
-	}
-	all = append(all, "--service-port="+strconv.Itoa(w.port), "--kubeconfig="+w.kubeconfig, "--timeout=1m")
-	return exec.Command(binary, all...)
+	all := []string{"migrate", "--service-port=" + strconv.Itoa(w.port), "--kubeconfig=" + w.kubeconfig,
+		"--propagation=100ms", "--timeout=1m"} // there is one kube-apiserver
+	return exec.Command(binary, append(all, args...)...)
 }
 
 // migrate does a step, and returns what it says.
