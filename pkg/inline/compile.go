@@ -462,7 +462,7 @@ func (c *compiler) expression(source string, path *field.Path, known *language, 
 		c.invalid(path, source, fmt.Sprintf("the value must be %s, not %s", kindNames(kinds), of))
 		return made
 	}
-	made.ast = checked
+	made.ast, made.isFixed = checked, known.isFixed(checked.NativeRep())
 	c.compiled = append(c.compiled, Expression{path, checked.NativeRep()})
 	var err error
 	if made.program, err = known.program(checked); err != nil {

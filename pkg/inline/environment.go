@@ -42,8 +42,8 @@ type language struct {
 	env *cel.Env
 	// variables is the type of the variable of that name. It gets a field for each variable of the template.
 	variables *apiservercel.DeclType
-	// names are the names that expressions know.
-	names []string
+	// names are the names that expressions know, and loops those of forEach among them.
+	names, loops []string
 	// metered puts the meter before the calls of functions.
 	metered cel.ProgramOption
 }
@@ -95,8 +95,8 @@ func (anyLiterals) Validate(*cel.Env, cel.ValidatorConfig, *ast.AST, *cel.Issues
 // with returns the language with one more name, whose value has any type.
 func (l *language) with(name string) (*language, error) {
 	env, err := l.env.Extend(cel.Variable(name, cel.DynType))
-	names := append(slices.Clone(l.names), name)
-	return &language{env: env, variables: l.variables, names: names, metered: l.metered}, err
+	names, loops := append(slices.Clone(l.names), name), append(slices.Clone(l.loops), name)
+	return &language{env: env, variables: l.variables, names: names, loops: loops, metered: l.metered}, err
 }
 
 // declare makes a variable of the template known to the expressions that are compiled after it. It is also a name with
@@ -132,6 +132,15 @@ func (l *language) compile(source string) (*cel.Ast, *cel.Issues) {
 		return nil, issues
 	}
 	return l.env.Check(parsed)
+}
+
+// isFixed reports whether an expression within a forEach depends on none of its names.
+func (l *language) isFixed(checked *ast.AST) bool {
+	depends := false
+	ast.PostOrderVisit(checked.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		depends = depends || e.Kind() == ast.IdentKind && slices.Contains(l.loops, e.AsIdent())
+	}))
+	return len(l.loops) > 0 && !depends
 }
 
 // hasPattern reports whether a function takes a regular expression.

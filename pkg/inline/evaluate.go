@@ -4,13 +4,15 @@
 package inline
 
 import (
+	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
@@ -39,16 +41,23 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Err }
 
 // Evaluate returns the answer to a request, both as JSON. The answer has at most limit bytes. An error that is about an
-// expression is an *Error. It is the cause of ctx if ctx ends first.
-func (t *Template) Evaluate(ctx context.Context, request []byte, limit int64) (answer []byte, err error) {
+// expression is an *Error. It is the cause of ctx if ctx ends first. A long evaluation calls pause, unless it is nil,
+// every tenth of a second, and ends if pause returns an error.
+func (t *Template) Evaluate(
+	ctx context.Context, request []byte, limit int64, pause func() error,
+) (answer []byte, err error) {
 	defer func() {
 		if failure := recover(); failure != nil {
 			err = fmt.Errorf("the evaluation panicked: %v", failure)
 		}
 	}()
-	e := &evaluation{template: t, meter: &meter{ctx: ctx}, decoded: map[string]ref.Val{}}
-	if err := json.Unmarshal(request, &e.request); err != nil {
+	read, err := newFields(request)
+	if err != nil {
 		return nil, fmt.Errorf("read the request: %w", err)
+	}
+	e := &evaluation{
+		template: t, meter: &meter{ctx: ctx, pause: pause, since: time.Now()},
+		request: read, values: map[*expression]ref.Val{},
 	}
 	e.variables = t.lazyVariables(e)
 	w := &writer{limit: limit}
@@ -62,9 +71,9 @@ func (t *Template) Evaluate(ctx context.Context, request []byte, limit int64) (a
 type evaluation struct {
 	template *Template
 	meter    *meter
-	// request has the fields of the request, and decoded those that were used.
-	request map[string]json.RawMessage
-	decoded map[string]ref.Val
+	request  *fields
+	// values are those of expressions that were evaluated within a forEach and do not depend on its names.
+	values map[*expression]ref.Val
 	// variables are those of the template.
 	variables *lazy.MapValue
 	// items are the values of the names of forEach.
@@ -95,19 +104,61 @@ func (e *evaluation) ResolveName(name string) (any, bool) {
 
 // field returns the value of a field of the request.
 func (e *evaluation) field(name string) (any, bool) {
-	if value, ok := e.decoded[name]; ok {
+	if value, ok := e.request.decoded[name]; ok {
 		return value, true
 	}
-	raw, ok := e.request[name]
-	if !ok {
+	raw, err := e.request.find(name)
+	if err != nil {
+		return types.NewErr("read the request: %v", err), true
+	}
+	if raw == nil {
 		return nil, false
 	}
 	var value any
 	if err := utiljson.Unmarshal(raw, &value); err != nil {
 		return types.NewErr("read %s: %v", name, err), true
 	}
-	e.decoded[name] = e.template.adapter.NativeToValue(value)
-	return e.decoded[name], true
+	e.request.decoded[name] = e.template.adapter.NativeToValue(value)
+	return e.request.decoded[name], true
+}
+
+// fields are those of a request, which is read as far as it is needed.
+type fields struct {
+	body    []byte
+	decoder *jsontext.Decoder
+	// read has the fields that were read, and decoded those that were used.
+	read    map[string][]byte
+	decoded map[string]ref.Val
+}
+
+func newFields(body []byte) (*fields, error) {
+	lenient := []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
+	f := &fields{
+		body: body, decoder: jsontext.NewDecoder(bytes.NewBuffer(body), lenient...),
+		read: map[string][]byte{}, decoded: map[string]ref.Val{},
+	}
+	if begin, err := f.decoder.ReadToken(); err != nil || begin.Kind() != '{' {
+		return nil, cmp.Or(err, errors.New("it is not a JSON object"))
+	}
+	return f, nil
+}
+
+// find returns the JSON of a field; nil if there is none.
+func (f *fields) find(name string) ([]byte, error) {
+	for f.read[name] == nil && f.decoder.PeekKind() != '}' {
+		token, err := f.decoder.ReadToken()
+		if err != nil {
+			return nil, err
+		}
+		field := token.String()
+		value, err := f.decoder.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		end := int(f.decoder.InputOffset())
+		f.read[field] = f.body[end-len(value) : end]
+	}
+	return f.read[name], nil
 }
 
 // with returns the evaluation with a value for a name of forEach.
@@ -145,10 +196,15 @@ type expression struct {
 	path    string
 	ast     *cel.Ast
 	program cel.Program
+	// isFixed is true if the expression is within a forEach and does not depend on its names.
+	isFixed bool
 }
 
 // value evaluates the expression.
 func (x *expression) value(e *evaluation) (ref.Val, error) {
+	if value, ok := e.values[x]; ok {
+		return value, nil
+	}
 	m := e.meter
 	outer := m.expression
 	defer func() { m.expression = outer }()
@@ -164,6 +220,9 @@ func (x *expression) value(e *evaluation) (ref.Val, error) {
 	}
 	if err != nil {
 		return nil, x.failed(cmp.Or(m.ended, err))
+	}
+	if x.isFixed {
+		e.values[x] = value
 	}
 	return value, nil
 }

@@ -133,7 +133,7 @@ func TestEvaluate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			template := compiled(t, test.hook, Form{})
 			for range 5 { // the same answer each time
-				got, err := template.Evaluate(t.Context(), []byte(request), limit)
+				got, err := template.Evaluate(t.Context(), []byte(request), limit, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -194,7 +194,7 @@ func TestEvaluateErrors(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			answer, err := compiled(t, test.hook, Form{}).Evaluate(t.Context(), []byte(request), limit)
+			answer, err := compiled(t, test.hook, Form{}).Evaluate(t.Context(), []byte(request), limit, nil)
 			if err == nil || err.Error() != test.want {
 				t.Errorf("the error is\n%v\nwant\n%s\nanswer %s", err, test.want, answer)
 			}
@@ -419,14 +419,14 @@ func TestWhatCostsTooMuch(t *testing.T) {
 			`object: {apiVersion: v1, kind: A, metadata: {name: "a${a}"}}}]`,
 	}
 	template, began := compiled(t, tests["nested comprehensions"], Form{}), time.Now()
-	if _, err := template.Evaluate(t.Context(), []byte(request), limit); !errors.Is(err, errCost) {
+	if _, err := template.Evaluate(t.Context(), []byte(request), limit, nil); !errors.Is(err, errCost) {
 		t.Fatal(err)
 	}
 	most := 5*time.Second + 10*time.Since(began)
 	for name, hook := range tests {
 		t.Run(name, func(t *testing.T) {
 			template, began := compiled(t, hook, Form{}), time.Now()
-			answer, err := template.Evaluate(t.Context(), []byte(request), limit)
+			answer, err := template.Evaluate(t.Context(), []byte(request), limit, nil)
 			if err == nil {
 				t.Fatalf("no error, and %d bytes of answer", len(answer))
 			}
@@ -446,7 +446,7 @@ func TestEvaluationEndsWithItsContext(t *testing.T) {
 	stop := errors.New("the server stops")
 	cancel(stop)
 	template := compiled(t, `status: {s: "${lists.range(100000).map(i, i * 2)}"}`, Form{})
-	if _, err := template.Evaluate(ctx, []byte(request), limit); !errors.Is(err, stop) {
+	if _, err := template.Evaluate(ctx, []byte(request), limit, nil); !errors.Is(err, stop) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -464,7 +464,7 @@ func TestWhatDoesNotCostTooMuch(t *testing.T) {
 	for name, expression := range tests {
 		t.Run(name, func(t *testing.T) {
 			raw, _ := json.Marshal(map[string]any{"status": map[string]any{"x": "${" + expression + "}"}})
-			answer, err := compiled(t, string(raw), Form{}).Evaluate(t.Context(), []byte(request), limit)
+			answer, err := compiled(t, string(raw), Form{}).Evaluate(t.Context(), []byte(request), limit, nil)
 			if err != nil || string(answer) != `{"status":{"x":true}}` {
 				t.Errorf("answer %s, error %v", answer, err)
 			}
@@ -496,8 +496,8 @@ func FuzzTemplate(f *testing.F) {
 			return
 		}
 		const limit = 10_000
-		first, err := template.Evaluate(t.Context(), []byte(request), limit)
-		second, again := template.Evaluate(t.Context(), []byte(request), limit)
+		first, err := template.Evaluate(t.Context(), []byte(request), limit, nil)
+		second, again := template.Evaluate(t.Context(), []byte(request), limit, nil)
 		if string(first) != string(second) || (err == nil) != (again == nil) {
 			t.Errorf("%s (%v), then %s (%v)", first, err, second, again)
 		}

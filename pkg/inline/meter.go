@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"strings"
+	"time"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/operators"
@@ -44,6 +45,22 @@ type meter struct {
 	expression, evaluation, made uint64
 	// ended is the error that has ended the evaluation.
 	ended error
+	// pause is called when pauseAfter has passed since the last time; nil is not.
+	pause func() error
+	since time.Time
+}
+
+// pauseAfter is how long an evaluation takes before it pauses.
+const pauseAfter = 100 * time.Millisecond
+
+// canContinue returns why the evaluation cannot continue, after a pause if it is time for one.
+func (m *meter) canContinue() error {
+	if err := cmp.Or(m.ended, context.Cause(m.ctx)); err != nil || m.pause == nil || time.Since(m.since) < pauseAfter {
+		return err
+	}
+	err := m.pause()
+	m.since = time.Now()
+	return err
 }
 
 // meterName is the name under which an activation has its meter. No expression can have this name.
@@ -59,7 +76,7 @@ func meterOf(frame *interpreter.ExecutionFrame) *meter {
 // begin begins an expression.
 func (m *meter) begin() error {
 	m.expression = 0
-	if err := cmp.Or(m.ended, context.Cause(m.ctx)); err != nil {
+	if err := m.canContinue(); err != nil {
 		return err
 	}
 	return m.spend(0)
@@ -97,7 +114,7 @@ func (m *meter) before(function string, args []ref.Val) error {
 	if m == nil {
 		return nil
 	}
-	if err := cmp.Or(m.ended, context.Cause(m.ctx)); err != nil {
+	if err := m.canContinue(); err != nil {
 		return err
 	}
 	units, err := work(function, args, m.left()+1)

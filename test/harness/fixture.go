@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
@@ -53,6 +54,16 @@ const (
 // hookAt returns a hook that calls the fixture's server at a path.
 func (f *Fixture) hookAt(path string) *v1alpha1.Hook {
 	return &v1alpha1.Hook{Webhook: &v1alpha1.Webhook{URL: ptr.To(f.Hook.URL(path))}}
+}
+
+// InlineHook returns a hook that is written in the controller.
+func InlineHook(t testing.TB, template string) *v1alpha1.Hook {
+	t.Helper()
+	made := &v1alpha1.Hook{Inline: &v1alpha1.InlineHook{}}
+	if err := yaml.UnmarshalStrict([]byte(template), made.Inline); err != nil {
+		t.Fatal(err)
+	}
+	return made
 }
 
 // HookBeside returns a hook of the server that serves a sync hook, at another path.

@@ -153,6 +153,9 @@ func TestRightsInOneNamespaceAreNotEnoughForAController(t *testing.T) {
 	if strings.Contains(answer, "secrets") || strings.Contains(answer, "configmaps") {
 		t.Errorf("what the user may read is said to be missing:\n%s", answer)
 	}
+	const webhook = "webhook:\n        url: http://127.0.0.1:1/sync"
+	inline := strings.Replace(manifest(harness.Name("test")), webhook, "inline: {children: []}", 1)
+	contains(t, refused(t, user, inline), `resources: ["pods"]`)
 }
 
 func TestWhoMayDoEverythingButReadSecretsCannotHaveThemSent(t *testing.T) {

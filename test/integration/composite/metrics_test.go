@@ -47,11 +47,11 @@ func (f *fixture) waitUntilCounted(path string) {
 	})
 }
 
-func (f *fixture) waitForNoMetrics(path string) {
+func (f *fixture) waitForNoMetrics(url string) {
 	f.Helper()
 	env.Eventually(f, func(ctx context.Context) error {
-		if _, there, err := f.hookCalls(ctx, f.Hook.URL(path)); err != nil || there {
-			return fmt.Errorf("there should be no metrics of %s: %v", path, err)
+		if _, there, err := f.hookCalls(ctx, url); err != nil || there {
+			return fmt.Errorf("there should be no metrics of %s: %v", url, err)
 		}
 		return nil
 	})
@@ -73,12 +73,23 @@ func TestQ46MetricsOfHooksLiveAsLongAsTheirController(t *testing.T) {
 	f.WaitForConfigMap("a", harness.HasData("value", "2"))
 	f.waitUntilCounted("/sync")
 	f.PatchController(object{"spec": object{"hooks": object{"sync": object{"webhook": object{"url": f.Hook.URL("/other")}}}}})
-	f.waitForNoMetrics("/sync")
+	f.waitForNoMetrics(f.Hook.URL("/sync"))
 	f.waitUntilCounted("/other")
+
+	// Evaluations of an inline hook count like calls.
+	inline := object{"children": []any{}}
+	f.PatchController(object{"spec": object{"hooks": object{"sync": object{"webhook": nil, "inline": inline}}}})
+	f.waitForNoMetrics(f.Hook.URL("/other"))
+	env.Eventually(f, func(ctx context.Context) error {
+		if calls, _, err := f.hookCalls(ctx, "inline"); err != nil || calls == 0 {
+			return fmt.Errorf("%v evaluations were counted: %v", calls, err)
+		}
+		return nil
+	})
 
 	err := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers().Delete(t.Context(), f.Controller.Name, metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		t.Fatal(err)
 	}
-	f.waitForNoMetrics("/other")
+	f.waitForNoMetrics("inline")
 }

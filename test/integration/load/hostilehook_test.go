@@ -4,11 +4,13 @@
 package load
 
 import (
+	"context"
 	"encoding/base64"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -19,9 +21,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
@@ -129,20 +133,49 @@ func goMemory(t *testing.T) int64 {
 	return gauge("go_memstats_sys_bytes") - gauge("go_memstats_heap_released_bytes")
 }
 
-// With the memory limit of the manifests, the hook of one tenant neither ends the server nor holds up the parents of
-// another tenant for long. For a minute of it: make bench-hostile-hook.
-func TestAHostileHookHoldsUpNoOtherTenant(t *testing.T) {
-	const memory = 512 << 20
-	before := env.Server.Environment
-	env.Server.Environment = append(slices.Clone(before), fmt.Sprintf("GOMEMLIMIT=%d", memory*9/10))
-	restart := func() {
-		if err := errors.Join(env.Server.Stop(), env.Server.Start(t.Context())); err != nil {
+// memory is the limit of the manifests.
+const memory = 512 << 20
+
+// limitMemory restarts the server with the limit, until the test ends.
+func limitMemory(t *testing.T) {
+	t.Helper()
+	restart := func(environment []string) {
+		env.Server.Environment = environment
+		if err := errors.Join(env.Server.Stop(), env.Server.Start(context.WithoutCancel(t.Context()))); err != nil {
 			t.Error(err)
 		}
 	}
-	restart()
-	t.Cleanup(func() { env.Server.Environment = before })
+	before := env.Server.Environment
+	t.Cleanup(func() { restart(before) })
+	restart(append(slices.Clone(before), fmt.Sprintf("GOMEMLIMIT=%d", memory*9/10)))
+}
 
+// expectNotHeldUp edits the parent of a victim while a hostile hook does what is expensive. begin is called before each
+// edit.
+func (f *fixture) expectNotHeldUp(usual time.Duration, begin func(edits int)) {
+	f.Helper()
+	until, used := time.Now().Add(*hostileFor), int64(0)
+	beside, edits := f.edit("p", func(edits int) bool {
+		begin(edits)
+		if edits%5 == 0 {
+			used = max(used, goMemory(f.T))
+		}
+		return edits < 5 || time.Now().Before(until)
+	})
+	f.Logf("an edit takes %s, and %s beside a hostile hook (%d edits); the server had up to %d MiB",
+		usual, beside, edits, used>>20)
+	if most := 3 * max(usual, 200*time.Millisecond); beside > most {
+		f.Errorf("beside a hostile hook, an edit takes %s, want %s at most", beside, most)
+	}
+	if used > memory {
+		f.Errorf("the server had %d bytes, want %d at most", used, memory)
+	}
+}
+
+// With the memory limit of the manifests, the hook of one tenant neither ends the server nor holds up the parents of
+// another tenant for long. For a minute of it: make bench-hostile-hook.
+func TestAHostileHookHoldsUpNoOtherTenant(t *testing.T) {
+	limitMemory(t)
 	victim := prepare(t, hook.Answering(t, oneConfigMap))
 	victim.CreateParent("p", object{"value": "0"})
 	victim.start()
@@ -164,25 +197,87 @@ func TestAHostileHookHoldsUpNoOtherTenant(t *testing.T) {
 		spec.ResyncPeriodSeconds = ptr.To(int32(1))
 		spec.Hooks.Sync, spec.Hooks.Customize = webhook("/sync"), webhook("/customize")
 	})
-	until, used := time.Now().Add(*hostileFor), int64(0)
-	beside, edits := victim.edit("p", func(edits int) bool {
-		if edits%5 == 0 {
-			used = max(used, goMemory(t))
-		}
-		return edits < 5 || time.Now().Before(until)
-	})
-	t.Logf("an edit takes %s, and %s beside a hostile hook (%d edits, %d hostile calls); the server had up to %d MiB",
-		usual, beside, edits, calls.Load(), used>>20)
+	victim.expectNotHeldUp(usual, func(int) {})
 	if calls.Load() < 10 {
 		t.Errorf("the hostile hook was called %d times", calls.Load())
 	}
-	if most := 3 * max(usual, 200*time.Millisecond); beside > most {
-		t.Errorf("beside a hostile hook, an edit takes %s, want %s at most", beside, most)
+	hostile.DeleteController()
+	hostile.WaitUntilControllerIsGone()
+}
+
+// doubled returns variables with the name of a kind and a number, each of which has twice what the one before it has.
+func doubled(kind, first, twice string) string {
+	text := fmt.Sprintf("- {name: %s0, expression: %q}\n", kind, first)
+	for i := range 40 {
+		before := fmt.Sprintf("variables.%s%d", kind, i)
+		text += fmt.Sprintf("- {name: %s%d, expression: %q}\n", kind, i+1, strings.ReplaceAll(twice, "x", before))
 	}
-	if used > memory {
-		t.Errorf("the server had %d bytes, want %d at most", used, memory)
+	return text
+}
+
+// hostileAttacks are expressions about 10,000 objects or a text of 10,000 characters, with what each exceeds; empty if
+// it costs less than it may.
+func hostileAttacks() map[string]string {
+	const cost = "costs too much: an expression may cost"
+	const made = "costs too much: the functions in all expressions of a hook"
+	return map[string]string{
+		"parent.spec.items.map(a, parent.spec.items.filter(b, b.n == a.n).size()).size()":            cost,
+		"parent.spec.items.all(a, parent.spec.items.exists(b, parent.spec.items.all(c, c.n != -1)))": cost,
+		"size(variables.text39)":                                           made,
+		"variables.list39 == variables.list39":                             cost,
+		"variables.text8.matches('(.*x){1,9}y(.*)+')":                      cost,
+		"parent.spec.items.map(a, yaml.marshal(parent.spec.items)).size()": cost,
+		"parent.spec.items.map(a, hash.sha256(variables.text5)).size()":    cost,
+		"lists.range(2000).all(a, lists.range(20).all(b, a + b >= 0))":     "",
+	}
+}
+
+// The parents of a tenant whose expressions cost too much get their own errors, and do not hold up the inline hook of
+// another tenant.
+func TestAHostileInlineHookHoldsUpNoOtherTenant(t *testing.T) {
+	limitMemory(t)
+	victim := prepare(t, hook.Answering(t, oneConfigMap))
+	victim.CreateParent("p", object{"value": "0"})
+	victim.start(func(spec *v1alpha1.CompositeControllerSpec) {
+		spec.Hooks.Sync = harness.InlineHook(t, `{children: [{object: {apiVersion: v1, kind: ConfigMap, metadata: {name: `+
+			`"${parent.metadata.name}"}, data: {value: "${parent.spec.value}"}}}]}`)
+	})
+	victim.timeUntilValue("p", "0")
+	usual, _ := victim.edit("p", func(edits int) bool { return edits < 20 })
+
+	hostile, attacks := prepare(t, hook.Answering(t, oneConfigMap)), slices.Sorted(maps.Keys(hostileAttacks()))
+	template := "children: []\nvariables:\n" + doubled("text", "parent.spec.text", "x + x") +
+		doubled("list", "parent.spec.items", "[x, x]")
+	items, chosen := []object{}, "0"
+	for i, attack := range attacks {
+		template += fmt.Sprintf("- {name: attack%d, expression: %q}\n", i, attack)
+		chosen = fmt.Sprintf("parent.spec.attack == %d ? variables.attack%d : dyn(%s)", i, i, chosen)
+	}
+	for i := range 10_000 {
+		items = append(items, object{"n": i})
+	}
+	for i := range attacks {
+		hostile.CreateParent(fmt.Sprint("p", i), object{"attack": i, "items": items, "text": strings.Repeat("x", 10_000)})
+	}
+	hostile.start(func(spec *v1alpha1.CompositeControllerSpec) {
+		spec.Hooks.Sync = harness.InlineHook(t, template+fmt.Sprintf("status: {result: %q}\n", "${"+chosen+"}"))
+	})
+	victim.expectNotHeldUp(usual, func(edits int) {
+		changed := object{"edits": fmt.Sprint(edits)}
+		hostile.PatchParent(fmt.Sprint("p", edits%len(attacks)), object{"metadata": object{"annotations": changed}})
+	})
+	for i, attack := range attacks {
+		if want := hostileAttacks()[attack]; want != "" {
+			env.WaitForEvent(t, hostile.Namespace, fmt.Sprint("p", i), "SyncError", want)
+			continue
+		}
+		hostile.WaitForParent(fmt.Sprint("p", i), func(parent *unstructured.Unstructured) error {
+			if result, _, _ := unstructured.NestedBool(parent.Object, "status", "result"); !result {
+				return fmt.Errorf("the result of %s is missing", attack)
+			}
+			return nil
+		})
 	}
 	hostile.DeleteController()
 	hostile.WaitUntilControllerIsGone()
-	restart()
 }

@@ -21,7 +21,7 @@ import (
 type Budget struct {
 	ofOwner int64
 	all     *semaphore.Weighted
-	// evaluations has half of the processors for inline hooks, and each owner one of these at a time, so that expensive
+	// evaluations has places for the long evaluations of inline hooks, half as many as processors, so that expensive
 	// expressions leave the others to everything else.
 	evaluations *semaphore.Weighted
 
@@ -42,7 +42,7 @@ type owner struct {
 func NewBudget(bytes int64) *Budget {
 	return &Budget{
 		ofOwner: max(bytes/2, 1), all: semaphore.NewWeighted(max(bytes, 1)), owners: map[string]*owner{},
-		evaluations: semaphore.NewWeighted(max(int64(runtime.NumCPU()/2), 1)),
+		evaluations: semaphore.NewWeighted(max(int64(runtime.GOMAXPROCS(0)/2), 1)),
 	}
 }
 
@@ -165,19 +165,46 @@ func (r *Room) take(bytes int64) error {
 	return nil
 }
 
+// evaluationTurn is the turn of an evaluation among those of its owner.
+type evaluationTurn struct {
+	room *Room
+	// isLong is true while the evaluation has one of the places for long ones.
+	isLong bool
+}
+
 // takeTurn waits for the turn of an evaluation, which the caller ends. If ctx ends first, it returns its cause.
-func (r *Room) takeTurn(ctx context.Context) (end func(), err error) {
-	if r == nil {
-		return func() {}, nil
-	}
-	if r.owner.evaluation.Acquire(ctx, 1) != nil {
+func (r *Room) takeTurn(ctx context.Context) (*evaluationTurn, error) {
+	if r != nil && r.owner.evaluation.Acquire(ctx, 1) != nil {
 		return nil, context.Cause(ctx)
 	}
-	if r.budget.evaluations.Acquire(ctx, 1) != nil {
-		r.owner.evaluation.Release(1)
-		return nil, context.Cause(ctx)
+	return &evaluationTurn{room: r}, nil
+}
+
+// pause makes a long evaluation wait until it has its place. Others that wait have theirs first.
+func (t *evaluationTurn) pause(ctx context.Context) error {
+	if t.room == nil {
+		return nil
 	}
-	return func() { r.budget.evaluations.Release(1); r.owner.evaluation.Release(1) }, nil
+	t.leave()
+	if t.room.budget.evaluations.Acquire(ctx, 1) != nil {
+		return context.Cause(ctx)
+	}
+	t.isLong = true
+	return nil
+}
+
+func (t *evaluationTurn) leave() {
+	if t.isLong {
+		t.room.budget.evaluations.Release(1)
+	}
+	t.isLong = false
+}
+
+func (t *evaluationTurn) end() {
+	t.leave()
+	if t.room != nil {
+		t.room.owner.evaluation.Release(1)
+	}
 }
 
 // free ends the use of these bytes by a call. The sync keeps them for its next call.

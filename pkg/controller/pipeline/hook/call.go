@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
@@ -70,9 +71,10 @@ func (w *Webhook) call(ctx context.Context, snapshot *pipeline.Snapshot, q quest
 	etags := w.etagCacheFor(snapshot)
 	began := time.Now()
 	cached := etags.get(parent.UID, began)
-	reply, err := w.ask(ctx, posted, snapshot.Trigger, cached.etag)
+	reply, err := w.ask(ctx, posted, snapshot.Trigger, cached)
 	took := time.Since(began)
 	if err != nil {
+		w.keep(etags, parent.UID, &reply, nil, err)
 		w.record(ctx, snapshot, began, took, posted.bytes, &reply, nil, err)
 		return w.explain(err)
 	}
@@ -89,11 +91,9 @@ func (w *Webhook) call(ctx context.Context, snapshot *pipeline.Snapshot, q quest
 	}
 	free, err := w.read(ctx, q, posted.bytes, reply, answer)
 	w.record(ctx, snapshot, began, took, posted.bytes, &reply, answer, err)
+	w.keep(etags, parent.UID, &reply, answer, err)
 	if err != nil {
 		return w.explain(err)
-	}
-	if reply.etag != "" && !reply.notModified {
-		etags.put(parent.UID, reply.etag, answer, time.Now())
 	}
 	if free {
 		w.reuse(reply.body)
@@ -101,18 +101,32 @@ func (w *Webhook) call(ctx context.Context, snapshot *pipeline.Snapshot, q quest
 	return nil
 }
 
-// ask returns the reply to a request: that of the webhook, or that of the template of an inline hook. etag is the ETag
-// of the cached answer; empty if there is none.
-func (w *Webhook) ask(ctx context.Context, posted *buffer, trigger pipeline.Trigger, etag string) (reply, error) {
+// keep caches an answer that has an ETag. Only inline hooks always have the same error for the same request.
+func (w *Webhook) keep(etags *etagCache, parent types.UID, reply *reply, answer []byte, err error) {
+	if reply.etag == "" || reply.notModified || err != nil && w.inline == nil {
+		return
+	}
+	if err != nil {
+		answer = nil
+	}
+	etags.put(parent, reply.etag, answer, err, time.Now())
+}
+
+// ask returns the reply to a request: that of the webhook, or that of the template of an inline hook.
+func (w *Webhook) ask(
+	ctx context.Context, posted *buffer, trigger pipeline.Trigger, cached cachedAnswer,
+) (reply, error) {
 	if w.inline == nil {
-		return w.post(ctx, posted, trigger, etag)
+		return w.post(ctx, posted, trigger, cached.etag)
 	}
 	if w.mayCall != nil {
 		if err := w.mayCall(); err != nil {
 			return reply{}, err
 		}
 	}
-	return evaluate(ctx, w.inline, posted.bytes, w.limit, etag)
+	return w.evaluations.measure(func() (reply, error) {
+		return evaluate(ctx, w.inline, posted.bytes, w.limit, cached)
+	})
 }
 
 // record keeps a call as a HookCall.
@@ -244,6 +258,7 @@ func (w *Webhook) Preview(preview *Preview) *Webhook {
 	of := *w
 	of.preview = preview
 	if w.inline != nil {
+		of.evaluations = nil
 		return &of
 	}
 	unmeasured, _ := (*Metrics)(nil).measure(w.transport, w.name, w.shown, ControllerRef{})
@@ -286,5 +301,5 @@ func (w *Webhook) postForPreview(ctx context.Context, request []byte, trigger pi
 	posted := w.spare.requests.get()
 	defer posted.release()
 	posted.bytes = append(posted.bytes, request...)
-	return w.ask(ctx, posted, trigger, "")
+	return w.ask(ctx, posted, trigger, cachedAnswer{})
 }

@@ -45,14 +45,20 @@ type etagCache struct {
 
 // cachedAnswer is the last answer about a parent.
 type cachedAnswer struct {
-	parent   types.UID
-	etag     string
-	body     []byte
+	parent types.UID
+	etag   string
+	body   []byte
+	// err is the error of an inline hook, which has no answer.
+	err      error
 	received time.Time
 }
 
 func (a *cachedAnswer) size() int {
-	return len(a.body) + len(a.etag) + len(a.parent) + cachedAnswerBytes
+	size := len(a.body)
+	if a.err != nil {
+		size = len(a.err.Error())
+	}
+	return size + len(a.etag) + len(a.parent) + cachedAnswerBytes
 }
 
 // etagCaches counts the caches of a process.
@@ -89,15 +95,15 @@ func (c *etagCache) get(parent types.UID, now time.Time) cachedAnswer {
 	return cachedAnswer{}
 }
 
-// put replaces the answer about a parent.
-func (c *etagCache) put(parent types.UID, etag string, body []byte, now time.Time) {
+// put replaces the answer, or the error in place of one, about a parent.
+func (c *etagCache) put(parent types.UID, etag string, body []byte, err error, now time.Time) {
 	if c == nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.drop(parent)
-	answer := cachedAnswer{parent: parent, etag: etag, body: body, received: now}
+	answer := cachedAnswer{parent: parent, etag: etag, body: body, err: err, received: now}
 	if answer.size() > c.max() {
 		return // the answer cannot fit, and the others stay
 	}

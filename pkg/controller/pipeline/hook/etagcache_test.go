@@ -191,8 +191,8 @@ func TestAnswersTimeOut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			config := &v1alpha1.WebhookEtagConfig{Enabled: ptr.To(true), CacheTimeoutSeconds: test.timeout}
 			answers := newETagCache(config, &etagCaches{})
-			answers.put("a", "x", []byte("{}"), start)
-			answers.put("b", "y", []byte("{}"), start.Add(test.after))
+			answers.put("a", "x", []byte("{}"), nil, start)
+			answers.put("b", "y", []byte("{}"), nil, start.Add(test.after))
 			if known := answers.get("a", start.Add(test.after)).etag == "x"; known != test.known {
 				t.Errorf("it is known: %v", known)
 			}
@@ -223,20 +223,20 @@ func TestAnswersTakeNoMoreThanTheirRoom(t *testing.T) {
 		}
 	}
 	body := func(units int) []byte { return make([]byte, units*unit) }
-	answers.put("a", "x", body(40), now)
-	answers.put("b", "x", body(40), now)
+	answers.put("a", "x", body(40), nil, now)
+	answers.put("b", "x", body(40), nil, now)
 	known("a", "b")
-	answers.put("c", "x", body(20), now)
+	answers.put("c", "x", body(20), nil, now)
 	known("a", "b", "c")
-	answers.put("d", "x", body(1), now)
+	answers.put("d", "x", body(1), nil, now)
 	known("b", "c", "d")
-	answers.put("b", "y", body(79), now) // instead of the one before, and the newest now
+	answers.put("b", "y", body(79), nil, now) // instead of the one before, and the newest now
 	known("c", "d", "b")
-	answers.put("e", "x", body(21), now)
+	answers.put("e", "x", body(21), nil, now)
 	known("b", "e")
-	answers.put("f", "x", body(101), now) // never fits
+	answers.put("f", "x", body(101), nil, now) // never fits
 	known("b", "e")
-	answers.put("a", "x", body(100), now)
+	answers.put("a", "x", body(100), nil, now)
 	known("a")
 	answers.forget("a")
 	answers.forget("a")
@@ -249,13 +249,13 @@ func TestWhatIsKeptOfAnETagIsBounded(t *testing.T) {
 	enabled := &v1alpha1.WebhookEtagConfig{Enabled: ptr.To(true)}
 	answers := newETagCache(enabled, caches)
 	for i := range 100 {
-		answers.put(types.UID(fmt.Sprint(i)), strings.Repeat("e", maxETagCacheBytes/10), []byte("{}"), now)
+		answers.put(types.UID(fmt.Sprint(i)), strings.Repeat("e", maxETagCacheBytes/10), []byte("{}"), nil, now)
 	}
 	if kept := len(answers.byParent); kept > 10 {
 		t.Errorf("%d answers are kept with ETags of a tenth of the limit", kept)
 	}
 	for i := range 300_000 {
-		answers.put(types.UID(fmt.Sprint("parent", i)), "e", nil, now)
+		answers.put(types.UID(fmt.Sprint("parent", i)), "e", nil, nil, now)
 	}
 	if kept := len(answers.byParent); kept > maxETagCacheBytes/cachedAnswerBytes {
 		t.Errorf("%d empty answers are kept", kept)

@@ -35,18 +35,21 @@ func newInline(name string, hook *v1alpha1.InlineHook, options Options) (*Webhoo
 		return nil, errs.ToAggregate()
 	}
 	limit, whyLimit := maxResponse(name, options.MaxResponseBytes)
+	measured, unmeasure := options.Metrics.measureInline(name, options.Controller)
 	return &Webhook{
-		name:     name,
-		version:  v1alpha1.HookVersionV2,
-		mode:     v1alpha1.ResponseUnmarshallModeStrict,
-		shown:    inlineAddress,
-		timeout:  evaluationTimeout,
-		limit:    limit,
-		whyLimit: whyLimit,
-		inline:   template,
-		breaker:  &circuitBreaker{},
-		etags:    newETagCache(&v1alpha1.WebhookEtagConfig{Enabled: ptr.To(true)}, options.etagCaches()),
-		spare:    &spareBuffers{},
+		name:        name,
+		version:     v1alpha1.HookVersionV2,
+		mode:        v1alpha1.ResponseUnmarshallModeStrict,
+		shown:       inlineAddress,
+		timeout:     evaluationTimeout,
+		limit:       limit,
+		whyLimit:    whyLimit,
+		inline:      template,
+		evaluations: measured,
+		unmeasure:   unmeasure,
+		breaker:     &circuitBreaker{},
+		etags:       newETagCache(&v1alpha1.WebhookEtagConfig{Enabled: ptr.To(true)}, options.etagCaches()),
+		spare:       &spareBuffers{},
 
 		mayCall:       options.MayCall,
 		deletable:     options.Deletable,
@@ -58,34 +61,43 @@ func newInline(name string, hook *v1alpha1.InlineHook, options Options) (*Webhoo
 // decodedFactor is how many times its size a request takes in memory while expressions read it.
 const decodedFactor = 8
 
-// evaluate answers a request from a template, with at most limit bytes. The ETag of an answer is the hash of its request: a template always has the same answer to
-// the same request, so the cached answer counts without another evaluation. etag is that of the cached answer; empty if
-// there is none.
+// evaluate answers a request from a template, with at most limit bytes. The ETag is the hash of the request: a template
+// always has the same answer or error for the same request, so the cached one counts without another evaluation. The
+// status is the one that a webhook would answer.
 func evaluate(
-	ctx context.Context, template *inline.Template, request []byte, limit int64, etag string,
+	ctx context.Context, template *inline.Template, request []byte, limit int64, cached cachedAnswer,
 ) (reply, error) {
 	evaluated := reply{status: http.StatusOK, sent: true, etag: strconv.FormatUint(xxhash.Sum64(request), 36)}
-	if evaluated.etag == etag {
-		evaluated.notModified = true
+	switch {
+	case evaluated.etag != cached.etag:
+	case cached.err != nil:
+		evaluated.status, evaluated.notModified = http.StatusInternalServerError, true
+		return evaluated, cached.err
+	default:
+		evaluated.status, evaluated.notModified = http.StatusNotModified, true
 		return evaluated, nil
 	}
 	room, size := roomOf(ctx), decodedFactor*int64(len(request))
-	end, err := room.takeTurn(ctx)
+	turn, err := room.takeTurn(ctx)
 	if err != nil {
 		return reply{}, err
 	}
-	defer end()
+	defer turn.end()
 	if err := room.take(size); err != nil {
 		return reply{}, err
 	}
 	defer room.free(size)
 	limited, cancel := context.WithTimeoutCause(ctx, evaluationTimeout, errEvaluationTimeout)
 	defer cancel()
-	answer, err := template.Evaluate(limited, request, limit)
+	answer, err := template.Evaluate(limited, request, limit, func() error { return turn.pause(limited) })
 	if ctx.Err() != nil {
 		return reply{}, context.Cause(ctx)
 	}
 	if err != nil {
+		evaluated.status = http.StatusInternalServerError
+		if limited.Err() != nil { // another time, it may take less long
+			evaluated.etag = ""
+		}
 		redactor := redact.Redactor{Request: request}
 		return evaluated, &evaluationError{redactor.Values(err.Error())}
 	}

@@ -82,6 +82,27 @@ func TestTheSameRequestIsEvaluatedOnce(t *testing.T) {
 	}
 }
 
+// A request that failed is not evaluated again, neither one that has no answer nor one whose answer cannot be used.
+func TestTheSameRequestFailsOnce(t *testing.T) {
+	for template, want := range map[string]string{
+		`status: {a: "${parent.spec.gone}"}`:                   "no such key: spec",
+		`{status: {}, children: [{object: "${{'kind': 1}}"}]}`: "kind",
+	} {
+		hook := inlineHook(t, Sync, template, Options{})
+		_, first := hook.SyncComposite(t.Context(), snapshot(t))
+		hook.inline = inlineHook(t, Sync, `{}`, Options{}).inline
+		_, second := hook.SyncComposite(t.Context(), snapshot(t))
+		if first == nil || !strings.Contains(first.Error(), want) || second == nil || second.Error() != first.Error() {
+			t.Errorf("%s: errors %v and %v", template, first, second)
+		}
+		about := snapshot(t)
+		about.Finalizing = true
+		if _, err := hook.SyncComposite(t.Context(), about); err != nil {
+			t.Errorf("%s: another request has error %v", template, err)
+		}
+	}
+}
+
 // An evaluation that fails is the error of one parent: the hook does not count as down.
 func TestAFailedEvaluation(t *testing.T) {
 	hook := inlineHook(t, Sync, `status: {a: "${parent.spec.gone}"}`, Options{})
@@ -104,7 +125,9 @@ func TestAFailedEvaluation(t *testing.T) {
 	stopped := errors.New("stopped")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(stopped)
-	if _, err := hook.SyncComposite(ctx, snapshot(t)); !errors.Is(err, stopped) {
+	about := snapshot(t)
+	about.Finalizing = true
+	if _, err := hook.SyncComposite(ctx, about); !errors.Is(err, stopped) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -123,38 +146,61 @@ func TestPreviewsEvaluateInlineHooks(t *testing.T) {
 	}
 }
 
-// All evaluations of a process leave processors free, and those of a controller are one after the other.
+// The evaluations of a controller are one after the other. The long ones of a process leave processors free, and do not
+// delay short ones.
 func TestEvaluationsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(1 << 20)
-		evaluate := func(name string) (func(), error) {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			defer cancel()
-			_, room, err := b.Enter(ctx, name, 0)
+		evaluate := func(name string) *evaluationTurn {
+			_, room, err := b.Enter(t.Context(), name, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
-			return room.takeTurn(ctx)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			taken, err := room.takeTurn(ctx)
+			if err != nil {
+				return nil
+			}
+			return taken
 		}
-		end, err := evaluate("a")
-		if err != nil {
-			t.Fatal(err)
+		// pause returns a channel that is closed when the evaluation continues.
+		pause := func(long *evaluationTurn) chan struct{} {
+			continues := make(chan struct{})
+			go func() {
+				defer close(continues)
+				if err := long.pause(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}()
+			synctest.Wait()
+			return continues
 		}
-		if _, err := evaluate("a"); err == nil {
+		first := evaluate("first")
+		<-pause(first)
+		for i := range runtime.GOMAXPROCS(0)/2 - 1 {
+			<-pause(evaluate(strconv.Itoa(i)))
+		}
+		second := evaluate("second")
+		waits := pause(second)
+		if evaluate("first") != nil {
 			t.Error("two evaluations of a controller run at once")
 		}
-		running := 1
-		for i := range runtime.NumCPU() {
-			if _, err := evaluate(strconv.Itoa(i)); err == nil {
-				running++
-			}
+		if evaluate("short") == nil {
+			t.Error("a short evaluation has to wait")
 		}
-		if want := max(runtime.NumCPU()/2, 1); running != want {
-			t.Errorf("%d evaluations run at once, want %d", running, want)
+		select {
+		case <-waits:
+			t.Error("the evaluations that take long use more than half of the processors")
+		default:
 		}
-		end()
-		if _, err := evaluate("a"); err != nil {
-			t.Errorf("after the end of an evaluation, the next one has error %v", err)
+		waitsAgain := pause(first)
+		<-waits
+		second.end()
+		<-waitsAgain
+		first.end()
+		if evaluate("first") == nil {
+			t.Error("the evaluation after one that has ended has to wait")
 		}
 	})
 }

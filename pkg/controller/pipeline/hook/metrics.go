@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"net/http"
 	"net/http/httptrace"
+	"strconv"
 	"sync"
 	"time"
 
@@ -72,18 +73,33 @@ func (m *Metrics) measure(
 	if m == nil {
 		return tracingTransport{transport, func() *httptrace.ClientTrace { return &httptrace.ClientTrace{} }}, func() {}
 	}
+	of := seriesKey{hook, url, controller}
+	end = m.begin(of)
+	return m.byHook[hook].measure(transport, of.labels()), end
+}
+
+// measureInline returns what measures the evaluations of an inline hook. The series end like those of measure.
+func (m *Metrics) measureInline(hook string, controller ControllerRef) (measuring *evaluations, end func()) {
+	if m == nil {
+		return nil, func() {}
+	}
+	of := seriesKey{hook, inlineAddress, controller}
+	end = m.begin(of)
+	return m.byHook[hook].evaluations(of.labels()), end
+}
+
+// begin counts one more hook that has the series. They are removed when end has been called for all of them.
+func (m *Metrics) begin(of seriesKey) (end func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	of := seriesKey{hook, url, controller}
 	m.users[of]++
-	calls, labels := m.byHook[hook], of.labels()
-	return calls.measure(transport, labels), sync.OnceFunc(func() {
+	return sync.OnceFunc(func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		if m.users[of]--; m.users[of] == 0 {
 			delete(m.users, of)
-			for _, vector := range calls.all() {
-				vector.DeletePartialMatch(labels)
+			for _, vector := range m.byHook[of.hook].all() {
+				vector.DeletePartialMatch(of.labels())
 			}
 		}
 	})
@@ -152,6 +168,35 @@ func (c *callMetrics) measure(transport http.RoundTripper, labels prometheus.Lab
 	transport = promhttp.InstrumentRoundTripperDuration(c.duration.MustCurryWith(labels), transport)
 	transport = promhttp.InstrumentRoundTripperCounter(c.requests.MustCurryWith(labels), transport)
 	return promhttp.InstrumentRoundTripperInFlight(c.inFlight.With(labels), transport)
+}
+
+// evaluations measures the evaluations of an inline hook like requests to a webhook. Nil measures nothing.
+type evaluations struct {
+	requests *prometheus.CounterVec
+	duration prometheus.Observer
+	inFlight prometheus.Gauge
+}
+
+func (c *callMetrics) evaluations(labels prometheus.Labels) *evaluations {
+	inFlight := c.inFlight.With(labels)
+	labels["method"] = "post"
+	return &evaluations{c.requests.MustCurryWith(labels), c.duration.With(labels), inFlight}
+}
+
+// measure measures an evaluation.
+func (e *evaluations) measure(evaluate func() (reply, error)) (reply, error) {
+	if e == nil {
+		return evaluate()
+	}
+	e.inFlight.Inc()
+	defer e.inFlight.Dec()
+	began := time.Now()
+	evaluated, err := evaluate()
+	if evaluated.sent {
+		e.requests.WithLabelValues(strconv.Itoa(evaluated.status)).Inc()
+		e.duration.Observe(time.Since(began).Seconds())
+	}
+	return evaluated, err
 }
 
 // connect returns a function that starts a clock and returns a trace, which measures how a

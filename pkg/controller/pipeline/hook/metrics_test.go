@@ -11,8 +11,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	dto "github.com/prometheus/client_model/go"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
 // measuredHook returns a hook with metrics.
@@ -113,6 +115,47 @@ metacontroller_sync_in_flight_requests`+strings.Replace(labels(""), "method=%s",
 	}
 	if observed["metacontroller_sync_request_duration_histogram_seconds"] != 6 {
 		t.Errorf("the durations of %d requests were measured, want 6", observed["metacontroller_sync_request_duration_histogram_seconds"])
+	}
+}
+
+// An evaluation counts like a post to "inline", whose answer has the code of a webhook's. Previews do not count.
+func TestEvaluationsAreMeasured(t *testing.T) {
+	metrics := NewMetrics()
+	registry := registryOf(t, metrics)
+	of := Options{Metrics: metrics, Controller: ControllerRef{"CompositeController", "webs"}}
+	hook := inlineHook(t, Sync, `status: {a: "${parent.metadata.namespace}"}`, of)
+	about, clusterScoped := snapshot(t), snapshot(t)
+	clusterScoped.Parent = parsed(t, `{"apiVersion":"ctl.example/v1","kind":"Web","metadata":{"name":"shop"}}`)
+	for _, one := range []*pipeline.Snapshot{about, about, clusterScoped, clusterScoped} {
+		_, _ = hook.SyncComposite(t.Context(), one)
+	}
+	_, _ = hook.Preview(&Preview{
+		Answer:  func(Call) ([]byte, error) { return nil, nil },
+		Request: func(Call) []byte { return nil },
+		Ended:   func(Call) {},
+	}).SyncComposite(t.Context(), about)
+	const labels = `controller_name="webs",controller_type="CompositeController",`
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(`
+# HELP metacontroller_sync_requests_total Number of requests to the hook that were answered, `+
+		`redirects included, by status code and method.
+# TYPE metacontroller_sync_requests_total counter
+metacontroller_sync_requests_total{code="200",`+labels+`method="post",url="inline"} 1
+metacontroller_sync_requests_total{code="304",`+labels+`method="post",url="inline"} 1
+metacontroller_sync_requests_total{code="500",`+labels+`method="post",url="inline"} 2
+# HELP metacontroller_sync_in_flight_requests Number of requests to the hook that wait for the header of the response.
+# TYPE metacontroller_sync_in_flight_requests gauge
+metacontroller_sync_in_flight_requests{`+labels+`url="inline"} 0
+`), "metacontroller_sync_requests_total", "metacontroller_sync_in_flight_requests"); err != nil {
+		t.Error(err)
+	}
+	durations := metrics.byHook[Sync].evaluations(seriesKey{Sync, "inline", of.Controller}.labels()).duration
+	measured := &dto.Metric{}
+	if err := durations.(prometheus.Metric).Write(measured); err != nil || measured.GetHistogram().GetSampleCount() != 4 {
+		t.Errorf("the durations of %d evaluations were measured, want 4: %v", measured.GetHistogram().GetSampleCount(), err)
+	}
+	hook.Close()
+	if left := series(t, registry); left != 0 {
+		t.Errorf("%d series are left", left)
 	}
 }
 

@@ -78,12 +78,14 @@ type Webhook struct {
 	// limit is the maximum size of an answer in bytes, and whyLimit says what sets it.
 	limit    int64
 	whyLimit string
-	// inline answers for an inline hook, which has neither a client nor a transport; nil for all others.
-	inline    *inline.Template
-	client    *http.Client
-	transport *transport.Transport
-	unmeasure func()
-	breaker   *circuitBreaker
+	// inline answers for an inline hook, which has neither a client nor a transport; nil for all others. evaluations
+	// measures it.
+	inline      *inline.Template
+	evaluations *evaluations
+	client      *http.Client
+	transport   *transport.Transport
+	unmeasure   func()
+	breaker     *circuitBreaker
 	// etags is nil unless the hook has an ETag cache.
 	etags *etagCache
 	spare *spareBuffers
@@ -209,8 +211,8 @@ func (w *Webhook) Connect(ctx context.Context, stale func(error)) error {
 func (w *Webhook) Close() {
 	if w.inline == nil {
 		w.transport.Close()
-		w.unmeasure()
 	}
+	w.unmeasure()
 	w.etags.close()
 }
 
