@@ -16,8 +16,9 @@ import (
 // contestants is the group of users that the other two are in.
 const contestants = "contestants"
 
-// The names of the contestants, of the other two also those of their programs.
-const ourName, nativeName, floorName = "ours", "native", "floor"
+// The names of the contestants, of the other two also those of their programs. inlineName is our server with an inline
+// hook.
+const ourName, inlineName, nativeName, floorName = "ours", "inline", "native", "floor"
 
 // contestant gives sites their pages while it runs.
 type contestant interface {

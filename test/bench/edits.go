@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/metacontroller/metacontroller-apiserver/test/bench/site"
@@ -24,7 +25,11 @@ const (
 func measureEdits(ctx context.Context, b *bench) ([]row, error) {
 	const sites, pagesPerSite = 300, 10
 	err := withWorld(ctx, b, func(w *world) error {
-		return b.everybodyInPlace(ctx, w, sites, pagesPerSite, func(ctx context.Context, of contestant) error {
+		withInline := func(round int) []contestant {
+			others := everybody(round)
+			return slices.Insert(others, round%(len(others)+1), contestant(&ours{inline: true}))
+		}
+		return b.inPlaceOfAll(ctx, w, withInline, sites, pagesPerSite, func(ctx context.Context, of contestant) error {
 			if err := b.updateAll(ctx, w, of, sites, pagesPerSite); err != nil {
 				return err
 			}
@@ -55,6 +60,7 @@ func measureEdits(ctx context.Context, b *bench) ([]row, error) {
 	}
 	rows = append(rows, b.editRows("one edit, 10 children", pagesPerSite)...)
 	changed, untouched := b.farthest("requests a child", 1), b.farthest("requests a quiet sync", 0)
+	rows = append(rows, b.inlineRows(pagesPerSite)...)
 	return append(rows, row{
 		scenario: "API requests: a changed child", figure: "from the host's audit log",
 		ours: fmt.Sprintf("%.3f", changed), value: math.Abs(changed - 1), bound: 0, verdict: fmt.Sprintf("%.3f", changed), must: "1",
@@ -68,7 +74,7 @@ func measureEdits(ctx context.Context, b *bench) ([]row, error) {
 func measureWideEdits(ctx context.Context, b *bench) ([]row, error) {
 	const pagesPerSite, wideEdits = 200, 50
 	err := withWorld(ctx, b, func(w *world) error {
-		return b.everybodyInPlace(ctx, w, 1, pagesPerSite, func(ctx context.Context, of contestant) error {
+		return b.inPlaceOfAll(ctx, w, everybody, 1, pagesPerSite, func(ctx context.Context, of contestant) error {
 			return b.edit(ctx, w, of, pagesPerSite, wideEdits)
 		})
 	})
@@ -78,11 +84,31 @@ func measureWideEdits(ctx context.Context, b *bench) ([]row, error) {
 	return b.editRows("one edit, 200 children", pagesPerSite), nil
 }
 
-// everybodyInPlace does something with each contestant in each round, in place.
-func (b *bench) everybodyInPlace(ctx context.Context, w *world, sites, pagesPerSite int, do func(context.Context, contestant) error) error {
+// inlineRows compares an inline hook with the webhook and with the native operator.
+func (b *bench) inlineRows(pagesPerSite int) []row {
+	const quiet = "quiet sync with an inline hook: touch 300×10 without effect"
+	const update = "update all with an inline hook: 300×10"
+	rows := []row{
+		b.inlineRow(quiet, "CPU of our process per sync", "quiet cpu", ourName, 0.5),
+		b.inlineRow(update, "wall", "update wall", floorName, 1.15),
+		b.inlineRow(update, "CPU of the process", "update cpu", nativeName, 1.3),
+	}
+	for _, q := range quantilesOfEdits() {
+		figure := q.name + " of edit to last child"
+		one := b.inlineRow("one edit with an inline hook, 10 children", figure, editsOf(pagesPerSite, q), nativeName, 1)
+		rows = append(rows, one)
+	}
+	return rows
+}
+
+// inPlaceOfAll does something with each contestant in each round, in place.
+func (b *bench) inPlaceOfAll(
+	ctx context.Context, w *world, contestants func(round int) []contestant, sites, pagesPerSite int,
+	do func(context.Context, contestant) error,
+) error {
 	spec := site.Spec{Pages: pagesPerSite, PageBytes: kilobyte, Value: "begin"}
 	for round := range b.rounds {
-		for _, of := range everybody(round) {
+		for _, of := range contestants(round) {
 			if err := inPlace(ctx, w, of, sites, spec, func(ctx context.Context) error { return do(ctx, of) }); err != nil {
 				return err
 			}
@@ -112,7 +138,7 @@ func (b *bench) edit(ctx context.Context, w *world, of contestant, pagesPerSite,
 		took = append(took, end.Sub(begin))
 	}
 	b.addEdits(pagesPerSite, of.name(), took)
-	if !of.isOurs() {
+	if of.name() != ourName {
 		return nil
 	}
 	trips, err := w.hook.roundTrips(ctx, times)

@@ -10,25 +10,75 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/test/bench/site"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/poll"
 )
 
 // ours is a CompositeController. The server runs all the time.
-type ours struct{ world *world }
+type ours struct {
+	world *world
+	// inline is true if the hook is written in the controller.
+	inline bool
+}
 
-func (o *ours) name() string { return ourName }
+func (o *ours) name() string {
+	if o.inline {
+		return inlineName
+	}
+	return ourName
+}
 
 func (o *ours) isOurs() bool { return true }
 
-func (o *ours) callsHook() bool { return true }
+func (o *ours) callsHook() bool { return !o.inline }
 
 func (o *ours) start(ctx context.Context, w *world) error {
 	o.world = w
-	_, err := w.env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers().Create(ctx, o.controller("bench", w.hook.url()), metav1.CreateOptions{})
+	controller := o.controller("bench", w.hook.url())
+	if o.inline {
+		sync := &v1alpha1.InlineHook{}
+		if err := yaml.UnmarshalStrict([]byte(inlinePages()), sync); err != nil {
+			return err
+		}
+		controller.Spec.Hooks.Sync = &v1alpha1.Hook{Inline: sync}
+	}
+	controllers := w.env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers()
+	_, err := controllers.Create(ctx, controller, metav1.CreateOptions{})
 	return err
+}
+
+// inlinePages is the hook of the benchmark as an inline hook. All pages have the same text.
+func inlinePages() string {
+	return fmt.Sprintf(`
+children:
+- forEach: {number: lists.range(parent.spec.pages)}
+  object:
+    apiVersion: v1
+    kind: ConfigMap
+    metadata: {name: "${parent.metadata.name}-${number}", labels: {%s: "${parent.metadata.name}"}}
+    data: {%s: "${parent.spec.value}", text: %q}
+`, site.Label, site.ValueKey, site.Text("inline", kilobyte))
+}
+
+// evaluations is how often the inline hook of a contestant was evaluated; 0 if it has none.
+func evaluations(ctx context.Context, of contestant) (count float64, err error) {
+	own, _ := of.(*ours)
+	if own == nil || !own.inline {
+		return 0, nil
+	}
+	families, err := own.world.env.Metrics(ctx)
+	if err != nil {
+		return 0, err
+	}
+	requests := families["metacontroller_sync_requests_total"]
+	for _, series := range harness.Series(requests, "controller_name", "bench", "code", "200") {
+		count += series.GetCounter().GetValue()
+	}
+	return count, nil
 }
 
 func (o *ours) controller(name, url string) *v1alpha1.CompositeController {

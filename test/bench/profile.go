@@ -21,7 +21,7 @@ func (b *bench) profile(ctx context.Context, w *world, of contestant, scenario s
 	take := func(name, path string) {
 		profile, err := w.env.GetAsAdministrator(ctx, path)
 		if err == nil {
-			err = os.WriteFile(filepath.Join(b.profiles, scenario+name), []byte(profile), 0o600)
+			err = os.WriteFile(filepath.Join(b.profiles, scenario+"-"+of.name()+name), []byte(profile), 0o600)
 		}
 		if err != nil {
 			b.logf("no profile of %s: %v", scenario, err)

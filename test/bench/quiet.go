@@ -21,6 +21,10 @@ func (b *bench) quiet(ctx context.Context, w *world, of contestant, sites int) e
 		return err
 	}
 	w.hook.forget()
+	evaluated, err := evaluations(ctx, of)
+	if err != nil {
+		return err
+	}
 	used, err := measuredCPU(of, func() error {
 		defer b.profile(ctx, w, of, "quiet")()
 		for touch := range touchesPerSite {
@@ -45,11 +49,17 @@ func (b *bench) quiet(ctx context.Context, w *world, of contestant, sites int) e
 		return err
 	}
 	syncs := float64(touchesPerSite * sites)
+	touches := syncs
+	if after, err := evaluations(ctx, of); err != nil {
+		return err
+	} else if after > 0 { // one sync can be about several touches
+		syncs = after - evaluated
+	}
 	b.addTime(by("quiet cpu", of.name()), used/time.Duration(syncs))
 	if !of.isOurs() {
 		return nil
 	}
-	b.logf("ours: %d calls of the hook for %.0f touches", w.hook.count(), syncs)
+	b.logf("%s: %d calls of the hook or %.0f evaluations for %.0f touches", of.name(), w.hook.count(), syncs, touches)
 	requests, err := w.requests(from, hostcluster.Request{})
 	if err != nil {
 		return err

@@ -67,6 +67,19 @@ func (s samples) against(scenario, figure, what, whom string, bound float64) row
 	return r
 }
 
+// inlineRow compares us with an inline hook with another contestant.
+func (s samples) inlineRow(scenario, figure, what, whom string, bound float64) row {
+	of := func(who string) string { return milliseconds(s.median(by(what, who))) }
+	ratio := s.ratio(by(what, inlineName), by(what, whom))
+	if whom == ourName {
+		whom = "webhook"
+	}
+	return row{
+		scenario: scenario, figure: figure, ours: of(inlineName), native: of(nativeName), floor: of(floorName),
+		value: ratio, bound: bound, verdict: times(ratio) + " " + whom, must: fmt.Sprintf("≤ %g × %s", bound, whom),
+	}
+}
+
 // editRows compares edits with those of the native operator and one round trip to the hook.
 func (s samples) editRows(scenario string, pagesPerSite int) []row {
 	const bound = 1.2
