@@ -115,14 +115,14 @@ type check struct {
 func (m *Migration) check(ctx context.Context, now *state, needsServer bool) error {
 	c := &check{Migration: m, now: now, found: sets.Set[string]{}, differs: sets.Set[string]{}, warns: sets.Set[string]{},
 		blocks: sets.Set[string]{}}
-	forServer, find := c.warns, []func(context.Context) error{c.findDefinitions, c.findOriginal}
-	if needsServer {
-		forServer = c.blocks
-	}
-	if err := sequence(ctx, append(find, c.findObjects)...); err != nil {
+	if err := sequence(ctx, c.findDefinitions, c.findOriginal, c.findObjects); err != nil {
 		return err
 	}
-	if err := c.findServer(ctx, forServer); err != nil {
+	withoutServer := c.warns
+	if needsServer {
+		withoutServer = c.blocks
+	}
+	if err := c.findServer(ctx, withoutServer); err != nil {
 		return err
 	}
 	return c.report()
@@ -185,7 +185,7 @@ func (c *check) findOriginal(ctx context.Context) error {
 	return nil
 }
 
-// findServer checks that the server is installed, and adds what is missing to some findings.
+// findServer adds to the findings what is missing of the server.
 func (c *check) findServer(ctx context.Context, findings sets.Set[string]) error {
 	named := c.config.Service
 	service, err := c.kube.CoreV1().Services(named.Namespace).Get(ctx, named.Name, metav1.GetOptions{})

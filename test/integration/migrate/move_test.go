@@ -24,7 +24,8 @@ metadata: {name: %s}
 spec: {parentResource: {apiVersion: example.com/v1, resource: things}, hooks: {sync: {webhook: {url: "%s"}}}}
 `
 
-// Everything is moved there and back, and there again, while rollouts are blocked. No child is written.
+// Everything is moved there and back while rollouts are blocked, and no child is written. If children would be written,
+// everything is undone unless the user accepts it.
 func TestThereAndBack(t *testing.T) {
 	const parents = 2
 	w := newWorld(t)
@@ -32,19 +33,62 @@ func TestThereAndBack(t *testing.T) {
 	e.leave(parents)
 	w.installOriginal(1)
 	before, from, called := e.census(), env.AuditEnd(t), len(hooks.Calls())
-	said := w.migrate("switch")
-	if want := fmt.Sprintf("previewed %d parents: 0 writes to children",
-		len(e.shapes)*parents); !strings.Contains(said, want) {
-		t.Errorf("it does not say %q", want)
-	}
+	w.expectSays([]string{"switch"}, false,
+		fmt.Sprintf("previewed %d parents: 0 writes to children", len(e.shapes)*parents))
 	w.waitForOriginal(false)
 	e.waitUntilAllAreSynced(hooks, called, parents)
 	e.expectSurvived(before, "switch")
 	w.migrate("back")
 	w.waitForOriginal(true)
 	e.expectSurvived(before, "back")
-	w.expectNothingLeft()
+
+	changed := e.shapes[1].parentName(1)
+	if _, err := e.in(e.things).Patch(t.Context(), changed, types.MergePatchType, []byte(`{"spec":{"value":"3"}}`),
+		metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.killAfter(3, "switch", os.Kill) // a switch that is repeated, and then fails, is undone, too
+	w.expectSays([]string{"switch"}, true, "parents: 1 write to children", fmt.Sprintf("CompositeController %s, Thing "+
+		"%[2]s/%[3]s: Update ConfigMap %[2]s/%[3]s", e.shapes[1].name, e.namespace, changed),
+		"undoing it, because", "--accept-writes", "from 0 to 1")
+	w.waitForDefinitions()
+	w.waitForOriginal(true)
+	e.expectSurvived(before, "what was undone")
 	e.expectNoChildWrites(from)
+	w.migrate("switch", "--accept-writes")
+	e.eventually(func(ctx context.Context) error {
+		of, err := e.in(configMaps).Get(ctx, changed, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if value, _, _ := unstructured.NestedString(of.Object, "data", "value"); value != "3" {
+			return fmt.Errorf("the value is %s", value)
+		}
+		return nil
+	})
+	w.expectRefusesAnotherServer()
+	w.expectSaysThatMetacontrollerRuns()
+}
+
+// expectRefusesAnotherServer fails the test if a step leads who names another Service back to the old objects of the
+// definitions.
+func (w *world) expectRefusesAnotherServer() {
+	w.Helper()
+	for _, step := range []string{"check", "switch", "back", "finish"} {
+		w.expectSays([]string{step, "--service-name=other"}, true,
+			"refers to the Service metacontroller/metacontroller-apiserver")
+	}
+}
+
+// expectSaysThatMetacontrollerRuns fails the test if a step does not say that Metacontroller runs the same controllers
+// beside the server.
+func (w *world) expectSaysThatMetacontrollerRuns() {
+	w.Helper()
+	env.Kubectl(w, "-n", "metacontroller", "scale", "statefulset", originalName, "--replicas=1")
+	for _, step := range []string{"check", "switch"} {
+		w.expectSays([]string{step}, false,
+			"Metacontroller runs beside the server, as statefulset/metacontroller/metacontroller")
+	}
 }
 
 // expectNothingLeft fails the test if the way back has left something: types in discovery, and objects at the server
@@ -70,55 +114,6 @@ func (w *world) expectNothingLeft() {
 		list, err := env.Dynamic.Resource(kind).List(w.Context(), metav1.ListOptions{})
 		if err != nil || len(list.Items) > 0 {
 			w.Errorf("the server still has %d %s, error %v", len(list.Items), kind.Resource, err)
-		}
-	}
-}
-
-// If children would be written, everything is undone unless the user accepts it.
-func TestWritesAreShownAndUndone(t *testing.T) {
-	w := newWorld(t)
-	e, _ := newEstate(w, []shape{{name: "one", method: "InPlace"}})
-	e.leave(2)
-	w.installOriginal(1)
-	before, from := e.census(), env.AuditEnd(t)
-	if _, err := e.in(e.things).Patch(t.Context(), "one-1", types.MergePatchType, []byte(`{"spec":{"value":"3"}}`),
-		metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	w.killAfter(3, "switch", os.Kill) // a switch that is repeated, and then fails, is undone, too
-	said, err := w.tryToMigrate("switch")
-	for _, part := range []string{
-		"previewed 2 parents: 1 write to children", "CompositeController one, Thing " + e.namespace +
-			"/one-1: Update ConfigMap " + e.namespace + "/one-1",
-		"undoing it, because", "--accept-writes", "from 0 to 1",
-	} {
-		if err == nil || !strings.Contains(said, part) {
-			t.Errorf("it does not say %q", part)
-		}
-	}
-	w.waitForDefinitions()
-	w.waitForOriginal(true)
-	e.expectSurvived(before, "what was undone")
-	e.expectNoChildWrites(from)
-	w.migrate("switch", "--accept-writes")
-	e.eventually(func(ctx context.Context) error {
-		of, err := e.in(configMaps).Get(ctx, "one-1", metav1.GetOptions{})
-		if value, _, _ := unstructured.NestedString(of.Object, "data", "value"); err == nil && value != "3" {
-			err = fmt.Errorf("the value is %s", value)
-		}
-		return err
-	})
-	// Who names another Service is not led back to the old objects of the definitions.
-	for _, step := range []string{"check", "switch", "back", "finish"} {
-		w.expectSays([]string{step, "--service-name=other"}, true,
-			"refers to the Service metacontroller/metacontroller-apiserver")
-	}
-	// Metacontroller beside the server would run the same controllers.
-	env.Kubectl(t, "-n", "metacontroller", "scale", "statefulset", originalName, "--replicas=1")
-	for _, step := range []string{"check", "switch"} {
-		if said := w.migrate(step); !strings.Contains(said,
-			"Metacontroller runs beside the server, as statefulset/metacontroller/metacontroller") {
-			t.Errorf("%s does not say that Metacontroller runs", step)
 		}
 	}
 }

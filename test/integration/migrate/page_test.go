@@ -64,5 +64,6 @@ func TestTheCommandsOfThePageWork(t *testing.T) {
 	w.waitForDefinitions()
 	w.waitForOriginal(true)
 	e.expectSurvived(before, "back after finish")
+	w.expectNothingLeft()
 	e.expectNoChildWrites(from)
 }
