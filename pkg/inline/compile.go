@@ -87,6 +87,11 @@ func (f Form) lacks(name string) string {
 
 // Template is a compiled hook. It is safe for concurrent use.
 type Template struct {
+	// Hook is what the template was compiled from, and Path its field in the spec.
+	Hook *v1alpha1.InlineHook
+	Form Form
+	Path *field.Path
+
 	variables     []variable
 	variablesType ref.Type
 	adapter       types.Adapter
@@ -124,7 +129,8 @@ func Compile(hook *v1alpha1.InlineHook, form Form, path *field.Path) (*Template,
 		return nil, field.ErrorList{field.InternalError(path, err)}
 	}
 	c := &compiler{root: path}
-	t := &Template{variablesType: known.variables, adapter: known.env.CELTypeAdapter()}
+	t := &Template{Hook: hook, Form: form, Path: path,
+		variablesType: known.variables, adapter: known.env.CELTypeAdapter()}
 	t.variables = c.variables(hook.Variables, path.Child("variables"), known)
 	t.answer = c.answer(hook, form, known)
 	if c.count > maxExpressions {

@@ -10,18 +10,16 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	genericadmission "k8s.io/apiserver/pkg/admission"
-	"k8s.io/apiserver/pkg/cel/openapi/resolver"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/healthz"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	_ "k8s.io/component-base/metrics/prometheus/clientgo/leaderelection" // leader_election_master_status
@@ -31,8 +29,12 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apiserver"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/leader"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/registration"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/inline/check"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/hookcall"
 	registry "github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/live"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/parentsync"
@@ -238,9 +240,6 @@ func initializeAdmission(config *genericapiserver.RecommendedConfig) ([]generica
 	return []genericadmission.PluginInitializer{admission.NewInitializer(host)}, nil
 }
 
-// schemaTimeout bounds how long an author waits for a schema that inline hooks are compared with.
-const schemaTimeout = 2 * time.Second
-
 // admissionHost returns the clients of the host for admission.
 func admissionHost(config *rest.Config) (admission.Host, error) {
 	// One request may lead to dozens of reviews. The host limits how many there are at once.
@@ -250,16 +249,30 @@ func admissionHost(config *rest.Config) (admission.Host, error) {
 	if err != nil {
 		return admission.Host{}, fmt.Errorf("making a client of the cluster for admission: %w", err)
 	}
-	hostConfig.Timeout = schemaTimeout
-	documents, err := discovery.NewDiscoveryClientForConfig(hostConfig)
+	schemas, err := host.NewClient(hostConfig, host.FieldManager)
 	if err != nil {
-		return admission.Host{}, fmt.Errorf("making a client of the schemas of the cluster: %w", err)
+		return admission.Host{}, err
 	}
 	return admission.Host{
 		Reviews: client.AuthorizationV1().SubjectAccessReviews(), Types: client.Discovery(),
 		Definitions: hostDefinitions{client.Discovery().RESTClient()},
-		Schemas:     &resolver.ClientDiscoveryResolver{Discovery: documents},
+		Schemas:     hostSchemas{schemas},
 	}, nil
+}
+
+// hostSchemas reads the schemas of the host.
+type hostSchemas struct{ client *host.Client }
+
+// Of implements admission.Schemas. It keeps nothing that it reads.
+func (h hostSchemas) Of(
+	ctx context.Context, kinds []schema.GroupVersionKind,
+) (map[schema.GroupVersionKind]*check.Schema, error) {
+	var types []object.Type
+	for _, kind := range kinds {
+		types = append(types, object.Type{GroupVersionResource: kind.GroupVersion().WithResource(""), Kind: kind.Kind})
+	}
+	read, _, err := discovery.New(h.client, func(string) {}).Schemas(ctx, types)
+	return check.ByKind(read), err
 }
 
 // hostDefinitions reads CustomResourceDefinitions of the host.

@@ -25,7 +25,7 @@ import (
 func Read(
 	document []byte, goType func(schema.GroupVersionKind) reflect.Type, kinds ...schema.GroupVersionKind,
 ) (map[schema.GroupVersionKind]*Type, error) {
-	r := reader{schemas: map[string][]byte{}, types: map[typeKey]*Type{}}
+	r := reader{schemas: map[string][]byte{}, types: map[typeKey]*Type{}, leaves: map[string]*Type{}}
 	names := map[schema.GroupVersionKind]string{}
 	schemas := object.Lookup(document, "components", "schemas")
 	if schemas == nil {
@@ -66,6 +66,8 @@ func Read(
 type reader struct {
 	schemas map[string][]byte
 	types   map[typeKey]*Type
+	// leaves are the types of values that are neither objects nor lists with a schema, by their kinds.
+	leaves map[string]*Type
 }
 
 type typeKey struct {
@@ -76,6 +78,11 @@ type typeKey struct {
 // node is the part of a schema that is used.
 type node struct {
 	Ref                  string          `json:"$ref"`
+	Type                 any             `json:"type"`
+	Format               string          `json:"format"`
+	OneOf                json.RawMessage `json:"oneOf"`
+	AnyOf                json.RawMessage `json:"anyOf"`
+	IntOrString          bool            `json:"x-kubernetes-int-or-string"`
 	AllOf                []node          `json:"allOf"`
 	Properties           map[string]node `json:"properties"`
 	AdditionalProperties json.RawMessage `json:"additionalProperties"`
@@ -95,7 +102,7 @@ const (
 	metadataSuffix = ".apimachinery.pkg.apis.meta.v1.ObjectMeta"
 )
 
-// named returns the type of the schema with that name; nil if it describes neither an object nor a list.
+// named returns the type of the schema with that name; nil if it says nothing about its values.
 func (r *reader) named(name string, goType reflect.Type) (*Type, error) {
 	if strings.HasSuffix(name, quantitySuffix) {
 		return &Type{quantity: true}, nil
@@ -112,7 +119,7 @@ func (r *reader) named(name string, goType reflect.Type) (*Type, error) {
 		return nil, fmt.Errorf("schema %s: %w", name, err)
 	}
 	if n.isLeaf() {
-		return nil, nil
+		return r.leaf(&n), nil
 	}
 	made := &Type{}
 	r.types[key] = made
@@ -122,7 +129,7 @@ func (r *reader) named(name string, goType reflect.Type) (*Type, error) {
 	return made, nil
 }
 
-// typeOf returns the type of a schema; nil if it describes neither an object nor a list.
+// typeOf returns the type of a schema; nil if it says nothing about its values.
 func (r *reader) typeOf(n *node, goType reflect.Type) (*Type, error) {
 	if n == nil {
 		return nil, nil
@@ -131,7 +138,7 @@ func (r *reader) typeOf(n *node, goType reflect.Type) (*Type, error) {
 		return r.named(strings.TrimPrefix(ref, refPrefix), goType)
 	}
 	if n.isLeaf() {
-		return nil, nil
+		return r.leaf(n), nil
 	}
 	made := &Type{}
 	return made, r.fill(made, n, goType)
@@ -151,9 +158,27 @@ func (n *node) isLeaf() bool {
 	return n.Items == nil && n.Properties == nil && n.AdditionalProperties == nil
 }
 
+// leaf returns the type of a schema that is a leaf; nil if its values may be of several kinds.
+func (r *reader) leaf(n *node) *Type {
+	kind := n.kind()
+	if kind != "" && r.leaves[kind] == nil {
+		r.leaves[kind] = &Type{kind: kind}
+	}
+	return r.leaves[kind]
+}
+
+// kind returns the kind of JSON of the values; empty if there may be several.
+func (n *node) kind() string {
+	if n.OneOf != nil || n.AnyOf != nil || n.IntOrString || n.Format == "int-or-string" {
+		return ""
+	}
+	kind, _ := n.Type.(string)
+	return kind
+}
+
 // fill reads a schema into a type.
 func (r *reader) fill(t *Type, n *node, goType reflect.Type) (err error) {
-	t.open, t.resource = n.Preserve, n.Embedded
+	t.kind, t.open, t.resource = n.kind(), n.Preserve, n.Embedded
 	if n.Properties != nil {
 		t.fields = make(map[string]field, len(n.Properties))
 	}

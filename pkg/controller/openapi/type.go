@@ -6,6 +6,8 @@ package openapi
 // Type is what is known about a value. A nil Type stands for a value without a known schema; all
 // methods may be called on it.
 type Type struct {
+	// kind is the kind of JSON of the value, such as "integer"; empty if there may be several.
+	kind string
 	// quantity is true if the value is a quantity.
 	quantity bool
 	// list says how a list is merged. keys are the fields that identify its items if list is Map.
@@ -69,6 +71,25 @@ func (t *Type) Items() *Type {
 		return nil
 	}
 	return t.items
+}
+
+// Each returns the type of all items of a list, or of all fields of an object without declared fields.
+func (t *Type) Each() *Type {
+	if t == nil || t.fields != nil {
+		return nil
+	}
+	if t.items != nil {
+		return t.items
+	}
+	return t.values
+}
+
+// Kind returns the kind of JSON of the value, such as "integer"; empty if there may be several, or none is known.
+func (t *Type) Kind() string {
+	if t == nil {
+		return ""
+	}
+	return t.kind
 }
 
 // List returns how a list is merged.

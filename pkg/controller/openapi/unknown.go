@@ -73,7 +73,15 @@ func WithoutIndexes(path string) string {
 	}
 }
 
-// lacks reports whether an object has no field of that name and may not have it.
+// Lacks reports whether an object has no field of that name and may not have it.
+func (t *Type) Lacks(name string) bool { return t != nil && t.lacks([]byte(name)) }
+
+// Nearest returns the field that was probably meant by an unknown name; empty if no known field has a similar name.
+func (t *Type) Nearest(name string) string {
+	return nearest.To(name, slices.Collect(maps.Keys(t.fields)))
+}
+
+// lacks is Lacks of a type that is not nil.
 func (t *Type) lacks(name []byte) bool {
 	if t.fields == nil || t.open {
 		return false
@@ -133,7 +141,7 @@ func (t *Type) meant(path, name string) string {
 	if _, known := t.fields[name]; known {
 		return ""
 	}
-	known := nearest.To(name, slices.Collect(maps.Keys(t.fields)))
+	known := t.Nearest(name)
 	if known == "" {
 		return ""
 	}

@@ -5,12 +5,14 @@ package parentcontroller
 
 import (
 	"context"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
@@ -33,6 +35,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/writeloop"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions/store"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/tracing"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/inline/check"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
@@ -106,6 +109,8 @@ type Controller struct {
 
 	hookCalls        status.HookCalls
 	staleCredentials status.StaleCredentials
+	// mismatch is in what the inline hooks do not fit the schemas.
+	mismatch atomic.Pointer[string]
 	// lastRefusal is the problem of the last refusal of related objects.
 	lastRefusal atomic.Pointer[report.Problem]
 }
@@ -158,6 +163,7 @@ func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 		c.planner.Observer.Children = append(c.planner.Observer.Children,
 			c.planner.Observer.AcquireChildren(dependencies.Informers, child))
 	}
+	c.compareTemplates(spec.Schemas)
 	return c, nil
 }
 
@@ -220,9 +226,29 @@ func (c *Controller) SetSchemas(published map[object.Type]*openapi.Type) {
 	if !c.planner.Observer.Schemas.Update(published) {
 		return
 	}
+	c.compareTemplates(published)
 	for _, parent := range c.reporter.Warned() {
 		c.queue.Enqueue(syncqueue.SchemaChanged, parent)
 	}
+}
+
+// compareTemplates makes the status say in what the inline hooks do not fit the schemas. The types of a controller that
+// lacks one are not all known.
+func (c *Controller) compareTemplates(published map[object.Type]*openapi.Type) {
+	types := check.Types{Schemas: check.ByKind(published)}
+	for _, target := range c.spec.Targets {
+		types.Parents = append(types.Parents, target.Type.GroupVersionKind())
+	}
+	for _, child := range c.spec.Children {
+		types.Children = append(types.Children, child.GroupVersionKind())
+	}
+	var warnings []string
+	for _, webhook := range c.planner.Hooks.All() {
+		if template := webhook.Template(); template != nil && c.spec.Lacks == nil {
+			warnings = append(warnings, check.Template(template, types)...)
+		}
+	}
+	c.mismatch.Store(ptr.To(strings.Join(warnings, "; ")))
 }
 
 // Connect makes the hooks read their credentials. It must be called before Run. Events about the

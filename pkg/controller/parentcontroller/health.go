@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
@@ -30,7 +31,7 @@ import (
 // parent whose failure or warning was shown no longer has one.
 func (c *Controller) Health() report.Health {
 	health := report.Health{Uncounted: !c.IsCounted(), WholeErrors: c.DeveloperMode, AllPaused: c.spec.Paused}
-	health.WriteLoops = c.writeLoops()
+	health.WriteLoops, health.Mismatch = c.writeLoops(), ptr.Deref(c.mismatch.Load(), "")
 	health.HookCalled, health.HookErr = c.hookCalls.Status()
 	health.StaleCredentials = c.staleCredentials.Err()
 	c.reporter.AddTo(&health, c.exists)

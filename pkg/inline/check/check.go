@@ -1,57 +1,64 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package check compares inline hooks with the schemas of the cluster: the fields of the parent that expressions use,
-// and the fields of the objects that templates make. It is pure. Schemas change, so what it finds are warnings.
+// Package check compares inline hooks with the schemas of the cluster: the fields of parents and children that
+// expressions use, and the fields of the objects that templates make. It is pure. Schemas change, so what it finds are
+// warnings.
 package check
 
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
+	"strings"
 
-	"github.com/google/cel-go/common/ast"
-	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/inline"
 )
 
-// Schemas are the schemas that a hook is compared with. What is nil is not known, and not compared.
-type Schemas struct {
-	// Parent is the schema of the parents, and ParentType names their type.
-	Parent     *spec.Schema
-	ParentType string
-	// Child returns the schema of a kind of children, and how a warning names it. problem says why no child can be of that
-	// kind.
-	Child func(apiVersion, kind string) (of *spec.Schema, name, problem string)
+// Schema is the schema of a value.
+type Schema = openapi.Type
+
+// Types are the types of a controller.
+type Types struct {
+	// Parents and Children are the kinds of the parents and the children. One is empty if the cluster does not serve its
+	// type yet.
+	Parents, Children []schema.GroupVersionKind
+	// Schemas are the schemas of these kinds. A kind without one is not compared.
+	Schemas map[schema.GroupVersionKind]*Schema
 }
 
-// Hook returns the warnings about a hook, which must compile.
-func Hook(hook *v1alpha1.InlineHook, form inline.Form, path *field.Path, schemas Schemas) []string {
-	template, errs := inline.Compile(hook, form, path)
-	if len(errs) > 0 {
-		return nil
+// ByKind returns schemas by the kinds of their types.
+func ByKind[T interface {
+	comparable
+	GroupVersionKind() schema.GroupVersionKind
+}](of map[T]*Schema) map[schema.GroupVersionKind]*Schema {
+	schemas := map[schema.GroupVersionKind]*Schema{}
+	for one, known := range of {
+		schemas[one.GroupVersionKind()] = known
 	}
-	c := &checker{types: map[string]*types.Type{}}
-	parent := "parent"
-	if form.Decorates && !form.Customizes {
-		parent = "object"
-	}
-	for _, one := range template.Expressions() {
-		c.types[one.Path.String()] = one.AST.GetType(one.AST.Expr().ID())
-		c.parentFields(one, parent, schemas)
-	}
-	if status, known := property(schemas.Parent, "status"); known && hook.Status != nil {
-		c.value(decoded(hook.Status), path.Child("status"), status, "the status of "+schemas.ParentType)
+	return schemas
+}
+
+// Template returns the warnings about a hook.
+func Template(template *inline.Template, types Types) []string {
+	c := &checker{types: types, form: template.Form, kinds: map[string]string{}}
+	parent, known := c.request()
+	c.expressions(template, known)
+	hook, path := template.Hook, template.Path
+	if parent.of != nil && !parent.of.Lacks("status") && hook.Status != nil {
+		c.value(decoded(hook.Status), path.Child("status"), parent.of.Field("status"), "the status of "+parent.kind)
 	}
 	for _, one := range inline.ChildLists(hook) {
 		for i := range one.Children {
-			c.child(decoded(&one.Children[i].Object), path.Child(one.Name).Index(i).Child("object"), schemas)
+			c.child(decoded(&one.Children[i].Object), path.Child(one.Name).Index(i).Child("object"))
 		}
 	}
 	return c.warnings
@@ -63,63 +70,98 @@ func decoded(value *v1alpha1.JSONValue) (content any) {
 }
 
 type checker struct {
-	// types are the types of the expressions, by their paths.
-	types    map[string]*types.Type
+	types Types
+	form  inline.Form
+	// kinds are the kinds of JSON of the values of expressions, by their paths; empty if there may be several.
+	kinds    map[string]string
 	warnings []string
 }
 
 func (c *checker) warn(path *field.Path, format string, args ...any) {
-	c.warnings = append(c.warnings, path.String()+": "+fmt.Sprintf(format, args...))
+	text := path.String() + ": " + fmt.Sprintf(format, args...)
+	if !slices.Contains(c.warnings, text) { // some macros repeat a part of an expression
+		c.warnings = append(c.warnings, text)
+	}
+}
+
+// rules returns the field of the spec that declares the types of children.
+func (c *checker) rules() string {
+	if c.form.Decorates {
+		return "spec.attachments"
+	}
+	return "spec.childResources"
 }
 
 // child compares an object with the schema of its kind.
-func (c *checker) child(content any, path *field.Path, schemas Schemas) {
+func (c *checker) child(content any, path *field.Path) {
 	object, ok := content.(map[string]any)
-	if !ok || schemas.Child == nil {
+	if !ok {
 		return
+	}
+	for _, name := range []string{"apiVersion", "kind"} {
+		if _, computed := c.kinds[path.Child(name).String()]; computed {
+			return
+		}
 	}
 	apiVersion, _ := object["apiVersion"].(string)
 	kind, _ := object["kind"].(string)
-	if c.types[path.Child("apiVersion").String()] != nil || c.types[path.Child("kind").String()] != nil {
-		return // they are expressions
+	is := schema.FromAPIVersionAndKind(apiVersion, kind)
+	declared := c.types.Children
+	if slices.Contains(declared, is) {
+		c.value(object, path, c.types.Schemas[is], nameOf(is))
+	} else if !slices.ContainsFunc(declared, func(one schema.GroupVersionKind) bool {
+		return one.Empty() || one.GroupKind() == is.GroupKind() // of a type that is not served yet, or of another version
+	}) {
+		c.warn(path.Child("kind"), "%s declares no kind %q in apiVersion %q, so parents that want the object fail; "+
+			"declared are: %s", c.rules(), kind, apiVersion, strings.Join(namesOf(declared), ", "))
 	}
-	of, name, problem := schemas.Child(apiVersion, kind)
-	if problem != "" {
-		c.warn(path.Child("kind"), "%s", problem)
-		return
+}
+
+// nameOf returns a kind as the keys of requests and other messages name it.
+func nameOf(kind schema.GroupVersionKind) string {
+	return kind.Kind + "." + kind.GroupVersion().String()
+}
+
+func namesOf(kinds []schema.GroupVersionKind) (names []string) {
+	for _, kind := range kinds {
+		names = append(names, nameOf(kind))
 	}
-	c.value(object, path, of, name)
+	return names
 }
 
 // value compares a part of an object with its schema. name is the type of the object.
-func (c *checker) value(content any, path *field.Path, of *spec.Schema, name string) {
-	if of = whole(of); of == nil {
-		return
-	}
-	is := c.kindOf(content, path)
-	if wants := kindsOf(of); is != "" && len(wants) > 0 && !slices.Contains(wants, is) {
-		c.warn(path, "must be of type %s in %s, not %s", wants[0], name, is)
+func (c *checker) value(content any, path *field.Path, of *Schema, name string) {
+	is, wants := c.kindOf(content, path), of.Kind()
+	if is != "" && wants != "" && is != wants && (is != "integer" || wants != "number") {
+		c.warn(path, "must be of type %s in %s, not %s", wants, name, is)
 		return
 	}
 	switch content := content.(type) {
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(content)) {
 			at := inline.ChildPath(path, key)
-			next, known := property(of, key)
-			if !known {
-				c.warn(at, "there is no such field in %s%s", name, meant(key, of))
+			if of.Lacks(key) {
+				c.warn(at, "there is no such field in %s%s", name, meant(of.Nearest(key)))
 				continue
 			}
-			c.value(content[key], at, next, name)
+			c.value(content[key], at, of.Field(key), name)
 		}
 	case []any:
 		for i, item := range content {
-			c.value(item, path.Index(i), itemsOf(of), name)
+			c.value(item, path.Index(i), of.Items(), name)
 		}
 	}
 }
 
-// kindOf returns the type of JSON that a part of a template becomes; empty if it is not known.
+// meant returns the end of a warning about an unknown name.
+func meant(nearest string) string {
+	if nearest == "" {
+		return ""
+	}
+	return "; did you mean " + nearest + "?"
+}
+
+// kindOf returns the kind of JSON that a part of a template becomes; empty if it is not known.
 func (c *checker) kindOf(content any, path *field.Path) string {
 	switch content := content.(type) {
 	case map[string]any:
@@ -131,27 +173,27 @@ func (c *checker) kindOf(content any, path *field.Path) string {
 	case int64:
 		return "integer"
 	case float64:
+		if content == math.Trunc(content) {
+			return "integer"
+		}
 		return "number"
 	case string:
 		if inline.IsExpression(content) {
-			return kindOfType(c.types[path.String()])
+			return c.kinds[path.String()]
 		}
 		return "string"
 	}
 	return ""
 }
 
+// kindOfType returns the kind of JSON of the values of an expression; empty if there may be several. A double may be an
+// integer.
 func kindOfType(of *types.Type) string {
-	if of == nil {
-		return ""
-	}
 	switch of.Kind() {
 	case types.StringKind:
 		return "string"
 	case types.IntKind, types.UintKind:
 		return "integer"
-	case types.DoubleKind:
-		return "number"
 	case types.BoolKind:
 		return "boolean"
 	case types.ListKind:
@@ -160,83 +202,4 @@ func kindOfType(of *types.Type) string {
 		return "object"
 	}
 	return ""
-}
-
-// kindsOf returns the types of JSON that a schema allows; none if any may be allowed.
-func kindsOf(of *spec.Schema) []string {
-	intOrString, _ := of.Extensions["x-kubernetes-int-or-string"].(bool)
-	if len(of.Type) == 0 || len(of.OneOf) > 0 || len(of.AnyOf) > 0 || of.Format == "int-or-string" || intOrString {
-		return nil
-	}
-	if of.Type.Contains("number") {
-		return append(slices.Clone(of.Type), "integer")
-	}
-	return of.Type
-}
-
-// parentFields compares the fields of the parent that an expression uses with the schema.
-func (c *checker) parentFields(one inline.Expression, parent string, schemas Schemas) {
-	if schemas.Parent == nil || shadows(one.AST, parent) {
-		return
-	}
-	ast.PostOrderVisit(one.AST.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
-		steps, ok := stepsFrom(e, parent)
-		if !ok || len(steps) == 0 {
-			return
-		}
-		of := schemas.Parent
-		for _, step := range steps[:len(steps)-1] {
-			if of, _ = follow(of, step); of == nil {
-				return
-			}
-		}
-		last := steps[len(steps)-1]
-		if _, known := follow(of, last); known {
-			return
-		}
-		at := one.AST.SourceInfo().GetStartLocation(e.ID())
-		c.warn(one.Path, "%s has no field %s%s (at %d:%d of the expression)", schemas.ParentType, pathOf(steps),
-			meant(last, of), max(at.Line(), 1), at.Column()+1)
-	}))
-}
-
-// shadows reports whether a macro of an expression has a variable of that name.
-func shadows(tree *ast.AST, name string) (found bool) {
-	ast.PostOrderVisit(tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
-		if e.Kind() == ast.ComprehensionKind {
-			fold := e.AsComprehension()
-			found = found || fold.IterVar() == name || fold.IterVar2() == name
-		}
-	}))
-	return found
-}
-
-// anyItem is the step from a list to an item.
-const anyItem = "[]"
-
-// stepsFrom returns the fields and items that an expression selects, beginning at a variable. It returns false if the
-// expression does anything else.
-func stepsFrom(e ast.Expr, variable string) ([]string, bool) {
-	switch e.Kind() {
-	case ast.IdentKind:
-		return nil, e.AsIdent() == variable
-	case ast.SelectKind:
-		steps, ok := stepsFrom(e.AsSelect().Operand(), variable)
-		return append(steps, e.AsSelect().FieldName()), ok
-	case ast.CallKind:
-		call := e.AsCall()
-		switch call.FunctionName() {
-		case operators.Index, operators.OptIndex, operators.OptSelect:
-		default:
-			return nil, false
-		}
-		steps, ok := stepsFrom(call.Args()[0], variable)
-		if key := call.Args()[1]; key.Kind() == ast.LiteralKind {
-			if name, isText := key.AsLiteral().(types.String); isText {
-				return append(steps, string(name)), ok
-			}
-			return append(steps, anyItem), ok
-		}
-	}
-	return nil, false
 }

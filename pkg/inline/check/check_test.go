@@ -4,66 +4,85 @@
 package check
 
 import (
-	"encoding/json"
+	"reflect"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/kube-openapi/pkg/validation/spec"
 	"sigs.k8s.io/yaml"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/inline"
 )
 
-func schemaOf(t *testing.T, text string) *spec.Schema {
+var (
+	websites = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Website"}
+	services = schema.GroupVersionKind{Version: "v1", Kind: "Service"}
+	jobs     = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
+)
+
+// schemas reads a document of two kinds.
+func schemas(t *testing.T) map[schema.GroupVersionKind]*Schema {
 	t.Helper()
-	raw, err := yaml.YAMLToJSON([]byte(text))
+	raw, err := yaml.YAMLToJSON([]byte(document))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var of spec.Schema
-	if err := json.Unmarshal(raw, &of); err != nil {
+	none := func(schema.GroupVersionKind) reflect.Type { return nil }
+	read, err := openapi.Read(raw, none, websites, services)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return &of
+	return read
 }
 
-const (
-	website = `
-properties:
-  apiVersion: {type: string}
-  metadata: {allOf: [{type: object, properties: {name: {type: string}, labels: {type: object, ` +
-		`additionalProperties: {type: string}}}}]}
-  spec:
-    type: object
-    properties:
-      title: {type: string}
-      replicas: {type: integer}
-      pages: {type: array, items: {type: object, properties: {text: {type: string}}}}
-      any: {type: object, x-kubernetes-preserve-unknown-fields: true}
-  status: {type: object, properties: {ready: {type: integer}, conditions: {type: array}}}
+const document = `
+components:
+  schemas:
+    com.example.v1.Website:
+      x-kubernetes-group-version-kind: [{group: example.com, kind: Website, version: v1}]
+      properties:
+        apiVersion: {type: string}
+        metadata: {allOf: [{$ref: "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}]}
+        spec:
+          type: object
+          properties:
+            title: {type: string}
+            replicas: {type: integer}
+            ratio: {type: number}
+            languages: {type: array, items: {type: string}}
+            pages: {type: array, items: {type: object, properties: {text: {type: string}, size: {type: integer}}}}
+            ports: {type: object, additionalProperties: {type: object, properties: {port: {type: integer}}}}
+            any: {type: object, x-kubernetes-preserve-unknown-fields: true}
+        status: {type: object, properties: {ready: {type: integer}, conditions: {type: array}}}
+    io.k8s.api.core.v1.Service:
+      x-kubernetes-group-version-kind: [{group: "", kind: Service, version: v1}]
+      properties:
+        apiVersion: {type: string}
+        kind: {type: string}
+        metadata: {$ref: "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}
+        spec:
+          type: object
+          properties:
+            selector: {type: object, additionalProperties: {type: string}}
+            type: {type: string}
+            weight: {type: number}
+            ports: {type: array, items: {type: object, properties: {port: {type: integer}, targetPort: {format: int-or-string, ` +
+	`oneOf: [{type: integer}, {type: string}]}}}}
+        status: {type: object, properties: {loadBalancer: {type: object}}}
+    io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta:
+      properties: {name: {type: string}, labels: {type: object, additionalProperties: {type: string}}}
 `
-	service = `
-properties:
-  apiVersion: {type: string}
-  kind: {type: string}
-  metadata: {type: object}
-  spec:
-    type: object
-    properties:
-      selector: {type: object, additionalProperties: {type: string}}
-      type: {type: string}
-      ports: {type: array, items: {type: object, properties: {port: {type: integer}, targetPort: {type: string, ` +
-		`format: int-or-string}}}}
-`
-)
 
-func TestHook(t *testing.T) {
+func TestTemplate(t *testing.T) {
 	tests := map[string]struct {
 		hook string
 		form inline.Form
 		want []string
+		// always is true if the warnings do not depend on schemas.
+		always bool
 	}{
 		"all is well": {hook: `
 variables: [{name: pages, expression: "parent.spec.?pages.orValue([])"}]
@@ -107,13 +126,81 @@ children:
 			},
 		},
 		"a kind that is not declared": {hook: `children: [{object: {apiVersion: v1, kind: Servce, metadata: {name: a}}}]`,
-			want: []string{`inline.children[0].object.kind: Servce is not declared`},
+			want: []string{`inline.children[0].object.kind: spec.childResources declares no kind "Servce" in apiVersion "v1", so ` +
+				`parents that want the object fail; declared are: Service.v1, Job.batch/v1`},
+			always: true,
+		},
+		"another version of a kind that is declared": {
+			hook: `children: [{object: {apiVersion: batch/v2, kind: Job, metadata: {name: a}}}]`,
+		},
+		"variables": {hook: `
+variables:
+- {name: s, expression: "children['Service.v1']"}
+- {name: spec, expression: "${parent.spec}"}
+- {name: pages, expression: "variables.spec.?pages.orValue([]).filter(p, p.size > 0)"}
+- {name: texts, expression: "variables.pages.map(p, p.txt)"}
+- {name: made, expression: "{'ttle': 1}"}
+status:
+  ready: ${variables.s.filter(name, variables.s[name].sttus == null).size() + variables.spec.replcas + variables.made.ttle}
+  conditions:
+  - ${variables.pages[0].txt}
+  - "${variables.pages.map(p, {'all': p}).map(m, m.all.txt)}"
+  - "${[{'d': 1}].map(variables, variables.d)}"
+  - ${children['Service.v1']['default/a'].?spec.?prts}
+  - ${children['Servce.v1'].size() + children[?'Job.batch/v1'].orValue({}).size()}
+  - ${children.transformList(k, v, v.size())}
+  - ${children['Service.v1'].transformList(k, v, v.sttus)}
+  - ${parent.spec.ports.transformMap(k, v, v.prt)}
+  - ${parent.spec.ports.map(k, k.prt)}
+  - ${parent.spec.pages.transformList(i, p, p.text)}
+  - ${parent.spec.pages.all(i, p, i.text == p.txt)}`,
+			want: []string{
+				`inline.variables[3].expression: Website.example.com/v1 has no field spec.pages[].txt; did you mean text? (at 1:25 of the expression)`,
+				`inline.status.conditions[0]: Website.example.com/v1 has no field spec.pages[].txt; did you mean text? (at 1:19 of the expression)`,
+				`inline.status.conditions[3]: Service.v1 has no field spec.prts; did you mean ports? (at 1:42 of the expression)`,
+				`inline.status.conditions[4]: spec.childResources declares no Servce.v1; did you mean Service.v1? (at 1:9 of the expression)`,
+				`inline.status.conditions[6]: Service.v1 has no field sttus; did you mean status? (at 1:45 of the expression)`,
+				`inline.status.conditions[7]: Website.example.com/v1 has no field spec.ports[].prt; did you mean port? (at 1:39 of the expression)`,
+				`inline.status.conditions[10]: Website.example.com/v1 has no field spec.pages[].txt; did you mean text? (at 1:40 of the expression)`,
+				`inline.status.ready: Service.v1 has no field sttus; did you mean status? (at 1:43 of the expression)`,
+				`inline.status.ready: Website.example.com/v1 has no field spec.replcas; did you mean replicas? (at 1:82 of the expression)`,
+			},
+			always: true,
+		},
+		"loops": {hook: `children:
+- forEach: {language: parent.spec.languages, page: parent.spec.pages, port: parent.spec.ports}
+  when: page.txt != ''
+  object: {apiVersion: v1, kind: Service, metadata: {name: "${language.x}-${port.port}"}, spec: {ports: [{port: "${page.sze}"}]}}
+- forEach: {page: "parent.spec.any.pages"}
+  object: {apiVersion: v1, kind: Service, metadata: {name: "${page.anything}"}}`,
+			want: []string{
+				`inline.children[0].when: Website.example.com/v1 has no field spec.pages[].txt; did you mean text? (at 1:5 of the expression)`,
+				`inline.children[0].object.spec.ports[0].port: Website.example.com/v1 has no field spec.pages[].sze; did you mean size? (at 1:5 of the expression)`,
+			},
+		},
+		"names that macros define": {hook: `status: {conditions: ["${parent.spec.?any.optMap(parent, parent.spc)}",
+			"${parent.spec.?pages.optMap(p, p[0].txt)}", "${parent.spec.pages.map(p, p.text).map(t, t)}"]}`,
+			want: []string{
+				`inline.status.conditions[1]: Website.example.com/v1 has no field spec.pages[].txt; did you mean text? (at 1:34 of the expression)`,
+			},
+		},
+		"types of values": {hook: `children:
+- object: {apiVersion: v1, kind: Service, metadata: {name: "${parent.spec.replicas}"}, spec: {weight: "${parent.spec.replicas}",
+    ports: [{port: "${parent.spec.title}"}, {port: "${parent.spec.?ratio}"}, {port: "${double(2)}"}, {port: 80.0}, {port: 80.5}]}}
+- forEach: {language: parent.spec.languages}
+  object: {apiVersion: v1, kind: Service, metadata: {name: a}, spec: {ports: [{port: "${language}"}, {port: "${dyn(language)}"}]}}`,
+			want: []string{
+				`inline.children[0].object.metadata.name: must be of type string in Service.v1, not integer`,
+				`inline.children[0].object.spec.ports[0].port: must be of type integer in Service.v1, not string`,
+				`inline.children[0].object.spec.ports[4].port: must be of type integer in Service.v1, not number`,
+				`inline.children[1].object.spec.ports[0].port: must be of type integer in Service.v1, not string`,
+				`inline.children[1].object.spec.ports[1].port: must be of type integer in Service.v1, not string`,
+			},
 		},
 		"a target": {hook: `labels: {a: "${object.spec.tilte}"}`, form: inline.Form{Decorates: true},
 			want: []string{`inline.labels.a: Website.example.com/v1 has no field spec.tilte; did you mean title? (at ` +
 				`1:12 of the expression)`},
 		},
-		"a hook that does not compile": {hook: `status: {a: "${"}`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -121,22 +208,24 @@ children:
 			if err := yaml.UnmarshalStrict([]byte(test.hook), &hook); err != nil {
 				t.Fatal(err)
 			}
-			got := Hook(&hook, test.form, field.NewPath("inline"), Schemas{
-				Parent: schemaOf(t, website), ParentType: "Website.example.com/v1",
-				Child: func(_, kind string) (*spec.Schema, string, string) {
-					if kind != "Service" {
-						return nil, "", kind + " is not declared"
-					}
-					return schemaOf(t, service), "Service.v1", ""
-				},
-			})
-			if diff := cmp.Diff(test.want, got); diff != "" {
+			template, errs := inline.Compile(&hook, test.form, field.NewPath("inline"))
+			if len(errs) > 0 {
+				t.Fatal(errs.ToAggregate())
+			}
+			types := Types{
+				Parents: []schema.GroupVersionKind{websites}, Children: []schema.GroupVersionKind{services, jobs},
+				Schemas: schemas(t),
+			}
+			if diff := cmp.Diff(test.want, Template(template, types)); diff != "" {
 				t.Errorf("warnings (-want +got):\n%s", diff)
 			}
+			if got := Template(template, Types{Parents: types.Parents, Children: types.Children}); len(got) > 0 && !test.always {
+				t.Errorf("without schemas, the warnings are %v", got)
+			}
+			types.Parents, types.Children = append(types.Parents, jobs), []schema.GroupVersionKind{{}}
+			if got := Template(template, types); len(got) > 0 {
+				t.Errorf("with unknown types, the warnings are %v", got)
+			}
 		})
-	}
-	hook := &v1alpha1.InlineHook{Status: &v1alpha1.JSONValue{Raw: []byte(`{"a": "${parent.spec.gone}"}`)}}
-	if got := Hook(hook, inline.Form{}, field.NewPath("inline"), Schemas{}); got != nil {
-		t.Errorf("without schemas, the warnings are %v", got)
 	}
 }

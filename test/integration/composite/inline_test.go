@@ -13,9 +13,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
@@ -229,7 +231,7 @@ func TestAnInlineHookIsComparedWithSchemas(t *testing.T) {
 			"spec.hooks.sync.inline.children[0].object.dta: there is no such field in ConfigMap.v1; did you mean data?",
 			`spec.hooks.sync.inline.children[1].object.kind: spec.childResources declares no kind "Secret" in apiVersion ` +
 				`"v1", ` +
-				`so the object is left out; declared are: ConfigMap.v1`,
+				`so parents that want the object fail; declared are: ConfigMap.v1`,
 		} {
 			if !strings.Contains(string(out), want) {
 				return fmt.Errorf("kubectl does not print %q:\n%s", want, out)
@@ -237,6 +239,46 @@ func TestAnInlineHookIsComparedWithSchemas(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// The condition Warnings has what does not fit the schemas, and follows them.
+func TestAnInlineHookWhoseSchemasChange(t *testing.T) {
+	t.Parallel()
+	title := object{"title": object{"type": "string"}}
+	f := &fixture{harness.NewFixture(t, env, harness.CRD{Kind: "Thing", Schema: object{
+		"spec":   object{"type": "object", "properties": title},
+		"status": object{"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+	}}, hook.Serve(t, answers(t, oneConfigMap)))}
+	f.RunComposite(f.CompositeSpec(func(spec *v1alpha1.CompositeControllerSpec) {
+		spec.Hooks.Sync = inline(t, `{variables: [{name: spec, expression: parent.spec}], status: {title: "${variables.spec.title}"}}`)
+	}))
+	waitFor := func(reason, message string) {
+		t.Helper()
+		f.WaitForController(func(_ metav1.ObjectMeta, status v1alpha1.ControllerStatus) error {
+			said := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionWarnings)
+			if said == nil || said.Reason != reason || said.Message != message {
+				return fmt.Errorf("the condition Warnings is %v, want %s: %s", said, reason, message)
+			}
+			return nil
+		})
+	}
+	replace := func(properties object) {
+		t.Helper()
+		patch := harness.JSON(t, []object{{"op": "replace", "value": properties,
+			"path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties"}})
+		_, err := env.Dynamic.Resource(definitions).Patch(t.Context(), f.Parents.GroupResource().String(), types.JSONPatchType,
+			[]byte(patch), metav1.PatchOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	field, kind := "spec.hooks.sync.inline.status.title: ", "Thing."+f.Parents.GroupVersion().String()
+	waitFor(v1alpha1.ReasonNoWarnings, "no warnings")
+	replace(object{"titles": object{"type": "string"}})
+	waitFor(v1alpha1.ReasonSchemaMismatch,
+		field+kind+" has no field spec.title; did you mean titles? (at 1:15 of the expression)")
+	replace(title)
+	waitFor(v1alpha1.ReasonNoWarnings, "no warnings")
 }
 
 // All mistakes of a template are reported when it is applied.

@@ -74,6 +74,8 @@ const (
 	// ReasonUnknownField: the cluster does not know a field of a child or of the parent. It drops the field, or
 	// refuses the child.
 	ReasonUnknownField = "UnknownField"
+	// ReasonSchemaMismatch: an inline hook does not fit the schemas of the cluster.
+	ReasonSchemaMismatch = "SchemaMismatch"
 	// ReasonUnknownAnswerField: an answer has a field that is not in the protocol, so it is not read.
 	ReasonUnknownAnswerField = "UnknownAnswerField"
 	// ReasonChildrenDeleted: all children are deleted, because the answer has no field for them.
@@ -141,6 +143,7 @@ var conditionReasons = []conditionReason{
 	{condition: ConditionWarnings, status: metav1.ConditionTrue, reason: ReasonRevisionIgnored},
 	{condition: ConditionWarnings, status: metav1.ConditionTrue, reason: ReasonUnknownAnswerField},
 	{condition: ConditionWarnings, status: metav1.ConditionTrue, reason: ReasonUnknownField},
+	{condition: ConditionWarnings, status: metav1.ConditionTrue, reason: ReasonSchemaMismatch},
 	{condition: ConditionWarnings, status: metav1.ConditionTrue, reason: ReasonActsAsServer},
 	{condition: ConditionPaused, status: metav1.ConditionTrue, reason: ReasonPaused},
 	{condition: ConditionPaused, status: metav1.ConditionTrue, reason: ReasonParentsPaused},

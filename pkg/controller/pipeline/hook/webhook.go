@@ -226,6 +226,9 @@ func (w *Webhook) Name() string { return w.name }
 // returns nil if the hook does not count as down.
 func (w *Webhook) CircuitOpen() error { return w.breaker.cause() }
 
+// Template returns the template of an inline hook; nil for all others.
+func (w *Webhook) Template() *inline.Template { return w.inline }
+
 // SyncComposite asks for the children and the status of the snapshot's parent. It is for sync and
 // finalize hooks of CompositeControllers.
 func (w *Webhook) SyncComposite(ctx context.Context, snapshot *pipeline.Snapshot) (*pipeline.Response, error) {

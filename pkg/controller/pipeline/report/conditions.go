@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/text"
 )
 
 // stalledDelay is the time for which Ready is False before the controller counts as stalled. Objects that were created
@@ -205,6 +206,9 @@ func setWarnings(set setCondition, health *Health) {
 	}
 	if warning := health.Warning; warning != nil {
 		add(string(warning.Reason), warning.String())
+	}
+	if health.Mismatch != "" {
+		add(v1alpha1.ReasonSchemaMismatch, text.Shorten(health.Mismatch, MaxMessage))
 	}
 	if health.LacksAccount {
 		add(v1alpha1.ReasonActsAsServer, "the controller acts as the server and needs the server's rights to write; the "+

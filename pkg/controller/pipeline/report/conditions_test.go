@@ -390,6 +390,8 @@ func TestTheConditionWarnings(t *testing.T) {
 		"a warning that names its parent": {&Health{Warning: &named}, []string{"True UnknownField: " + field}},
 		"several parents":                 {&Health{Warning: &several}, []string{"True UnknownField: " + field + " (and 2 more parents)"}},
 		"no service account":              {&Health{LacksAccount: true}, []string{"True ActsAsServer: ", "set spec.serviceAccount"}},
+		"an inline hook": {&Health{Mismatch: "spec.hooks: no such field"},
+			[]string{"True SchemaMismatch: spec.hooks: no such field"}},
 		"all at once, the gravest first": {
 			&Health{Warning: warning, LacksAccount: true, WriteLoops: []pipeline.WriteLoop{loop}},
 			[]string{"True WriteLoop: the status of Web default/shop is repeatedly written", "; " + field,

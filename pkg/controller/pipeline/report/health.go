@@ -46,6 +46,8 @@ type Health struct {
 	// WriteLoops are the writes that are slowed down because they would be repeated again and
 	// again.
 	WriteLoops []pipeline.WriteLoop
+	// Mismatch is in what the inline hooks do not fit the schemas of the host; empty if they do.
+	Mismatch string
 	// LacksAccount is true if the controller acts as the server although the server requires service accounts.
 	LacksAccount bool
 	// WholeErrors is true if the errors of hooks and of syncs are shown whole.
@@ -108,7 +110,7 @@ func SameHealth(a, b *Health) bool {
 		a.Paused == b.Paused && a.PausedParent == b.PausedParent && a.AllPaused == b.AllPaused &&
 		// A failure is replaced, and never changed.
 		a.LastError == b.LastError && a.Failure == b.Failure &&
-		a.LacksAccount == b.LacksAccount && sameWarning(a.Warning, b.Warning) &&
+		a.LacksAccount == b.LacksAccount && a.Mismatch == b.Mismatch && sameWarning(a.Warning, b.Warning) &&
 		sameError(a.HookErr, b.HookErr) && sameError(a.StaleCredentials, b.StaleCredentials) &&
 		// The message about write loops depends on the time.
 		len(a.WriteLoops) == 0 && len(b.WriteLoops) == 0

@@ -35,6 +35,7 @@ func TestAnyOtherHealthIsAnother(t *testing.T) {
 		"Warned":           func(h *Health) { h.Warned++ },
 		"Warning":          func(h *Health) { h.Warning = &ParentWarning{Parent: shop, More: 1, Warning: warning.Warning} },
 		"LacksAccount":     func(h *Health) { h.LacksAccount = true },
+		"Mismatch":         func(h *Health) { h.Mismatch = "no such field" },
 		"Outdated":         func(h *Health) { h.Outdated++ },
 		"Paused":           func(h *Health) { h.Paused++ },
 		"PausedParent":     func(h *Health) { h.PausedParent = shop },
@@ -59,7 +60,7 @@ func TestAnyOtherHealthIsAnother(t *testing.T) {
 			}
 		})
 	}
-	if fields := reflect.TypeFor[Health]().NumField(); fields != 18 {
+	if fields := reflect.TypeFor[Health]().NumField(); fields != 19 {
 		t.Errorf("there are %d fields: SameHealth and this test must know all", fields)
 	}
 	if !SameHealth(nil, nil) {
