@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -181,23 +182,25 @@ func (c *compiler) variables(written []v1alpha1.InlineVariable, path *field.Path
 	return compiled
 }
 
-// answerField is a field of the answer that is JSON of a kind, or a string that is one expression.
+// answerField is a field of the answer that is JSON of a kind, or a string that is one expression with such a value.
 type answerField struct {
-	name  string
-	value *v1alpha1.JSONValue
-	kind  string
+	name   string
+	value  *v1alpha1.JSONValue
+	kind   string
+	values []cel.Kind
 }
 
 // answer compiles the fields of the answer.
 func (c *compiler) answer(hook *v1alpha1.InlineHook, form Form, known *language) (answer object) {
+	maps, lists := []cel.Kind{cel.MapKind}, []cel.Kind{cel.ListKind}
 	for _, one := range []answerField{
-		{"status", hook.Status, "object"},
-		{"labels", hook.Labels, "object"},
-		{"annotations", hook.Annotations, "object"},
-		{"resyncAfterSeconds", hook.ResyncAfterSeconds, "number"},
-		{"events", hook.Events, "list"},
-		{"finalized", hook.Finalized, "boolean"},
-		{"relatedResources", hook.RelatedResources, "list"},
+		{"status", hook.Status, "object", maps},
+		{"labels", hook.Labels, "object", maps},
+		{"annotations", hook.Annotations, "object", maps},
+		{"resyncAfterSeconds", hook.ResyncAfterSeconds, "number", []cel.Kind{cel.IntKind, cel.UintKind, cel.DoubleKind}},
+		{"events", hook.Events, "list", lists},
+		{"finalized", hook.Finalized, "boolean", []cel.Kind{cel.BoolKind}},
+		{"relatedResources", hook.RelatedResources, "list", lists},
 	} {
 		if one.value == nil || !c.allows(form, one.name) {
 			continue
@@ -211,7 +214,11 @@ func (c *compiler) answer(hook *v1alpha1.InlineHook, form Form, known *language)
 			c.invalid(path, kindOf(content), fmt.Sprintf("must be a JSON %s, or one expression", one.kind))
 			continue
 		}
-		answer = append(answer, member{one.name, c.node(content, path, known)})
+		made := c.node(content, path, known)
+		if x, ok := made.(*expression); ok {
+			c.checkKind(x, path, append(one.values, cel.OpaqueKind, cel.NullTypeKind))
+		}
+		answer = append(answer, member{one.name, made})
 	}
 	for _, one := range ChildLists(hook) {
 		if one.Children == nil || !c.allows(form, one.Name) {
@@ -297,7 +304,7 @@ func (c *compiler) child(written *v1alpha1.InlineChild, path *field.Path, known 
 			continue
 		}
 		if slices.Contains(known.names, name) {
-			c.invalid(at, name, "expressions know something else by this name")
+			c.invalid(at, name, "choose another name: expressions have "+strings.Join(known.names, ", "))
 			continue
 		}
 		in := c.expression(bare(written.ForEach[name]), at, known, cel.ListKind, cel.MapKind, cel.OpaqueKind)
@@ -361,7 +368,8 @@ func (c *compiler) node(content any, path *field.Path, known *language) node {
 		for _, name := range slices.Sorted(maps.Keys(content)) {
 			at := ChildPath(path, name)
 			if strings.Contains(name, "${") {
-				c.invalid(at, name, "names of fields cannot have expressions; write the whole object as one expression")
+				c.invalid(at, name, "names of fields cannot have expressions; write the object as one expression, such as "+
+					"${{parent.metadata.name: 1}}")
 			}
 			value := c.node(content[name], at, known)
 			made, values = append(made, member{name, value}), append(values, value)
@@ -460,15 +468,15 @@ func (c *compiler) expression(source string, path *field.Path, known *language, 
 	if issues.Err() != nil {
 		for _, issue := range issues.Errors() {
 			c.invalid(path, source, fmt.Sprintf("at %d:%d: %s", max(issue.Location.Line(), 1), issue.Location.Column()+1,
-				known.explain(issue.Message)))
+				known.explain(issue.Message, source)))
 		}
 		return made
 	}
-	if of := checked.OutputType(); len(kinds) > 0 && of.Kind() != cel.DynKind && !slices.Contains(kinds, of.Kind()) {
-		c.invalid(path, source, fmt.Sprintf("the value must be %s, not %s", kindNames(kinds), of))
+	made.ast = checked
+	if len(kinds) > 0 && !c.checkKind(made, path, kinds) {
 		return made
 	}
-	made.ast, made.isFixed = checked, known.isFixed(checked.NativeRep())
+	made.isFixed = known.isFixed(checked.NativeRep())
 	c.compiled = append(c.compiled, Expression{path, checked.NativeRep()})
 	var err error
 	if made.program, err = known.program(checked); err != nil {
@@ -477,12 +485,35 @@ func (c *compiler) expression(source string, path *field.Path, known *language, 
 	return made
 }
 
-// kindNames says which kinds of values are possible.
-func kindNames(kinds []cel.Kind) string {
+// checkKind reports whether the value of an expression may be of some kinds.
+func (c *compiler) checkKind(x *expression, path *field.Path, kinds []cel.Kind) bool {
+	if x.ast == nil {
+		return false // it does not compile
+	}
+	of := x.ast.OutputType()
+	if of.Kind() == cel.DynKind || slices.Contains(kinds, of.Kind()) {
+		return true
+	}
+	c.invalid(path, x.ast.Source().Content(), fmt.Sprintf("the value must be %s, not %s", kindNames(kinds, of), of))
+	return false
+}
+
+// kindNames says which kinds of values are possible in place of one of type is.
+func kindNames(kinds []cel.Kind, is *cel.Type) string {
 	switch kinds[0] {
 	case cel.BoolKind:
 		return "true or false"
+	case cel.MapKind:
+		return "a map"
+	case cel.IntKind:
+		return "a number"
 	case cel.ListKind:
+		if !slices.Contains(kinds, cel.MapKind) {
+			return "a list"
+		}
+		if is.Kind() == cel.IntKind {
+			return "a list, such as lists.range(x), or a map"
+		}
 		return "a list or a map"
 	}
 	return "text or a number"
@@ -491,16 +522,57 @@ func kindNames(kinds []cel.Kind) string {
 var (
 	undeclared     = regexp.MustCompile(`^undeclared reference to '([^']*)' \(in container ''\)$`)
 	undefinedField = regexp.MustCompile(`^undefined field '([^']*)'$`)
+	unexpected     = regexp.MustCompile(`^Syntax error: (?:mismatched|extraneous) input '(.*)' expecting .*$`)
+	otherArgument  = regexp.MustCompile(`^found no matching overload for '([^']*)' applied to '(.*)'$`)
 )
 
-// explain returns a message of the compiler with the name that was probably meant.
-func (l *language) explain(message string) string {
+// namesake returns the name of other hooks for what name is in this one.
+func namesake(name string) string {
+	switch name {
+	case "parent":
+		return "object"
+	case "object":
+		return "parent"
+	case "children":
+		return "attachments"
+	case "attachments":
+		return "children"
+	}
+	return ""
+}
+
+// explain returns a message of the compiler about an expression in other words, with the name that was probably meant.
+func (l *language) explain(message, source string) string {
 	if found := undeclared.FindStringSubmatch(message); found != nil {
-		message = fmt.Sprintf("undeclared reference to '%s'", found[1])
-		if meant := nearest.To(found[1], l.names); meant != "" {
+		name := found[1]
+		message = fmt.Sprintf("undeclared reference to '%s'", name)
+		if strings.Contains(source, name+"(") {
+			message = fmt.Sprintf("no function %s takes these arguments", name)
+			if meant := nearest.To(name, slices.Collect(maps.Keys(l.env.Functions()))); meant != "" {
+				return message + "; did you mean " + meant + "?"
+			}
+			return message
+		}
+		meant := nearest.To(name, l.names)
+		if other := namesake(name); slices.Contains(l.names, other) {
+			meant = other
+		}
+		if meant != "" {
 			return message + "; did you mean " + meant + "?"
 		}
 		return message + "; there are " + strings.Join(l.names, ", ")
+	}
+	message = unexpected.ReplaceAllString(message, "Syntax error: unexpected '$1'")
+	message = strings.ReplaceAll(message, "'<EOF>'", "end of the expression")
+	if found := otherArgument.FindStringSubmatch(message); found != nil {
+		switch name := strings.Trim(found[1], "_@"); {
+		case found[1] == operators.Conditional:
+			return fmt.Sprintf("a ? b : c does not take %s; dyn(b) and dyn(c) may have different types", found[2])
+		case name != found[1]:
+			return fmt.Sprintf("%s does not take %s; string(x), int(x) and double(x) convert", name, found[2])
+		default:
+			return fmt.Sprintf("%s does not take %s", name, found[2])
+		}
 	}
 	if found := undefinedField.FindStringSubmatch(message); found != nil {
 		message = fmt.Sprintf("no variable %s is defined before this", found[1])

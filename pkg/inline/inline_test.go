@@ -212,7 +212,8 @@ func TestCompileErrors(t *testing.T) {
 			hook: `{variables: [{name: ready, expression: "1 +"}], status: {a: "${parnt.x}", b: "${variables.raedy}"}, ` +
 				`children: [{object: {apiVersion: v1, metadata: {name: "${"}}}]}`,
 			want: []string{
-				`inline.variables[0].expression: Invalid value: "1 +": at 1:4: Syntax error: mismatched input '<EOF>'`,
+				`inline.variables[0].expression: Invalid value: "1 +": at 1:4: Syntax error: unexpected end of the ` +
+					`expression`,
 				`inline.status.a: Invalid value: "parnt.x": at 1:1: undeclared reference to 'parnt'; did you mean parent?`,
 				`inline.status.b: Invalid value: "variables.raedy": at 1:10: no variable raedy is defined before this; did ` +
 					`you mean ready?`,
@@ -277,7 +278,13 @@ func TestCompileErrors(t *testing.T) {
 		},
 		"a parent in a decorator": {
 			hook: `status: {a: "${parent.spec}"}`, form: Form{Decorates: true},
-			want: []string{`inline.status.a: Invalid value: "parent.spec": at 1:1: undeclared reference to 'parent'`},
+			want: []string{`inline.status.a: Invalid value: "parent.spec": at 1:1: undeclared reference to 'parent'; ` +
+				`did you mean object?`},
+		},
+		"attachments in a composite": {
+			hook: `status: {a: "${attachments.size()}"}`,
+			want: []string{`inline.status.a: Invalid value: "attachments.size()": at 1:1: undeclared reference to ` +
+				`'attachments'; did you mean children?`},
 		},
 		"JSON of another kind": {
 			hook: `{status: [], resyncAfterSeconds: soon, events: {}}`,
@@ -292,8 +299,57 @@ func TestCompileErrors(t *testing.T) {
 				`kind: A, metadata: {name: a}}}]}`,
 			want: []string{
 				`inline.status.a: Invalid value: "[1]": the value must be text or a number, not list(int)`,
-				`inline.children[0].forEach[num]: Invalid value: "1": the value must be a list or a map, not int`,
+				`inline.children[0].forEach[num]: Invalid value: "1": the value must be a list, such as ` +
+					`lists.range(x), or a ` +
+					`map, not int`,
 				`inline.children[0].when: Invalid value: "size('a')": the value must be true or false, not int`,
+			},
+		},
+		"types of the fields of the answer": {
+			hook: `{status: "${[1]}", events: "${{}}", resyncAfterSeconds: "${'1s'}", finalized: "${1}"}`,
+			form: Form{Finalizes: true},
+			want: []string{
+				`inline.status: Invalid value: "[1]": the value must be a map, not list(int)`,
+				`inline.resyncAfterSeconds: Invalid value: "'1s'": the value must be a number, not string`,
+				`inline.events: Invalid value: "{}": the value must be a list, not map`,
+				`inline.finalized: Invalid value: "1": the value must be true or false, not int`,
+			},
+		},
+		"types of the fields of the answer that are known later": {
+			hook: `{status: "${parent.status}", events: "${optional.none()}", resyncAfterSeconds: ` +
+				`"${parent.spec.?resync}"}`,
+		},
+		"operands": {
+			hook: `status: {a: "${'a' + 1}", b: "${size(1)}", c: "${true ? 1 : 'a'}", d: "${[1, 'a']}", e: ` +
+				`"${true && 1}"}`,
+			want: []string{
+				`inline.status.a: Invalid value: "'a' + 1": at 1:5: + does not take (string, int); string(x), ` +
+					`int(x) and ` +
+					`double(x) convert`,
+				`inline.status.b: Invalid value: "size(1)": at 1:5: size does not take (int)`,
+				`inline.status.c: Invalid value: "true ? 1 : 'a'": at 1:6: a ? b : c does not take (bool, int, ` +
+					`string); ` +
+					`dyn(b) and dyn(c) may have different types`,
+				`inline.status.e: Invalid value: "true && 1": at 1:9: expected type 'bool' but found 'int'`,
+			},
+		},
+		"unknown functions": {
+			hook: `status: {a: "${siz(parent)}", b: "${now()}", c: "${parent.name.upper()}"}`,
+			want: []string{
+				`inline.status.a: Invalid value: "siz(parent)": at 1:4: no function siz takes these arguments; did ` +
+					`you ` +
+					`mean size?`,
+				`inline.status.b: Invalid value: "now()": at 1:4: no function now takes these arguments`,
+				`inline.status.c: Invalid value: "parent.name.upper()": at 1:18: no function upper takes these ` +
+					`arguments; did you mean upperAscii?`,
+			},
+		},
+		"what does not parse": {
+			hook: `status: {a: "${a and b}", b: "${parent['a'}"}`,
+			want: []string{
+				`inline.status.a: Invalid value: "a and b": at 1:3: Syntax error: unexpected 'and'`,
+				`inline.status.b: Invalid value: "parent['a'": at 1:11: Syntax error: missing ']' at end of the ` +
+					`expression`,
 			},
 		},
 		"objects": {
@@ -319,7 +375,9 @@ func TestCompileErrors(t *testing.T) {
 				`inline.variables[3].name: Invalid value: "in": is a reserved word of CEL`,
 				`inline.status[a${1}]: Invalid value: "a${1}": names of fields cannot have expressions`,
 				`inline.children[0].forEach[1a]: Invalid value: "1a": must be a letter`,
-				`inline.children[0].forEach[parent]: Invalid value: "parent": expressions know something else by this name`,
+				`inline.children[0].forEach[parent]: Invalid value: "parent": choose another name: expressions have ` +
+					`variables, ` +
+					`controller, parent, children, related, finalizing`,
 			},
 		},
 		"a name of another object's loop": {

@@ -69,7 +69,8 @@ components:
             selector: {type: object, additionalProperties: {type: string}}
             type: {type: string}
             weight: {type: number}
-            ports: {type: array, items: {type: object, properties: {port: {type: integer}, targetPort: {format: int-or-string, ` +
+            ports: {type: array, items: {type: object, properties: {port: {type: integer}, targetPort: ` +
+	`{format: int-or-string, ` +
 	`oneOf: [{type: integer}, {type: string}]}}}}
         status: {type: object, properties: {loadBalancer: {type: object}}}
     io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta:
@@ -126,7 +127,8 @@ children:
 			},
 		},
 		"a kind that is not declared": {hook: `children: [{object: {apiVersion: v1, kind: Servce, metadata: {name: a}}}]`,
-			want: []string{`inline.children[0].object.kind: spec.childResources declares no kind "Servce" in apiVersion "v1", so ` +
+			want: []string{`inline.children[0].object.kind: spec.childResources declares no kind "Servce" in ` +
+				`apiVersion "v1", so ` +
 				`parents that want the object fail; declared are: Service.v1, Job.batch/v1`},
 			always: true,
 		},
@@ -141,7 +143,8 @@ variables:
 - {name: texts, expression: "variables.pages.map(p, p.txt)"}
 - {name: made, expression: "{'ttle': 1}"}
 status:
-  ready: ${variables.s.filter(name, variables.s[name].sttus == null).size() + variables.spec.replcas + variables.made.ttle}
+  ready: ${variables.s.filter(name, variables.s[name].sttus == null).size() + variables.spec.replcas + ` +
+			`variables.made.ttle}
   conditions:
   - ${variables.pages[0].txt}
   - "${variables.pages.map(p, {'all': p}).map(m, m.all.txt)}"
@@ -155,40 +158,55 @@ status:
   - ${parent.spec.pages.transformList(i, p, p.text)}
   - ${parent.spec.pages.all(i, p, i.text == p.txt)}`,
 			want: []string{
-				`inline.variables[3].expression: Website.example.com/v1 has no field spec.pages[].txt; did you mean text? (at 1:25 of the expression)`,
-				`inline.status.conditions[0]: Website.example.com/v1 has no field spec.pages[].txt; did you mean text? (at 1:19 of the expression)`,
-				`inline.status.conditions[3]: Service.v1 has no field spec.prts; did you mean ports? (at 1:42 of the expression)`,
-				`inline.status.conditions[4]: spec.childResources declares no Servce.v1; did you mean Service.v1? (at 1:9 of the expression)`,
-				`inline.status.conditions[6]: Service.v1 has no field sttus; did you mean status? (at 1:45 of the expression)`,
-				`inline.status.conditions[7]: Website.example.com/v1 has no field spec.ports[].prt; did you mean port? (at 1:39 of the expression)`,
-				`inline.status.conditions[10]: Website.example.com/v1 has no field spec.pages[].txt; did you mean text? (at 1:40 of the expression)`,
+				`inline.variables[3].expression: Website.example.com/v1 has no field spec.pages[].txt; did you mean ` +
+					`text? (at 1:25 of the expression)`,
+				`inline.status.conditions[0]: Website.example.com/v1 has no field spec.pages[].txt; did you mean ` +
+					`text? (at 1:19 of the expression)`,
+				`inline.status.conditions[3]: Service.v1 has no field spec.prts; did you mean ports? (at 1:42 of ` +
+					`the expression)`,
+				`inline.status.conditions[4]: spec.childResources declares no Servce.v1; did you mean Service.v1? ` +
+					`(at 1:9 of the expression)`,
+				`inline.status.conditions[6]: Service.v1 has no field sttus; did you mean status? (at 1:45 of the ` +
+					`expression)`,
+				`inline.status.conditions[7]: Website.example.com/v1 has no field spec.ports[].prt; did you mean ` +
+					`port? (at 1:39 of the expression)`,
+				`inline.status.conditions[10]: Website.example.com/v1 has no field spec.pages[].txt; did you mean ` +
+					`text? (at 1:40 of the expression)`,
 				`inline.status.ready: Service.v1 has no field sttus; did you mean status? (at 1:43 of the expression)`,
-				`inline.status.ready: Website.example.com/v1 has no field spec.replcas; did you mean replicas? (at 1:82 of the expression)`,
+				`inline.status.ready: Website.example.com/v1 has no field spec.replcas; did you mean replicas? (at ` +
+					`1:82 of the expression)`,
 			},
 			always: true,
 		},
 		"loops": {hook: `children:
 - forEach: {language: parent.spec.languages, page: parent.spec.pages, port: parent.spec.ports}
   when: page.txt != ''
-  object: {apiVersion: v1, kind: Service, metadata: {name: "${language.x}-${port.port}"}, spec: {ports: [{port: "${page.sze}"}]}}
+  object: {apiVersion: v1, kind: Service, metadata: {name: "${language.x}-${port.port}"}, spec: {ports: ` +
+			`[{port: "${page.sze}"}]}}
 - forEach: {page: "parent.spec.any.pages"}
   object: {apiVersion: v1, kind: Service, metadata: {name: "${page.anything}"}}`,
 			want: []string{
-				`inline.children[0].when: Website.example.com/v1 has no field spec.pages[].txt; did you mean text? (at 1:5 of the expression)`,
-				`inline.children[0].object.spec.ports[0].port: Website.example.com/v1 has no field spec.pages[].sze; did you mean size? (at 1:5 of the expression)`,
+				`inline.children[0].when: Website.example.com/v1 has no field spec.pages[].txt; did you mean text? ` +
+					`(at 1:5 of the expression)`,
+				`inline.children[0].object.spec.ports[0].port: Website.example.com/v1 has no field ` +
+					`spec.pages[].sze; did you mean size? (at 1:5 of the expression)`,
 			},
 		},
 		"names that macros define": {hook: `status: {conditions: ["${parent.spec.?any.optMap(parent, parent.spc)}",
 			"${parent.spec.?pages.optMap(p, p[0].txt)}", "${parent.spec.pages.map(p, p.text).map(t, t)}"]}`,
 			want: []string{
-				`inline.status.conditions[1]: Website.example.com/v1 has no field spec.pages[].txt; did you mean text? (at 1:34 of the expression)`,
+				`inline.status.conditions[1]: Website.example.com/v1 has no field spec.pages[].txt; did you mean ` +
+					`text? (at 1:34 of the expression)`,
 			},
 		},
 		"types of values": {hook: `children:
-- object: {apiVersion: v1, kind: Service, metadata: {name: "${parent.spec.replicas}"}, spec: {weight: "${parent.spec.replicas}",
-    ports: [{port: "${parent.spec.title}"}, {port: "${parent.spec.?ratio}"}, {port: "${double(2)}"}, {port: 80.0}, {port: 80.5}]}}
+- object: {apiVersion: v1, kind: Service, metadata: {name: "${parent.spec.replicas}"}, spec: {weight: ` +
+			`"${parent.spec.replicas}",
+    ports: [{port: "${parent.spec.title}"}, {port: "${parent.spec.?ratio}"}, {port: "${double(2)}"}, ` +
+			`{port: 80.0}, {port: 80.5}]}}
 - forEach: {language: parent.spec.languages}
-  object: {apiVersion: v1, kind: Service, metadata: {name: a}, spec: {ports: [{port: "${language}"}, {port: "${dyn(language)}"}]}}`,
+  object: {apiVersion: v1, kind: Service, metadata: {name: a}, spec: {ports: [{port: "${language}"}, ` +
+			`{port: "${dyn(language)}"}]}}`,
 			want: []string{
 				`inline.children[0].object.metadata.name: must be of type string in Service.v1, not integer`,
 				`inline.children[0].object.spec.ports[0].port: must be of type integer in Service.v1, not string`,
@@ -219,7 +237,8 @@ status:
 			if diff := cmp.Diff(test.want, Template(template, types)); diff != "" {
 				t.Errorf("warnings (-want +got):\n%s", diff)
 			}
-			if got := Template(template, Types{Parents: types.Parents, Children: types.Children}); len(got) > 0 && !test.always {
+			without := Types{Parents: types.Parents, Children: types.Children}
+			if got := Template(template, without); len(got) > 0 && !test.always {
 				t.Errorf("without schemas, the warnings are %v", got)
 			}
 			types.Parents, types.Children = append(types.Parents, jobs), []schema.GroupVersionKind{{}}

@@ -24,7 +24,7 @@ type place struct {
 	of *Schema
 	// kind names the type of the object, and path is the field in it.
 	kind, path string
-	// fields are those of children, by their types, or of variables; nil for any other value.
+	// fields are those of children, by their types; nil for any other value.
 	fields map[string]place
 	// each is the item or value of a list or map that an expression makes; nil for any other value.
 	each *place
@@ -81,7 +81,6 @@ func (c *checker) request() (parent place, known scope) {
 // expressions compares the fields that expressions use with the schemas. Each name is defined before it is used.
 func (c *checker) expressions(template *inline.Template, known scope) {
 	variables, loops := map[string]string{}, map[string]string{}
-	known["variables"] = place{fields: map[string]place{}}
 	for i, one := range template.Hook.Variables {
 		variables[template.Path.Child("variables").Index(i).Child("expression").String()] = one.Name
 	}
@@ -97,7 +96,7 @@ func (c *checker) expressions(template *inline.Template, known scope) {
 		found, at := r.read(one.AST.Expr(), known), one.Path.String()
 		c.kinds[at] = cmp.Or(kindOfType(one.AST.GetType(one.AST.Expr().ID())), kindOfPlace(found))
 		if name, ok := variables[at]; ok {
-			known["variables"].fields[name] = found
+			known["variables."+name] = found
 		} else if name, ok := loops[at]; ok {
 			known[name] = found.loop()
 		}

@@ -250,7 +250,8 @@ func TestAnInlineHookWhoseSchemasChange(t *testing.T) {
 		"status": object{"type": "object", "x-kubernetes-preserve-unknown-fields": true},
 	}}, hook.Serve(t, answers(t, oneConfigMap)))}
 	f.RunComposite(f.CompositeSpec(func(spec *v1alpha1.CompositeControllerSpec) {
-		spec.Hooks.Sync = inline(t, `{variables: [{name: spec, expression: parent.spec}], status: {title: "${variables.spec.title}"}}`)
+		spec.Hooks.Sync = inline(t, `{variables: [{name: spec, expression: parent.spec}],
+			status: {title: "${variables.spec.title}"}}`)
 	}))
 	waitFor := func(reason, message string) {
 		t.Helper()
@@ -266,8 +267,8 @@ func TestAnInlineHookWhoseSchemasChange(t *testing.T) {
 		t.Helper()
 		patch := harness.JSON(t, []object{{"op": "replace", "value": properties,
 			"path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties"}})
-		_, err := env.Dynamic.Resource(definitions).Patch(t.Context(), f.Parents.GroupResource().String(), types.JSONPatchType,
-			[]byte(patch), metav1.PatchOptions{})
+		_, err := env.Dynamic.Resource(definitions).Patch(t.Context(), f.Parents.GroupResource().String(),
+			types.JSONPatchType, []byte(patch), metav1.PatchOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/process"
 )
@@ -28,6 +29,11 @@ func withBothHooks(t *testing.T, name, usualPort string, test func(t *testing.T,
 		directory := directoryOf(name)
 		createExample(t, directory, "controller-inline.yaml", read(t, directory, "controller-inline.yaml"))
 		test(t, directory)
+		file := filepath.Join(directory, "controller-inline.yaml")
+		shown := env.Kubectl(t, "get", "-f", file, "-o", "yaml")
+		if strings.Contains(shown, v1alpha1.ReasonSchemaMismatch) {
+			t.Errorf("the hook does not fit the schemas: %s", shown)
+		}
 	})
 }
 

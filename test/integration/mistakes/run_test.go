@@ -41,15 +41,17 @@ type run struct {
 // newRun prepares everything that is there before the mistake. Words of the mistake's file are those
 // of a Scenario, and
 //
-//	$VERSION  the version of the hook protocol
-//	$HOST     the address of the hook without the scheme
-//	$CA       the authority of the hook's certificate, and $OTHERCA another one
+//	$VERSION   the version of the hook protocol
+//	$HOST      the address of the hook without the scheme
+//	$CA        the authority of the hook's certificate, and $OTHERCA another one
+//	$MEGABYTE  a megabyte of text
 //
 // Answers have more of them: see handler.
 func newRun(t *testing.T, m mistake, engine v1alpha1.ChildApplyStrategy, version string) *run {
 	t.Helper()
 	r := &run{Scenario: scenario.New(t, env), m: m}
 	r.Say("$VERSION", version)
+	r.Say("$MEGABYTE", strings.Repeat("x", 1<<20))
 	if m.HTTPS {
 		r.serveHTTPS()
 	}

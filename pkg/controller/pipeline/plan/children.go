@@ -49,8 +49,8 @@ func (c *children) manage(snapshot *pipeline.Snapshot, desired []*object.Object)
 	c.plan.Steps = slices.Grow(c.plan.Steps, len(desired)+1) // and the status
 	wanted := c.groupDesired(observed, desired)
 	if c.strict && len(c.duplicates) > 0 {
-		return fmt.Errorf("the hook lists %s more than once: no child and no status was written; "+
-			"list each child once, or set responseUnMarshallMode to loose, which makes the last one count", c.duplicates[0])
+		return fmt.Errorf("the hook lists %s more than once: no child and no status was written; list each child once, or "+
+			"set responseUnMarshallMode of a webhook to loose, which makes the last one count", c.duplicates[0])
 	}
 	for _, group := range observed {
 		c.deleteUnwanted(group, observed, wanted)

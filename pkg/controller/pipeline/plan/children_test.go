@@ -361,7 +361,7 @@ func TestQ38StrictlyReadDuplicateChildrenAreAnError(t *testing.T) {
 	response.Status, response.Strict = []byte(`{"ready":true}`), true
 	planned := w.plan(response)
 	want := []string{"the hook lists ConfigMap default/a more than once: no child and no status was written; " +
-		"list each child once, or set responseUnMarshallMode to loose, which makes the last one count"}
+		"list each child once, or set responseUnMarshallMode of a webhook to loose, which makes the last one count"}
 	if diff := cmp.Diff(want, refusals(planned)); diff != "" {
 		t.Errorf("refused (-want +got):\n%s", diff)
 	}
