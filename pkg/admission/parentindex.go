@@ -26,8 +26,8 @@ import (
 // byParent is the name of the index by the resource of parents, and byTenant that by the namespaces of tenantsOf.
 const byParent, byTenant = "parent", "tenant"
 
-// ParentIndex is an index of all CompositeControllers by the resource of their parents, and of all controllers by the
-// namespaces whose tenants they belong to. It is empty until Run has filled it.
+// ParentIndex indexes CompositeControllers by the resource of their parents, and all controllers by the namespaces of
+// the tenants to which they belong. It is empty until Run has filled it.
 type ParentIndex struct {
 	indexer, decorators atomic.Pointer[cache.Indexer]
 }

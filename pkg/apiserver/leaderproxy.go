@@ -35,10 +35,10 @@ import (
 
 // Leader tells which process runs the controllers.
 type Leader interface {
-	// Leads reports whether this process does.
+	// Leads reports whether this process runs the controllers.
 	Leads() bool
-	// Address returns where the process that does serves the API, and a context that ends when it no longer does. It
-	// is empty if none is known, or if this process does.
+	// Address returns the address at which the leader serves the API, and a context that ends when it stops leading. The
+	// address is empty if the leader is not known, or is this process.
 	Address() (address string, leads context.Context)
 }
 
@@ -50,7 +50,7 @@ type Leader interface {
 type LeaderProxy struct {
 	Leader Leader
 	Trust  *Trust
-	// User returns the user that all replicas are at the host.
+	// User returns the user as which all replicas authenticate to the host.
 	User func(ctx context.Context) (string, error)
 }
 

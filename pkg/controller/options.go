@@ -67,7 +67,7 @@ type Options struct {
 	// CacheFlushInterval is the interval at which all parents are synced again. Zero disables it.
 	CacheFlushInterval time.Duration
 	// DiscoveryInterval is the interval at which the types in use are read from the host again. Most changes are
-	// noticed without that, at once. Zero is never.
+	// noticed without that, at once. Zero disables it.
 	DiscoveryInterval time.Duration
 	// HookMaxResponseBytes is the maximum size of a hook's response. A larger one is refused.
 	HookMaxResponseBytes int64

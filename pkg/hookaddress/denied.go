@@ -12,7 +12,7 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// Denied are networks that hooks may not be in.
+// Denied lists networks in which the server calls no hooks.
 type Denied []netip.Prefix
 
 // DeniedByDefault returns the networks where clouds hand out the credentials of a machine or of a Pod to

@@ -1,8 +1,8 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hookaddress is all that is known about where a hook is called. In go the fields of a
-// webhook as the spec of a controller has them; out come
+// Package hookaddress interprets the address of a hook. From the fields of a webhook in the spec of a
+// controller, it computes
 //
 //   - [Address]: the URL that the webhook is called at, made of its url, or of its service and path;
 //   - [MatchesHost]: whether an entry of endpointConfigs is for that URL;

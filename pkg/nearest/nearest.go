@@ -16,8 +16,8 @@ import (
 // maxLetters limits the work for a word. A longer word is not a misspelled name.
 const maxLetters = 100
 
-// To returns the candidate that is written most like the word, or "" if none is written so much alike
-// that it was probably meant. Upper and lower case count as the same. Of equally near candidates, the
+// To returns the candidate whose spelling is most similar to the word, or "" if none is similar enough
+// to be what was meant. Upper and lower case count as the same. Of equally near candidates, the
 // first in alphabetical order is returned. A word that is only a part of a candidate, such as
 // resyncPeriod of resyncPeriodSeconds, means it if it is a part of no other.
 func To(word string, candidates []string) string {

@@ -131,7 +131,7 @@ func (o *Options) addHostFlags(flags *pflag.FlagSet) {
 func (o *Options) addEtcdFlags(flags *pflag.FlagSet) {
 	addExcept(flags, o.Recommended.Etcd.AddFlags,
 		"storage-backend", "storage-media-type", // there is only one: JSON in etcd
-		"default-watch-cache-size") // means nothing any more
+		"default-watch-cache-size") // has no effect
 	flags.Lookup("etcd-servers").Usage = "The URLs of the etcd servers to keep objects in, comma separated. " +
 		"Without this flag, an etcd runs inside this process and keeps its data under --data-dir."
 }

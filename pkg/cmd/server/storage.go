@@ -34,8 +34,8 @@ type StorageOptions struct {
 	DataDir string
 	// QuotaBytes is the size of the database at which writes are refused; 0 is etcd's default, 2 GiB.
 	QuotaBytes int64
-	// MaxObjectBytes bounds the JSON of an object, in bytes, and MaxControllersPerNamespace the controllers may have
-	// service accounts in one namespace or be limited to it.
+	// MaxObjectBytes bounds the JSON of an object, in bytes. MaxControllersPerNamespace bounds the controllers that have
+	// service accounts in one namespace or are limited to it.
 	MaxObjectBytes             int
 	MaxControllersPerNamespace int
 }

@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package enumerate lists names as a message does.
+// Package enumerate joins names for messages.
 package enumerate
 
 import (
@@ -18,7 +18,7 @@ func All(names []string) string {
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
-// First returns the first names, at most so many, and the number of the others, such as
+// First returns at most that many of the first names, and the number of the others, such as
 // "a, b and 3 more".
 func First(most int, names []string) string {
 	return FirstFunc(most, names, func(name string) string { return name })

@@ -36,8 +36,8 @@ func NewWriter(client *Client, parallel int) *Writer {
 }
 
 // For returns a writer for the writes of one controller. It shares the bound with the other writers
-// fairly: a controller has at most as many writes under way as more could be, so one whose writes
-// are slow leaves room for the others.
+// fairly: a controller starts a write only while it has fewer under way than there are free
+// slots, so one whose writes are slow leaves room for the others.
 func (w *Writer) For(controller string) *Writer {
 	of := *w
 	of.owner = controller

@@ -41,14 +41,14 @@ type Config struct {
 	Client coordinationclient.LeasesGetter
 	// Namespace and Name identify the Lease.
 	Namespace, Name string
-	// Process names this process, and Address is its address for the others: host and port.
+	// Process names this process. Address is where the other processes reach it, as host:port.
 	Process, Address string
 	// Exclusive is true if no other process can have the storage while this one has it. Then this process continues
 	// the term of the previous one, which has ended.
 	Exclusive bool
 }
 
-// Election is the part of this process in the election. Its methods may be called concurrently.
+// Election represents this process in the election. Its methods may be called concurrently.
 type Election struct {
 	config Config
 	// storage is the ID of the storage. It does not change once Run is called.
@@ -73,7 +73,7 @@ type Election struct {
 	seen    time.Time
 }
 
-// New returns an election. It has to be run.
+// New returns an election. The caller must call Run.
 func New(config Config) *Election {
 	e := &Election{config: config}
 	e.lacks = errors.New("the server has not read the ID of its storage yet")
@@ -176,7 +176,7 @@ func (e *Election) runOnce(ctx context.Context, identity string, work func(conte
 func (e *Election) runTerm(ctx context.Context, work func(context.Context, *Term) error) error {
 	term, worked := e.beginWork()
 	if term == nil {
-		return nil // it is over already
+		return nil // the term has already ended
 	}
 	working, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

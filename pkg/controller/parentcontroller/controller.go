@@ -57,7 +57,7 @@ type Dependencies struct {
 	Engine plan.Engine
 	// Workers is the number of parents of one controller that are synced at once.
 	Workers int
-	// Resync is the period in which all parents of all controllers are synced again; zero is never.
+	// Resync is the period in which all parents of all controllers are synced again; zero disables it.
 	Resync time.Duration
 	// DeveloperMode logs what each sync did, shows whole errors, and repeats events about warnings and
 	// errors.

@@ -280,10 +280,10 @@ func TestTakenNamesAreToldOnce(t *testing.T) {
 	state, parent := &parentState{}, configMap(t, "parent", `"uid":"u"`)
 	outcomes := []pipeline.Outcome{nameTaken("b", nil), nameTaken("a", nil)}
 	for range 3 {
-		c.reporter.NameConflicts(&state.told, parent, nameConflictError(outcomes, &pipeline.Snapshot{Parent: parent}))
+		c.reporter.NameConflicts(&state.reported, parent, nameConflictError(outcomes, &pipeline.Snapshot{Parent: parent}))
 		slices.Reverse(outcomes)
 	}
-	c.reporter.NameConflicts(&state.told, parent, nil)
+	c.reporter.NameConflicts(&state.reported, parent, nil)
 	events.SyncError(parent, errors.New("the end"))
 	event := <-sent
 	if event.Reason != "ChildNameTaken" || !strings.Contains(event.Message, ": Pod default/a, Pod default/b; ") {

@@ -52,8 +52,8 @@ type parentState struct {
 	finalization *finalization
 	// planning is what the planner knows of the parent.
 	planning planner.State
-	// told records what events have reported about the parent.
-	told status.Told
+	// reported records what events have reported about the parent.
+	reported status.Reported
 	// revisions are the last writes of ControllerRevisions, until the cache shows them; nil if there were none.
 	revisions *store.OwnWrites
 }

@@ -267,7 +267,7 @@ func (c *Controller) report(ctx context.Context, key object.Key, state *parentSt
 		return
 	case failedStalled, failedUnfinalized, failedToSync, failedHookDown: // these events are not to be repeated soon
 	default:
-		state.told.ResetSyncErrors()
+		state.reported.ResetSyncErrors()
 	}
 	c.reporter.SyncEnded(key, result.why, c.planner.Observer.Get)
 	if result.why == nil {
@@ -282,13 +282,13 @@ func (c *Controller) report(ctx context.Context, key object.Key, state *parentSt
 	}
 	switch result.kind {
 	case failedToSync:
-		c.reporter.SyncError(&state.told, parent, result.why)
+		c.reporter.SyncError(&state.reported, parent, result.why)
 	case failedStalled:
-		if c.reporter.Stalled(&state.told, parent, result.wait, result.why) {
+		if c.reporter.Stalled(&state.reported, parent, result.wait, result.why) {
 			klog.FromContext(ctx).Error(result.why, "Sync stalled")
 		}
 	case failedUnfinalized:
-		if c.reporter.Unfinalized(&state.told, parent, result.wait, result.why) {
+		if c.reporter.Unfinalized(&state.reported, parent, result.wait, result.why) {
 			klog.FromContext(ctx).Error(result.why, "Finalization makes no progress")
 		}
 	}

@@ -59,7 +59,7 @@ type Spec struct {
 	Sync, Finalize, Customize *v1alpha1.Hook
 	// EndpointConfigs are the settings of connections for hooks that have none of their own.
 	EndpointConfigs []v1alpha1.EndpointConfig
-	// Resync is the period in which all parents are synced again; zero is never.
+	// Resync is the period in which all parents are synced again; zero disables it.
 	Resync time.Duration
 	// ResyncOn are the objects whose changes cause a sync of all parents.
 	ResyncOn []WatchedObject
@@ -67,7 +67,7 @@ type Spec struct {
 	// It is nil if all are.
 	Lacks error
 	// Related are the types that the customize hook may ask for, if the controller acts as a service
-	// account or is limited to namespaces. None is any.
+	// account or is limited to namespaces. If empty, any type.
 	Related []object.Type
 }
 
@@ -82,7 +82,7 @@ type Kind struct {
 	// FinalizerPrefix is the beginning of the finalizers that controllers put on their parents. It
 	// is stored in users' clusters.
 	FinalizerPrefix string
-	// ChildrenField is the field in which the children are in the requests and answers of hooks.
+	// ChildrenField is the field of hook requests and answers that holds the children.
 	ChildrenField string
 	// Stages are the stages of a sync in which the kinds differ.
 	planner.Stages

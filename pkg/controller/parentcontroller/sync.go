@@ -130,7 +130,7 @@ func (c *Controller) isPaused(key object.Key) bool {
 func (c *Controller) pause(parent object.Key, state *parentState) {
 	state.record.Pause(time.Now())
 	state.finalization, state.unfinishedSince = nil, 0
-	state.told.Pause()
+	state.reported.Pause()
 	c.hookCalls.Forget(parent)
 	c.reporter.Pause(parent)
 }
@@ -170,7 +170,7 @@ func (c *Controller) syncParent(
 		if errors.As(err, new(*hook.ThrottledError)) {
 			c.Leaving.hookAnswered()
 		}
-		c.reporter.CustomizeWarnings(&state.told, snapshot.Parent, state.planning.CustomizeWarnings())
+		c.reporter.CustomizeWarnings(&state.reported, snapshot.Parent, state.planning.CustomizeWarnings())
 		return syncFacts{err: err}
 	}
 	c.Leaving.hookAnswered()
@@ -199,12 +199,12 @@ func (c *Controller) observe(
 		state.uid, state.unfinishedSince, state.loopsEnd, state.finalization = uid, 0, 0, nil
 		state.children = rows.ChildCounts{}
 		c.rows.Steps.Forget(parent)
-		state.told.Reset()
+		state.reported.Reset()
 	}
 	state.generation = snapshot.Parent.Generation
 	webhook, err := c.planner.ObserveChildren(snapshot)
 	if webhook != nil {
-		c.reporter.Finalizing(&state.told, snapshot)
+		c.reporter.Finalizing(&state.reported, snapshot)
 	}
 	return snapshot, webhook, err
 }
@@ -217,7 +217,7 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 		return syncFacts{err: err}
 	}
 	if of := responses.All[0]; !of.IsNoOp {
-		c.reporter.HookEvents(&state.told, snapshot, of.Events)
+		c.reporter.HookEvents(&state.reported, snapshot, of.Events)
 	}
 	if err := c.revisions.write(ctx, state, snapshot, decision.Writes); err != nil {
 		return syncFacts{err: err}
@@ -229,7 +229,7 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 	var waiting []pipeline.Warning
 	if responses.Rollout != nil {
 		var next time.Duration
-		next, waiting = c.reporter.Rollout(&state.told, snapshot.Parent, decision, time.Now())
+		next, waiting = c.reporter.Rollout(&state.reported, snapshot.Parent, decision, time.Now())
 		if len(responses.All) > 1 || decision.Updated.Status != metav1.ConditionTrue {
 			facts.rollout = decision.Updated.Message
 		}
@@ -245,9 +245,9 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 		facts.err = err
 		return facts
 	}
-	findings := slices.Concat(state.told.RecallDeletion(status.FindingsOf(decision.Response, planned)), waiting,
+	findings := slices.Concat(state.reported.RecallDeletion(status.FindingsOf(decision.Response, planned)), waiting,
 		planned.Notices)
-	c.reporter.Findings(&state.told, snapshot.Parent, findings, planned.Outdated)
+	c.reporter.Findings(&state.reported, snapshot.Parent, findings, planned.Outdated)
 	state.planning.UpToDate.Prune(snapshot)
 	state.planning.NoOp = planner.NoOp{}
 	outcomes, kept, after := c.act(ctx, started, state, snapshot, planned)
@@ -256,14 +256,14 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 	if state.children = (rows.ChildCounts{}); snapshot.Managed {
 		state.children = rows.CountChildren(planned, outcomes, kept, len(decision.Behind))
 	}
-	c.reporter.WriteWarnings(&state.told, snapshot.Parent, findings, plan.WriteWarnings(snapshot, planned, outcomes),
+	c.reporter.WriteWarnings(&state.reported, snapshot.Parent, findings, plan.WriteWarnings(snapshot, planned, outcomes),
 		planned.Outdated)
 	facts.resyncAfter = sooner(facts.resyncAfter, after)
 	c.planner.Observer.Wrote(&state.pending, outcomes)
 	state.planning.Wrote(responses, decision.Response, planned, outcomes, after)
 	switch {
 	case responses.Rollout == nil:
-	case state.told.RolloutWaits() && slices.ContainsFunc(outcomes, confirmsChild),
+	case state.reported.RolloutWaits() && slices.ContainsFunc(outcomes, confirmsChild),
 		len(decision.Moved) > 0 && slices.ContainsFunc(outcomes, leavesChild):
 		facts.resyncAfter = sooner(facts.resyncAfter, readBackInterval)
 	}
@@ -284,7 +284,7 @@ func (c *Controller) planAndAct(ctx context.Context, started time.Time, state *p
 	}
 	facts.err = planner.JoinErrors(errs)
 	facts.nameConflict = nameConflictError(outcomes, snapshot)
-	c.reporter.NameConflicts(&state.told, snapshot.Parent, facts.nameConflict)
+	c.reporter.NameConflicts(&state.reported, snapshot.Parent, facts.nameConflict)
 	c.nameConflicts.set(object.KeyOf(snapshot.Parent), missedNames(outcomes))
 	return facts
 }
@@ -328,7 +328,7 @@ func confirmsChild(outcome pipeline.Outcome) bool {
 // leavesChild reports whether a step wrote a child and the host left it as it was. If the rollout has just moved
 // that child, no event leads to the sync in which the rollout continues.
 func leavesChild(outcome pipeline.Outcome) bool {
-	return !outcome.Op.OnParent() && outcome.Result != nil && !outcome.StoredAnew()
+	return !outcome.Op.OnParent() && outcome.Result != nil && !outcome.StoredNewVersion()
 }
 
 // forget drops everything that is known about a parent that is gone.

@@ -174,7 +174,7 @@ func TestWarnedParentsAreSyncedWhenASchemaChanges(t *testing.T) {
 	c.reporter.SetFindings(web("a"), nil, 0)
 	dropped := []pipeline.Warning{pipeline.UnknownFieldWarning(webs.GroupKind(), "status.x", "no x")}
 	c.reporter.Events, _ = eventsOf(t)
-	c.reporter.WriteWarnings(&status.Told{}, snapshotOf("d").Parent, nil, dropped, 0)
+	c.reporter.WriteWarnings(&status.Reported{}, snapshotOf("d").Parent, nil, dropped, 0)
 	c.reporter.SetFindings(web("d"), nil, 0) // the next plan has no warning, because it does not write the field
 	changed := map[object.Type]*openapi.Type{pods: {}}
 	c.SetSchemas(changed)

@@ -19,7 +19,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
-// Requirement are rights that a service account must have. Nil requires nothing. Its methods may be
+// Requirement is a set of rights that a service account must have. Nil requires nothing. Its methods may be
 // called concurrently.
 type Requirement struct {
 	permissions *Permissions

@@ -95,8 +95,8 @@ type Outcome struct {
 	Warnings []string
 }
 
-// StoredAnew reports whether the host has stored a new version of the step's object, or has created it.
-func (o *Outcome) StoredAnew() bool {
+// StoredNewVersion reports whether the host has stored a new version of the step's object, or has created it.
+func (o *Outcome) StoredNewVersion() bool {
 	return o.Result != nil && (o.Observed == nil || o.Result.ResourceVersion != o.Observed.ResourceVersion)
 }
 
@@ -104,7 +104,7 @@ func (o *Outcome) StoredAnew() bool {
 // The host answers such a write with the version before it.
 func (o *Outcome) Removed() bool {
 	lostFinalizers := o.Result != nil && o.Observed != nil && len(o.Observed.Finalizers) > 0 && o.Result.IsRemoved()
-	return lostFinalizers && !o.StoredAnew()
+	return lostFinalizers && !o.StoredNewVersion()
 }
 
 // Latest returns the last form of the step's object that the step has seen.

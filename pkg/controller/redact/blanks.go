@@ -5,8 +5,8 @@ package redact
 
 import "strings"
 
-// Unblank fills the blanks of a decoded value that was kept with what the value of now has in their places, and returns
-// it. It changes the kept value. A blank stays if the texts around it differ, or if there is nothing now.
+// Unblank replaces the blanks in a kept, decoded value by what the current value has in the same places, and returns
+// it. It changes the kept value. A blank stays if the texts around it differ, or if the current value has no such part.
 func Unblank(kept, now any) any {
 	switch kept := kept.(type) {
 	case map[string]any:

@@ -3,7 +3,7 @@
 
 // Package review answers SyncReviews.
 //
-// A SyncReview and its author come in; out comes the SyncReview with its status. Reviews finds the controller that
+// It takes a SyncReview and its author, and returns the SyncReview with its status. Reviews finds the controller that
 // is reviewed (subject.go): one that runs here, or one that is made for the review, of the stored spec or of a
 // candidate (candidate.go). It previews a sync of each parent (package preview), and puts what comes of it into
 // the words of the API (syncing.go and steps.go).

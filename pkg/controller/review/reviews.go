@@ -57,7 +57,7 @@ type Reviews struct {
 	all      int
 }
 
-// New returns what answers reviews of the controllers of some reconcilers.
+// New returns Reviews of the controllers of the given reconcilers.
 func New(loopback *rest.Config, reviews rights.Reviews, reconcilers ...*lifecycle.Reconciler) *Reviews {
 	r := &Reviews{
 		loopback: loopback, rights: reviews, key: redact.NewKey(), counts: newCounts(),

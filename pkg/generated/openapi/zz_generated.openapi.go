@@ -575,7 +575,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerChildUpdateStrat
 					},
 					"apply": {
 						SchemaProps: spec.SchemaProps{
-							Description: "apply defines how the server merges what the hook returned into children. Either way, fields that the hook leaves out keep the values that others gave them, the server removes fields that the hook no longer returns, and it changes no object that belongs to another owner. You can change this field at any time: the server converts existing children, and those with the method OnDelete when they are created again. Default: absent, the value of the server's flag --apply-strategy, which defaults to DynamicApply.\n\nPossible enum values:\n - `\"DynamicApply\"` merges three ways: what the hook wants, what it last wanted, and what is there. It records what the hook last wanted in the annotation \"metacontroller.k8s.io/last-applied-configuration\" of the child.\n - `\"ServerSideApply\"` lets the cluster merge by server-side apply, and takes over fields that others own. The cluster knows what identifies the items of a list, and records the fields of the hook in \"metadata.managedFields\".",
+							Description: "apply defines how the server merges what the hook returned into children. Either way, fields that the hook leaves out keep the values that others gave them, the server removes fields that the hook no longer returns, and it changes no object that belongs to another owner. You can change this field at any time: the server converts existing children, and those with the method OnDelete when they are created again. Default: absent, the value of the server's flag --apply-strategy, which defaults to DynamicApply.\n\nPossible enum values:\n - `\"DynamicApply\"` merges three ways: what the hook wants, what it last wanted, and what exists. It records what the hook last wanted in the annotation \"metacontroller.k8s.io/last-applied-configuration\" of the child.\n - `\"ServerSideApply\"` lets the cluster merge by server-side apply, and takes over fields that others own. The cluster knows what identifies the items of a list, and records the fields of the hook in \"metadata.managedFields\".",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"DynamicApply", "ServerSideApply"},
@@ -2343,7 +2343,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ParentCounts(ref common.ReferenceCa
 					},
 					"failing": {
 						SchemaProps: spec.SchemaProps{
-							Description: "failing is the number of parents that are not: their last sync failed, their hook does not answer, others have the names of their children, or the server throttles endless writes. A parent that has not been synced yet is in neither count.",
+							Description: "failing is the number of parents that are not in their desired state: their last sync failed, their hook does not answer, other objects have the names of their children, or the server throttles endless writes. A parent that has not been synced yet is in neither count.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -3076,7 +3076,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedStepCount(ref common.Refere
 					},
 					"count": {
 						SchemaProps: spec.SchemaProps{
-							Description: "count is the number of the writes.",
+							Description: "count is the number of writes.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -4123,7 +4123,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncStatus(ref common.ReferenceCall
 				Properties: map[string]spec.Schema{
 					"state": {
 						SchemaProps: spec.SchemaProps{
-							Description: "state is Synced, Progressing, Waiting, Failing or Paused.\n\nPossible enum values:\n - `\"Failing\"` says that the last sync failed.\n - `\"Paused\"` says that the controller or the parent is paused.\n - `\"Progressing\"` says that children are being made or rolled out, or that the parent has changed since its last sync.\n - `\"Synced\"` says that the parent is as its hook wants since it was synced the last time.\n - `\"Waiting\"` says that nothing failed, and that the controller can do nothing more for now.",
+							Description: "state is Synced, Progressing, Waiting, Failing or Paused.\n\nPossible enum values:\n - `\"Failing\"` says that the last sync failed.\n - `\"Paused\"` says that the controller or the parent is paused.\n - `\"Progressing\"` says that children are being created or rolled out, or that the parent has changed since its last sync.\n - `\"Synced\"` says that the parent was in its desired state after its last sync.\n - `\"Waiting\"` says that nothing failed, and that the controller can do nothing more for now.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",

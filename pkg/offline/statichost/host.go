@@ -306,7 +306,7 @@ func (s *stream) Read(p []byte) (int, error) {
 	return 0, io.EOF
 }
 
-// WriteTo hides the one of the reader, which would not wait.
+// WriteTo hides the reader's own WriteTo, which would not wait.
 func (s *stream) WriteTo(w io.Writer) (int64, error) { return io.Copy(w, struct{ io.Reader }{s}) }
 
 // Close implements io.Closer.

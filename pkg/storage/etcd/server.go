@@ -38,7 +38,7 @@ type Config struct {
 	// it holds the data.
 	DataDir string
 
-	// QuotaBytes is the size of the database from which on writes are refused. 0 is etcd's default, 2 GiB.
+	// QuotaBytes is the size of the database at which etcd refuses writes. 0 is etcd's default, 2 GiB.
 	QuotaBytes int64
 }
 

@@ -50,7 +50,7 @@ type Store[T Object] struct {
 	mu sync.Mutex
 	// sequence is the version of the last change.
 	sequence uint64
-	// floor is the version from which on watches miss nothing.
+	// floor is the oldest version from which a watch misses nothing.
 	floor uint64
 	byKey map[types.NamespacedName]*entry[T]
 	// byVersion has all entries in the order of their versions.

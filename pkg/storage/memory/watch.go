@@ -28,8 +28,8 @@ type WatchOptions struct {
 	Begun func()
 }
 
-// Watch tells what changes from a version on, until ctx ends or the client stops it. Without a version, and
-// where the options ask for it, it first tells what is there.
+// Watch returns the changes after a version, until ctx ends or the client stops it. Without a version, and
+// if the options ask for it, it first returns the existing objects.
 func (s *Store[T]) Watch(ctx context.Context, options WatchOptions) (watch.Interface, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -165,8 +165,8 @@ var conditionReasons = []conditionReason{
 // formerConditions are the types of conditions that earlier versions of the server stored.
 var formerConditions = []string{"ResourcesFound", "FieldsKnown", "ChildrenAsMeant", "Stable", "ServiceAccountSet"}
 
-// NewStatus returns the status of a new controller: no server has read it. Without it, tools that wait would take the
-// controller for ready.
+// NewStatus returns the status of a new controller: no server has read it. Without it, tools that wait would
+// consider the controller ready.
 func NewStatus() ControllerStatus {
 	unread := NewCondition(ConditionReady, ReasonNotObservedYet, "the leader of the servers has not read this controller yet",
 		0)
@@ -196,8 +196,8 @@ func Runs(reason string) bool {
 	return reason == ReasonRunning || reason == ReasonNotSyncedYet || reason == ReasonAllParentsFailing
 }
 
-// IsProblem reports whether a condition of a controller has another status than while all is well. A pause is not a
-// problem, and Stalled only repeats one.
+// IsProblem reports whether the status of a condition of a controller indicates a problem. A pause is not a problem,
+// and Stalled only repeats one.
 func IsProblem(condition metav1.Condition) bool {
 	switch condition.Type {
 	case ConditionPaused, ConditionStalled:

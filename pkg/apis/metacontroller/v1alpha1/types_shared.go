@@ -135,7 +135,7 @@ func (s *DecoratorControllerAttachmentUpdateStrategy) GetMethod() ChildUpdateMet
 type ChildApplyStrategy string
 
 const (
-	// ChildApplyDynamic merges three ways: what the hook wants, what it last wanted, and what is there. It records what
+	// ChildApplyDynamic merges three ways: what the hook wants, what it last wanted, and what exists. It records what
 	// the hook last wanted in the annotation "metacontroller.k8s.io/last-applied-configuration" of the child.
 	ChildApplyDynamic ChildApplyStrategy = "DynamicApply"
 	// ChildApplyServerSide lets the cluster merge by server-side apply, and takes over fields that others own. The
@@ -146,8 +146,8 @@ const (
 
 const (
 	// DrainFinalizer is the finalizer of every CompositeController and DecoratorController with a
-	// finalize hook. It keeps a controller that is being deleted until the controller's own
-	// finalizer is off all objects that carry it. Without the controller, these objects could never
+	// finalize hook. It keeps a controller that is being deleted until all objects
+	// have lost the controller's own finalizer. Without the controller, these objects could never
 	// be deleted.
 	DrainFinalizer = GroupName + "/drain"
 

@@ -83,10 +83,10 @@ type ParentReference struct {
 type SyncState string
 
 const (
-	// SyncStateSynced says that the parent is as its hook wants since it was synced the last time.
+	// SyncStateSynced says that the parent was in its desired state after its last sync.
 	SyncStateSynced SyncState = "Synced"
-	// SyncStateProgressing says that children are being made or rolled out, or that the parent has changed since its last
-	// sync.
+	// SyncStateProgressing says that children are being created or rolled out, or that the parent has changed since its
+	// last sync.
 	SyncStateProgressing SyncState = "Progressing"
 	// SyncStateWaiting says that nothing failed, and that the controller can do nothing more for now.
 	SyncStateWaiting SyncState = "Waiting"

@@ -77,7 +77,7 @@ type ReviewedStepCount struct {
 	// kind of the objects.
 	Kind string `json:"kind"`
 
-	// count is the number of the writes.
+	// count is the number of writes.
 	Count int32 `json:"count"`
 }
 

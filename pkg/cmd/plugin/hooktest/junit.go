@@ -9,7 +9,7 @@ import (
 	"io"
 )
 
-// Report are the results of the cases of a folder.
+// Report holds the results of the cases of a folder.
 type Report struct {
 	Folder  string
 	Results []*Result

@@ -28,19 +28,19 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/offline/statichost"
 )
 
-// Settings are how the tests of a folder are run. They are in the file tests/suite.yaml.
+// Settings says how to run the tests of a folder. It is the content of the file tests/suite.yaml.
 type Settings struct {
 	// HookCommand starts the hook. $PORT in it is the port that the hook has to listen on.
 	HookCommand string `json:"hookCommand,omitempty"`
 	// Filenames are the files and folders with the controllers and their CustomResourceDefinitions, relative to the folder
-	// above tests. None are those in that folder.
+	// above tests. If empty, they are the ones in that folder.
 	Filenames []string `json:"filenames,omitempty"`
-	// ApplyStrategy is how children are written whose rules do not say it: dynamic-apply or server-side-apply, as the
+	// ApplyStrategy is the strategy for children whose rule has none: dynamic-apply or server-side-apply, as in the
 	// server's flag.
 	ApplyStrategy controller.ApplyStrategy `json:"applyStrategy,omitempty"`
 }
 
-// Suite are the tests of a folder.
+// Suite holds the tests of a folder.
 type Suite struct {
 	Settings
 	// Folder has the controllers, and the hook.

@@ -34,7 +34,7 @@ const defaultTimeout = 10 * time.Second
 // maxBytes is how large an answer may be.
 const maxBytes = 32 << 20
 
-// At returns the hook at a URL, such as http://localhost:8080. The paths of webhooks follow behind it.
+// At returns the hook at a URL, such as http://localhost:8080. The paths of webhooks are appended to it.
 func At(address string) (*Hook, error) {
 	if !strings.Contains(address, "://") {
 		address = "http://" + address
@@ -63,13 +63,13 @@ func (h *Hook) URL(webhook *v1alpha1.Webhook) (string, error) {
 	return here.String(), nil
 }
 
-// Controller says where the hooks of a controller are: sync, finalize and customize. It returns nil for one that it has
-// not.
+// Controller says where the hooks of a controller are: sync, finalize and customize. It returns nil for a
+// hook that the controller does not have.
 type Controller interface {
 	Webhook(name string) *v1alpha1.Webhook
 }
 
-// Of returns what calls the hooks of a controller, by their names.
+// Of returns a function that calls the hooks of a controller by name.
 func (h *Hook) Of(controller Controller) func(ctx context.Context, name string, request []byte) ([]byte, error) {
 	return func(ctx context.Context, name string, request []byte) ([]byte, error) {
 		webhook := controller.Webhook(name)

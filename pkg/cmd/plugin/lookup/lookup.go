@@ -47,9 +47,9 @@ func New(getter genericclioptions.RESTClientGetter) (*Lookup, error) {
 	return &Lookup{client: client, mapper: mapper, namespace: namespace}, err
 }
 
-// Parent is the name of a parent.
+// Parent identifies a parent.
 type Parent struct {
-	// Mapping is its type.
+	// Mapping is the type of the parent.
 	Mapping         *meta.RESTMapping
 	Namespace, Name string
 }

@@ -47,7 +47,7 @@
 //     and forgets a parent that leaves the selection as if it were deleted. There is one exception:
 //     a controller with a finalize hook must finalize such a parent, for as long as the parent has
 //     the controller's finalizer. No selector finds finalizers, so such a controller watches all
-//     parents. A controller that has no finalize hook any more removes the finalizers that are left.
+//     parents. A controller that no longer has a finalize hook removes the finalizers that are left.
 //     For this it searches once through the parents that it does not select. It misses a finalizer
 //     that is added to one of them later.
 //   - Children are not selected. A controller must release a child that has lost the labels by which

@@ -65,15 +65,15 @@ func (i *Informers) Acquire(of object.Type) *View {
 }
 
 // AcquireSelected returns a view of the objects of a type that at least one of the selectors
-// selects, of all objects without selectors. The caller must release it. The view shows an object
+// selects; without selectors, of all objects. The caller must release it. The view shows an object
 // that is no longer selected as if it were deleted.
 func (i *Informers) AcquireSelected(of object.Type, selectors ...labels.Selector) *View {
 	return i.AcquireFiltered(of, nil, selectors...)
 }
 
-// AcquireFiltered returns a view of those objects of AcquireSelected that the filter also lets pass. The
-// host is not asked for fewer objects because of it. The filter looks at the object alone: it is called
-// with the informer's lock held. Nil lets all pass.
+// AcquireFiltered is AcquireSelected with a filter: the view shows only objects for which the filter returns
+// true. It does not narrow what the informer requests. The filter must read only the object: it is called
+// with the informer's lock held. A nil filter accepts all objects.
 func (i *Informers) AcquireFiltered(
 	of object.Type, filter func(*object.Object) bool, selectors ...labels.Selector,
 ) *View {

@@ -55,8 +55,8 @@ type Stages struct {
 	PlanInputsHash func(snapshot *pipeline.Snapshot) uint64
 }
 
-// ObserveChildren adds the children to a snapshot that has its parent, and returns the hook to call about
-// it. The hook is nil, and the children are missing, if the spec has none for it.
+// ObserveChildren adds the children of the parent to the snapshot, and returns the hook to call about the
+// parent. If the spec has no such hook, it adds nothing and returns nil.
 func (p *Planner) ObserveChildren(snapshot *pipeline.Snapshot) (*hook.Webhook, error) {
 	webhook := p.Hooks.forSnapshot(snapshot)
 	if webhook == nil {
@@ -73,7 +73,7 @@ func (p *Planner) ObserveChildren(snapshot *pipeline.Snapshot) (*hook.Webhook, e
 // Responses are the responses of the hooks about one parent: one response or, while its children roll out, one for each
 // version of the parent that they are at.
 type Responses struct {
-	// All are the responses, that about the present version first.
+	// All are the responses, the one about the current version first.
 	All []*pipeline.Response
 	// Rollout knows the versions; nil if no children roll out.
 	Rollout *rollout.Rollout
@@ -205,7 +205,7 @@ func LacksNamespace(err error) bool {
 		status.ErrStatus.Details.Kind == "namespaces"
 }
 
-// Plan compares a response with what is there.
+// Plan compares a response with the observed objects.
 func (p *Planner) Plan(
 	ctx context.Context, state *State, snapshot *pipeline.Snapshot, response *pipeline.Response,
 ) (*pipeline.Plan, error) {

@@ -26,8 +26,8 @@ import (
 // in a dry run.
 const absentUID = "00000000-0000-0000-0000-000000000000"
 
-// Reach returns where parents may be: of each of their types, in the namespace or, if that is empty, in all
-// namespaces of the controller.
+// Reach returns where parents can be: for each of their types, the namespace or, if it is empty, all namespaces
+// of the controller. With a namespace, it leaves out cluster-scoped types.
 func (p *Previewer) Reach(namespace string) (all []rights.Object) {
 	within := p.Namespaces.Names()
 	if namespace != "" {

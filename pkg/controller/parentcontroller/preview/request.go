@@ -13,9 +13,9 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 )
 
-// unblanked returns a request that was kept of an earlier call, with the values that were blanked in it as they are in
-// the request of now, which the hook would be sent anyway. Without them, a hook that answers a value which it was sent
-// would seem to change a Secret to blanks. Blanks for which there is nothing now remain.
+// unblanked returns the kept request of an earlier call, with its blanks replaced by the values in the current request,
+// which the hook would get anyway. Without them, a hook that returns a value from its request would seem to change a
+// Secret to blanks. Blanks without a value in the current request remain.
 func unblanked(kept, now []byte) []byte {
 	if !bytes.Contains(kept, []byte(hookaddress.Blank)) {
 		return kept

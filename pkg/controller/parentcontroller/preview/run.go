@@ -242,7 +242,7 @@ func (r *run) undecided() (failure error, missing bool) {
 	return planner.JoinErrors(failures), missing
 }
 
-// ended returns the preview with its calls in order: those about the present parent first.
+// ended returns the preview with its calls in order: those about the current parent first.
 func (r *run) ended() *Preview {
 	r.mu.Lock()
 	defer r.mu.Unlock()

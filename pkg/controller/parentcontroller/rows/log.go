@@ -99,7 +99,7 @@ func changed(outcome *pipeline.Outcome) bool {
 	case outcome.Op.Deletes():
 		return true
 	default:
-		return outcome.StoredAnew() || outcome.Removed()
+		return outcome.StoredNewVersion() || outcome.Removed()
 	}
 }
 

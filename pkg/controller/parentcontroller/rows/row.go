@@ -41,7 +41,7 @@ type Rows struct {
 	Queue    *syncqueue.Queue
 	// Health returns how the last sync of a parent ended.
 	Health func(object.Key) status.ParentHealth
-	// Record returns what is kept of the last sync of a parent; nil if it was not synced.
+	// Record returns the record of the last sync of a parent; nil if the parent was not synced.
 	Record func(object.Key) *Record
 	// NextResync returns when all parents are synced again; zero if they are not.
 	NextResync func(now time.Time) time.Time

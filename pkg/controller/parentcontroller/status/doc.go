@@ -5,6 +5,6 @@
 // are written.
 //
 // Tracker has how the last sync of each parent ended, HookCalls and StaleCredentials how the hooks do. Reporter gets
-// what syncs found, notes it in the Tracker, and writes an event if it is new: Told records what was reported about
+// what syncs found, notes it in the Tracker, and writes an event if it is new: Reported records what was reported about
 // a parent before. The texts of events and conditions are in package report.
 package status

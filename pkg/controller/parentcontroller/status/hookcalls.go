@@ -17,8 +17,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 )
 
-// HookCalls are the last calls of the hooks that were not answered. Its methods may be called
-// concurrently.
+// HookCalls records which hooks did not answer their last call about a parent. Its methods may be
+// called concurrently.
 type HookCalls struct {
 	mu sync.Mutex
 	// made is true once a hook was called.
@@ -42,7 +42,7 @@ func (c hookCall) compare(other hookCall) int {
 // Update notes how a call about the snapshot's parent ended. A call that an open circuit prevented
 // does not count. A response that cannot be decoded is an answer, and so is the request to be
 // called later. Calls about earlier versions of a parent do not count either: those about the
-// present version show whether the hook is reachable.
+// current version show whether the hook is reachable.
 func (c *HookCalls) Update(hookName string, snapshot *pipeline.Snapshot, err error) {
 	if _, notMade := errors.AsType[*hook.CircuitOpenError](err); notMade || snapshot.Present != nil {
 		return

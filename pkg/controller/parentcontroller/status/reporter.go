@@ -32,9 +32,9 @@ type Reporter struct {
 	types  typeWarnings
 }
 
-// Told records what events have reported about a parent, so that the next sync does not report it again.
-type Told struct {
-	warnings toldWarnings
+// Reported records what events have reported about a parent, so that the next sync does not report it again.
+type Reported struct {
+	warnings reportedWarnings
 	// hookEvents are the keys of the events of the hook's last answer; nil if it had none.
 	hookEvents sets.Set[uint64]
 	// isFinalizing is true if the parent is finalized although it is not being deleted.
@@ -46,12 +46,12 @@ type Told struct {
 }
 
 // Reset forgets what was reported about an earlier parent of the same name.
-func (t *Told) Reset() {
-	*t = Told{rollout: t.rollout, nameConflicts: t.nameConflicts}
+func (r *Reported) Reset() {
+	*r = Reported{rollout: r.rollout, nameConflicts: r.nameConflicts}
 }
 
 // ResetSyncErrors notes that the last failure has ended: the next one gets an event, also if it is the same.
-func (t *Told) ResetSyncErrors() { t.syncErrors = deduplicator{} }
+func (r *Reported) ResetSyncErrors() { r.syncErrors = deduplicator{} }
 
 // deduplicator is the last event of one sort about a parent. A retry that fails like the one
 // before writes no event. The host takes a limited number of events about a parent, so events about
@@ -92,16 +92,16 @@ func (r *Reporter) SyncEnded(key object.Key, err error, parent func(object.Key) 
 }
 
 // SyncError writes an event about a failed sync.
-func (r *Reporter) SyncError(told *Told, parent *object.Object, err error) {
-	if r.isDue(&told.syncErrors, err.Error()) {
+func (r *Reporter) SyncError(reported *Reported, parent *object.Object, err error) {
+	if r.isDue(&reported.syncErrors, err.Error()) {
 		r.Events.SyncError(parent, err)
 	}
 }
 
 // Stalled writes an event about a parent whose syncs have waited for too long. What it waits for may differ each time:
 // one event says enough about one wait. Stalled reports whether it wrote one.
-func (r *Reporter) Stalled(told *Told, parent *object.Object, wait string, err error) bool {
-	isDue := told.syncErrors.markIfDue("stalled "+wait, time.Now())
+func (r *Reporter) Stalled(reported *Reported, parent *object.Object, wait string, err error) bool {
+	isDue := reported.syncErrors.markIfDue("stalled "+wait, time.Now())
 	if isDue {
 		r.Events.SyncStalled(parent, err)
 	}
@@ -109,8 +109,8 @@ func (r *Reporter) Stalled(told *Told, parent *object.Object, wait string, err e
 }
 
 // Unfinalized is Stalled for a parent whose finalize hook does not finish.
-func (r *Reporter) Unfinalized(told *Told, parent *object.Object, wait string, err error) bool {
-	isDue := told.syncErrors.markIfDue("unfinalized "+wait, time.Now())
+func (r *Reporter) Unfinalized(reported *Reported, parent *object.Object, wait string, err error) bool {
+	isDue := reported.syncErrors.markIfDue("unfinalized "+wait, time.Now())
 	if isDue {
 		r.Events.FinalizeWaiting(parent, err)
 	}
@@ -119,8 +119,8 @@ func (r *Reporter) Unfinalized(told *Told, parent *object.Object, wait string, e
 
 // NameConflicts writes one event about all children whose names other objects have. The error is
 // nil if there are none.
-func (r *Reporter) NameConflicts(told *Told, parent *object.Object, err error) {
-	if err != nil && r.isDue(&told.nameConflicts, err.Error()) {
+func (r *Reporter) NameConflicts(reported *Reported, parent *object.Object, err error) {
+	if err != nil && r.isDue(&reported.nameConflicts, err.Error()) {
 		r.Events.NameConflict(parent, err)
 	}
 }
@@ -144,21 +144,21 @@ func (r *Reporter) Adoptions(parent *object.Object, outcomes []pipeline.Outcome)
 const MaxListed = 5
 
 // Finalizing writes an event when a parent that is not being deleted begins to be finalized.
-func (r *Reporter) Finalizing(told *Told, snapshot *pipeline.Snapshot) {
+func (r *Reporter) Finalizing(reported *Reported, snapshot *pipeline.Snapshot) {
 	isFinalizing := snapshot.Finalizing && snapshot.Parent.DeletionTimestamp == nil
-	if isFinalizing && !told.isFinalizing {
+	if isFinalizing && !reported.isFinalizing {
 		r.Events.Finalizing(snapshot.Parent, snapshot.Finalizer)
 	}
-	told.isFinalizing = isFinalizing
+	reported.isFinalizing = isFinalizing
 }
 
 // HookEvents writes the events of an answer that the last answer about the parent did not have. A hook returns the
 // same answer as long as nothing changes, so each event is written once.
-func (r *Reporter) HookEvents(told *Told, snapshot *pipeline.Snapshot, events []pipeline.HookEvent) {
+func (r *Reporter) HookEvents(reported *Reported, snapshot *pipeline.Snapshot, events []pipeline.HookEvent) {
 	var keys sets.Set[uint64]
 	for _, event := range events {
 		key := xxhash.Sum64String(fmt.Sprintf("%v %q %q %v", event.Warning, event.Reason, event.Message, event.Child))
-		if !told.hookEvents.Has(key) && !keys.Has(key) {
+		if !reported.hookEvents.Has(key) && !keys.Has(key) {
 			r.Events.OfHook(snapshot.Parent, subjectOf(snapshot, event.Child), event)
 		}
 		if keys == nil {
@@ -166,7 +166,7 @@ func (r *Reporter) HookEvents(told *Told, snapshot *pipeline.Snapshot, events []
 		}
 		keys.Insert(key)
 	}
-	told.hookEvents = keys
+	reported.hookEvents = keys
 }
 
 // subjectOf returns the child that an event is about, and the parent if there is no such child.

@@ -13,7 +13,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-func TestAnErrorIsToldAgainOnlyAfterAWhile(t *testing.T) {
+func TestAnErrorIsReportedAgainOnlyAfterAWhile(t *testing.T) {
 	start := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	var last deduplicator
 	for _, step := range []struct {
@@ -40,7 +40,7 @@ func TestAnErrorIsToldAgainOnlyAfterAWhile(t *testing.T) {
 
 // One event tells what a sync has adopted. It does not name children whose reference to the parent was of another
 // version.
-func TestAdoptionsAreToldInOneEvent(t *testing.T) {
+func TestAdoptionsAreReportedInOneEvent(t *testing.T) {
 	events, sent := eventsOf(t)
 	r := &Reporter{Tracker: NewTracker(), Events: events}
 	parent := configMap(t, "parent", `"uid":"u"`)
@@ -75,10 +75,10 @@ func TestTheDeveloperModeTellsTheSameEachTime(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			events, sent := eventsOf(t)
-			r, told := &Reporter{Tracker: NewTracker(), Events: events, Repeat: test.developer}, &Told{}
+			r, reported := &Reporter{Tracker: NewTracker(), Events: events, Repeat: test.developer}, &Reported{}
 			parent := configMap(t, "parent", `"uid":"u"`)
 			for range 2 {
-				r.Findings(told, parent, []pipeline.Warning{
+				r.Findings(reported, parent, []pipeline.Warning{
 					{Reason: pipeline.UnknownField, Message: "a field"}, {Reason: pipeline.DuplicateChild, Message: "Pod b"},
 				}, 0)
 			}

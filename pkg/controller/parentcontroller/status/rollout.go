@@ -31,12 +31,12 @@ type rolloutEvents struct {
 }
 
 // RolloutWaits reports whether the rollout waits for something.
-func (t *Told) RolloutWaits() bool { return t.rollout != nil && t.rollout.waitsFor != "" }
+func (r *Reported) RolloutWaits() bool { return r.rollout != nil && r.rollout.waitsFor != "" }
 
 // Pause notes that the rollout does not wait for anything while the parent is paused.
-func (t *Told) Pause() {
-	if t.rollout != nil {
-		t.rollout.waitsFor = ""
+func (r *Reported) Pause() {
+	if r.rollout != nil {
+		r.rollout.waitsFor = ""
 	}
 }
 
@@ -44,12 +44,12 @@ func (t *Told) Pause() {
 // another event may be due although nothing changes, zero if none may be, and the warning that the rollout
 // has waited for long, if it has.
 func (r *Reporter) Rollout(
-	told *Told, parent *object.Object, decision *rollout.Decision, now time.Time,
+	reported *Reported, parent *object.Object, decision *rollout.Decision, now time.Time,
 ) (next time.Duration, waiting []pipeline.Warning) {
-	if told.rollout == nil {
-		told.rollout = &rolloutEvents{}
+	if reported.rollout == nil {
+		reported.rollout = &rolloutEvents{}
 	}
-	events := told.rollout
+	events := reported.rollout
 	updated := decision.Updated
 	before := conditionStatus(parent, updated.Type)
 	switch {

@@ -19,7 +19,7 @@ func decided(status metav1.ConditionStatus, message string, waits bool) *rollout
 	return &rollout.Decision{Updated: metav1.Condition{Type: rollout.ConditionType, Status: status, Message: message}, Waits: waits}
 }
 
-func TestWhatIsToldOfARollout(t *testing.T) {
+func TestWhatIsReportedOfARollout(t *testing.T) {
 	const missing, failing = "missing child Pod a", "child Pod a failed"
 	var (
 		moves   = decided(metav1.ConditionFalse, "updating Pod a", false)
@@ -93,14 +93,14 @@ func TestWhatIsToldOfARollout(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			events, sent := eventsOf(t)
 			r := &Reporter{Tracker: NewTracker(), Events: events}
-			told, now := &Told{}, time.Unix(0, 0)
+			reported, now := &Reported{}, time.Unix(0, 0)
 			for i, step := range test.steps {
 				now = now.Add(step.after)
-				next, waiting := r.Rollout(told, withUpdated(t, step.before), step.decision, now)
+				next, waiting := r.Rollout(reported, withUpdated(t, step.before), step.decision, now)
 				if next != step.next {
 					t.Errorf("after step %d the next is due in %v, want %v", i, next, step.next)
 				}
-				r.Findings(told, withUpdated(t, step.before), waiting, 0)
+				r.Findings(reported, withUpdated(t, step.before), waiting, 0)
 				if warns := next == pipeline.EventRepeatInterval; warns != (r.warned == 1) {
 					t.Errorf("after step %d the parent is warned: %v", i, !warns)
 				}
@@ -114,7 +114,7 @@ func TestWhatIsToldOfARollout(t *testing.T) {
 				written = append(written, event.Reason+": "+event.Message)
 			}
 			if !slices.Equal(written, test.want) {
-				t.Errorf("told was %q, want %q", written, test.want)
+				t.Errorf("reported was %q, want %q", written, test.want)
 			}
 		})
 	}

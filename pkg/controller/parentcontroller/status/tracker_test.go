@@ -114,8 +114,8 @@ func TestTheStatusShowsTheGravestWarning(t *testing.T) {
 	expect("when it is over", "ChildOutdated outdated")
 }
 
-// The end of a failure is told if there was an event about the failure.
-func TestWhichFailuresAreToldToBeOver(t *testing.T) {
+// The end of a failure is reported if there was an event about the failure.
+func TestWhichFailuresAreReportedToBeOver(t *testing.T) {
 	no, open, unfinalized := errors.New("no"), &hook.CircuitOpenError{}, &UnfinalizedError{"not finalized"}
 	for name, test := range map[string]struct {
 		syncs []error

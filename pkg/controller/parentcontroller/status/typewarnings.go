@@ -22,21 +22,21 @@ type typeWarnings struct {
 	// runs.
 	controller runtime.Object
 
-	mu   sync.Mutex
-	told sets.Set[string]
+	mu       sync.Mutex
+	reported sets.Set[string]
 }
 
 // isNew notes a text, and reports whether it was not noted before.
 func (w *typeWarnings) isNew(text string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.told.Has(text) {
+	if w.reported.Has(text) {
 		return false
 	}
-	if w.told == nil {
-		w.told = sets.New[string]()
+	if w.reported == nil {
+		w.reported = sets.New[string]()
 	}
-	w.told.Insert(text)
+	w.reported.Insert(text)
 	return true
 }
 

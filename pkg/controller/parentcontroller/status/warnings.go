@@ -12,8 +12,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// toldWarnings are the keys of the warnings about a parent for which events were written.
-type toldWarnings struct {
+// reportedWarnings are the keys of the warnings about a parent for which events were written.
+type reportedWarnings struct {
 	// planned are the warnings of the last plan.
 	planned sets.Set[string]
 	// ofWrites are the warnings in the host's responses to writes. They stay although the next sync writes something
@@ -24,39 +24,39 @@ type toldWarnings struct {
 	deletion *pipeline.Warning
 }
 
-// maxToldOfWrites bounds the memory for warnings of writes. After so many, they get events again.
-const maxToldOfWrites = 100
+// maxReportedOfWrites bounds the memory for warnings of writes. After so many, they get events again.
+const maxReportedOfWrites = 100
 
 // RecallDeletion returns the findings with the warning about deleted children in place of the warning that the same
 // answer has when there are no longer any children.
-func (t *Told) RecallDeletion(findings []pipeline.Warning) []pipeline.Warning {
+func (r *Reported) RecallDeletion(findings []pipeline.Warning) []pipeline.Warning {
 	if i := slices.IndexFunc(findings, func(warning pipeline.Warning) bool { return warning.Reason == pipeline.ChildrenDeleted }); i >= 0 {
 		recalled := findings[i]
 		recalled.EachTime = false
-		t.warnings.deletion = &recalled
+		r.warnings.deletion = &recalled
 		return findings
 	}
-	if t.warnings.deletion == nil {
+	if r.warnings.deletion == nil {
 		return findings
 	}
 	i := slices.IndexFunc(findings, func(warning pipeline.Warning) bool {
-		return warning.Reason == pipeline.UnknownAnswerField && warning.Message == t.warnings.deletion.About
+		return warning.Reason == pipeline.UnknownAnswerField && warning.Message == r.warnings.deletion.About
 	})
 	if i < 0 {
-		t.warnings.deletion = nil
+		r.warnings.deletion = nil
 		return findings
 	}
 	findings = slices.Clone(findings)
-	findings[i] = *t.warnings.deletion
+	findings[i] = *r.warnings.deletion
 	return findings
 }
 
-func (t *toldWarnings) has(key string) bool { return t.planned.Has(key) || t.ofWrites.Has(key) }
+func (t *reportedWarnings) has(key string) bool { return t.planned.Has(key) || t.ofWrites.Has(key) }
 
 // Findings notes what an answer and its plan have in them that is probably a mistake, and writes an
 // event about each warning that the last plan did not have or, in the developer's mode, about each
 // warning.
-func (r *Reporter) Findings(told *Told, parent *object.Object, warnings []pipeline.Warning, outdated int) {
+func (r *Reporter) Findings(reported *Reported, parent *object.Object, warnings []pipeline.Warning, outdated int) {
 	r.SetFindings(object.KeyOf(parent), warnings, outdated)
 	var planned sets.Set[string]
 	for _, warning := range warnings {
@@ -64,27 +64,27 @@ func (r *Reporter) Findings(told *Told, parent *object.Object, warnings []pipeli
 			planned = sets.New[string]()
 		}
 		key := warning.Key()
-		if !planned.Has(key) && (warning.EachTime || r.Repeat || !told.warnings.has(key)) {
+		if !planned.Has(key) && (warning.EachTime || r.Repeat || !reported.warnings.has(key)) {
 			r.Events.Warning(parent, warning)
 		}
 		planned.Insert(key)
 	}
-	told.warnings.planned = planned
+	reported.warnings.planned = planned
 }
 
 // CustomizeWarnings writes an event about each of the warnings about the answer of the customize
 // hook that has none yet. It is for a sync that gets no answer of the other hook: the reason may be that
 // this hook does not see what it expects.
-func (r *Reporter) CustomizeWarnings(told *Told, parent *object.Object, warnings []pipeline.Warning) {
+func (r *Reporter) CustomizeWarnings(reported *Reported, parent *object.Object, warnings []pipeline.Warning) {
 	for _, warning := range warnings {
 		key := warning.Key()
-		if told.warnings.has(key) && !r.Repeat {
+		if reported.warnings.has(key) && !r.Repeat {
 			continue
 		}
-		if told.warnings.planned == nil {
-			told.warnings.planned = sets.New[string]()
+		if reported.warnings.planned == nil {
+			reported.warnings.planned = sets.New[string]()
 		}
-		told.warnings.planned.Insert(key)
+		reported.warnings.planned.Insert(key)
 		r.Events.Warning(parent, warning)
 	}
 }
@@ -92,18 +92,18 @@ func (r *Reporter) CustomizeWarnings(told *Told, parent *object.Object, warnings
 // WriteWarnings writes an event about each new warning in the host's responses to writes. It adds all of them to the
 // findings about the parent.
 func (r *Reporter) WriteWarnings(
-	told *Told, parent *object.Object, findings, ofWrites []pipeline.Warning, outdated int,
+	reported *Reported, parent *object.Object, findings, ofWrites []pipeline.Warning, outdated int,
 ) {
 	if len(ofWrites) == 0 {
 		return
 	}
 	r.SetWarnedByHost(object.KeyOf(parent))
-	if told.warnings.ofWrites == nil || len(told.warnings.ofWrites) >= maxToldOfWrites {
-		told.warnings.ofWrites = sets.New[string]()
+	if reported.warnings.ofWrites == nil || len(reported.warnings.ofWrites) >= maxReportedOfWrites {
+		reported.warnings.ofWrites = sets.New[string]()
 	}
 	for _, warning := range ofWrites {
-		if key := warning.Key(); r.Repeat || !told.warnings.has(key) {
-			told.warnings.ofWrites.Insert(key)
+		if key := warning.Key(); r.Repeat || !reported.warnings.has(key) {
+			reported.warnings.ofWrites.Insert(key)
 			r.Events.Warning(parent, warning)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-func TestWhichWarningsAreTold(t *testing.T) {
+func TestWhichWarningsAreReported(t *testing.T) {
 	unknown := func(path, message string) pipeline.Warning {
 		return pipeline.UnknownFieldWarning(pods.GroupKind(), path, message)
 	}
@@ -41,10 +41,10 @@ func TestWhichWarningsAreTold(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			events, sent := eventsOf(t)
 			r := &Reporter{Tracker: NewTracker(), Events: events}
-			told, parent := &Told{}, withUpdated(t, "")
+			reported, parent := &Reported{}, withUpdated(t, "")
 			for _, round := range test.syncs {
-				r.Findings(told, parent, round.planned, 0)
-				r.WriteWarnings(told, parent, round.planned, round.ofWrites, 0)
+				r.Findings(reported, parent, round.planned, 0)
+				r.WriteWarnings(reported, parent, round.planned, round.ofWrites, 0)
 			}
 			events.SyncError(parent, errors.New("the end"))
 			var written []string
@@ -55,7 +55,7 @@ func TestWhichWarningsAreTold(t *testing.T) {
 				written = append(written, event.Reason+": "+event.Message)
 			}
 			if diff := cmp.Diff(test.want, written); diff != "" {
-				t.Errorf("told (-want +got):\n%s", diff)
+				t.Errorf("reported (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -63,13 +63,14 @@ func TestWhichWarningsAreTold(t *testing.T) {
 
 func TestWarningsOfWritesAreFindings(t *testing.T) {
 	r := &Reporter{Tracker: NewTracker()}
-	told := &Told{warnings: toldWarnings{ofWrites: sets.New[string]()}}
+	reported := &Reported{warnings: reportedWarnings{ofWrites: sets.New[string]()}}
 	unknown := pipeline.UnknownFieldWarning(pods.GroupKind(), "spec.x", "no x")
 	old := pipeline.Warning{Reason: pipeline.ClusterWarning, Message: "old"}
 	for _, warning := range []pipeline.Warning{unknown, old} {
-		told.warnings.ofWrites.Insert(warning.Key()) // as if the event had been written
+		reported.warnings.ofWrites.Insert(warning.Key()) // as if the event had been written
 	}
-	r.WriteWarnings(told, withUpdated(t, ""), []pipeline.Warning{{Reason: pipeline.UnknownAnswerField, Message: "no y"}}, []pipeline.Warning{old, unknown}, 3)
+	planned := []pipeline.Warning{{Reason: pipeline.UnknownAnswerField, Message: "no y"}}
+	r.WriteWarnings(reported, withUpdated(t, ""), planned, []pipeline.Warning{old, unknown}, 3)
 	if got := r.warning(); got.Message != "old; no y; no x" || got.Reason != pipeline.ClusterWarning || r.outdated != 3 ||
 		r.warned != 1 {
 		t.Errorf("the warning is %+v, %d are warned, %d outdated", got, r.warned, r.outdated)
@@ -83,7 +84,7 @@ func TestThatChildrenWereDeletedIsSaidUntilTheAnswerIsCorrected(t *testing.T) {
 	other := pipeline.Warning{Reason: pipeline.UnknownAnswerField, Message: "comment is not read"}
 	events, sent := eventsOf(t)
 	r := &Reporter{Tracker: NewTracker(), Events: events}
-	told, parent := &Told{}, withUpdated(t, "")
+	reported, parent := &Reported{}, withUpdated(t, "")
 	for i, round := range []struct {
 		findings []pipeline.Warning
 		want     string
@@ -95,7 +96,7 @@ func TestThatChildrenWereDeletedIsSaidUntilTheAnswerIsCorrected(t *testing.T) {
 		{nil, ""},
 		{[]pipeline.Warning{misspelt}, "UnknownAnswerField Children is not read"},
 	} {
-		r.Findings(told, parent, told.RecallDeletion(round.findings), 0)
+		r.Findings(reported, parent, reported.RecallDeletion(round.findings), 0)
 		got := ""
 		if warning := r.warning(); warning != nil {
 			got = string(warning.Reason) + " " + warning.Message
@@ -113,16 +114,17 @@ func TestThatChildrenWereDeletedIsSaidUntilTheAnswerIsCorrected(t *testing.T) {
 		written = append(written, event.Message)
 	}
 	if want := []string{misspelt.Message, deleted.Message, other.Message, misspelt.Message}; !slices.Equal(written, want) {
-		t.Errorf("told was %q, want %q", written, want)
+		t.Errorf("reported was %q, want %q", written, want)
 	}
 }
 
 func TestWarningsOfWritesDoNotGrow(t *testing.T) {
 	events, _ := eventsOf(t)
-	r, told := &Reporter{Tracker: NewTracker(), Events: events}, &Told{}
-	for i := range 5 * maxToldOfWrites {
-		r.WriteWarnings(told, withUpdated(t, ""), nil, []pipeline.Warning{{Reason: pipeline.ClusterWarning, Message: fmt.Sprint(i)}}, 0)
-		if known := len(told.warnings.ofWrites); known > maxToldOfWrites {
+	r, reported := &Reporter{Tracker: NewTracker(), Events: events}, &Reported{}
+	for i := range 5 * maxReportedOfWrites {
+		one := pipeline.Warning{Reason: pipeline.ClusterWarning, Message: fmt.Sprint(i)}
+		r.WriteWarnings(reported, withUpdated(t, ""), nil, []pipeline.Warning{one}, 0)
+		if known := len(reported.warnings.ofWrites); known > maxReportedOfWrites {
 			t.Fatalf("%d are remembered", known)
 		}
 	}
@@ -133,11 +135,11 @@ func TestThatRelatedObjectsAreNotShownIsSaidAlthoughTheHookFails(t *testing.T) {
 	events, sent := eventsOf(t)
 	r := &Reporter{Tracker: NewTracker(), Events: events}
 	warning := pipeline.Warning{Reason: pipeline.RelatedNotShown, About: "0", Message: "the hook is shown none"}
-	told, parent := &Told{}, withUpdated(t, "")
+	reported, parent := &Reported{}, withUpdated(t, "")
 	for range 2 {
-		r.CustomizeWarnings(told, parent, []pipeline.Warning{warning})
+		r.CustomizeWarnings(reported, parent, []pipeline.Warning{warning})
 	}
-	r.Findings(told, parent, []pipeline.Warning{warning}, 0)
+	r.Findings(reported, parent, []pipeline.Warning{warning}, 0)
 	events.SyncError(parent, errors.New("the end"))
 	var written []string
 	for event := range sent {
@@ -147,6 +149,6 @@ func TestThatRelatedObjectsAreNotShownIsSaidAlthoughTheHookFails(t *testing.T) {
 		}
 	}
 	if want := []string{"RelatedNotShown", "SyncError"}; !slices.Equal(written, want) {
-		t.Errorf("told was %q, want %q", written, want)
+		t.Errorf("reported was %q, want %q", written, want)
 	}
 }

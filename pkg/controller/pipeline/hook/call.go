@@ -179,7 +179,7 @@ func (w *Webhook) read(
 }
 
 // etagCacheFor returns the ETag cache for answers about the snapshot's parent. It returns nil for an earlier version of
-// the parent, which has the UID and the generation of the present one: a hook may have made its ETag from these.
+// the parent, which has the UID and the generation of the current one: a hook may have made its ETag from these.
 func (w *Webhook) etagCacheFor(snapshot *pipeline.Snapshot) *etagCache {
 	if snapshot.Present != nil {
 		return nil

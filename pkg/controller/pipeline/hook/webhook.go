@@ -222,8 +222,8 @@ func (w *Webhook) Forget(parent types.UID) { w.etags.forget(parent) }
 // Name returns Sync, Finalize or Customize.
 func (w *Webhook) Name() string { return w.name }
 
-// CircuitOpen returns why the hook counts as down: its last calls failed, several in a row. It
-// returns nil if the hook does not count as down.
+// CircuitOpen returns the error of the last call if the hook counts as down, because several consecutive
+// calls failed; otherwise nil.
 func (w *Webhook) CircuitOpen() error { return w.breaker.cause() }
 
 // Template returns the template of an inline hook; nil for all others.

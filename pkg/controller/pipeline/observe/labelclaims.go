@@ -95,7 +95,7 @@ func claim(of object.Type, snapshot *pipeline.Snapshot, controlled, orphans []*o
 // children, although a parent may control them.
 func (c *LabelClaims) MayClaim(child *object.Object) bool { return !isAttachment(child) }
 
-// MayAdopt reports whether the selector of any parent can match the orphan.
+// MayAdopt reports whether a parent may adopt the orphan: it is not an attachment, and a selector can match it.
 func (c *LabelClaims) MayAdopt(orphan *object.Object) bool {
 	return !isAttachment(orphan) && (!c.generate || orphan.Labels[generatedLabel] != "")
 }

@@ -125,8 +125,8 @@ func cause(loop pipeline.WriteLoop) string {
 	}
 }
 
-// remedyOfDeletion ends that another controller deletes a child. It does so because it is for the same parents, and
-// its hook does not return the child.
+// remedyOfDeletion says how to stop another controller from deleting a child. That controller deletes it because it
+// has the same parents, and its hook does not return the child.
 const remedyOfDeletion = "give the controllers labelSelectors (spec.parentResource.labelSelector) that do not " +
 	"overlap, or make one of them a DecoratorController"
 

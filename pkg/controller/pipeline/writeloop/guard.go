@@ -219,7 +219,7 @@ func changed(outcome *pipeline.Outcome) bool {
 	if outcome.Op.Deletes() {
 		return true
 	}
-	return outcome.Op.FormsWriteLoops() && outcome.StoredAnew()
+	return outcome.Op.FormsWriteLoops() && outcome.StoredNewVersion()
 }
 
 // Forgive drops the loops of a parent, because a user has requested a sync.
@@ -270,7 +270,7 @@ func (g *Guard) Loops(now time.Time) []pipeline.WriteLoop {
 		}
 	}
 	for parent := range g.looping {
-		g.historiesOf(parent) // drops targets that are not in loops any more
+		g.historiesOf(parent) // drops targets that are no longer in loops
 	}
 	g.deletions.forget(now)
 	if dropped && len(g.histories) == 0 {
@@ -292,8 +292,8 @@ func (g *Guard) LoopsOf(parent object.Key, now time.Time) (loops []pipeline.Writ
 }
 
 // RecheckAfter returns the time after which to call the hook again, to see whether a loop of a parent has ended
-// that is otherwise over after the given time. It is some seconds, and more if that time is long or many
-// parents are in loops.
+// early: without that call, it ends after the given time. The result is some seconds, and more if that time is
+// long or many parents are in loops.
 func (g *Guard) RecheckAfter(over time.Duration) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -26,22 +26,22 @@ type Follow[T memory.Object] func(ctx context.Context, tell func(changed []T, go
 type Rows[T memory.Object] struct {
 	store  *memory.Store[T]
 	follow Follow[T]
-	// begun has an element if a look has begun.
+	// begun has an element if a session has begun.
 	begun chan struct{}
 
 	mu sync.Mutex
 	// runs is true while Run runs.
 	runs bool
 	// current is nil while nothing is kept.
-	current *look
+	current *session
 	// users counts the readers, and unused stops watching some time after the last one has left; nil while there are
 	// users.
 	users  int
 	unused *time.Timer
 }
 
-// look is a time in which rows are kept.
-type look struct {
+// session is a period in which rows are kept.
+type session struct {
 	// filled is closed when the store has all rows. over is closed when the rows are no longer kept; err is the
 	// reason.
 	filled, over chan struct{}
@@ -88,8 +88,8 @@ func (r *Rows[T]) setRuns(runs bool) {
 	}
 }
 
-// keep keeps the rows until the look or ctx ends, or the controllers do.
-func (r *Rows[T]) keep(ctx context.Context, current *look) {
+// keep keeps the rows until the session or ctx ends, or the controllers stop.
+func (r *Rows[T]) keep(ctx context.Context, current *session) {
 	defer r.store.Clear()
 	defer context.AfterFunc(ctx, current.end)()
 	defer current.end()
@@ -114,27 +114,27 @@ func (r *Rows[T]) keep(ctx context.Context, current *look) {
 	close(current.over)
 }
 
-// Open begins to look: it returns the store when all rows are in it. The caller closes the look. The error says why
-// this process cannot show anything now.
-func (r *Rows[T]) Open(ctx context.Context) (_ *memory.Store[T], closeLook func(), err error) {
+// Open joins the session, or begins one, and returns the store when it has all rows. The caller must leave the session.
+// The error says why this process cannot serve rows now.
+func (r *Rows[T]) Open(ctx context.Context) (_ *memory.Store[T], closeSession func(), err error) {
 	current, err := r.enter()
 	if err != nil {
 		return nil, nil, err
 	}
-	closeLook = sync.OnceFunc(r.leave)
+	closeSession = sync.OnceFunc(r.leave)
 	select {
 	case <-current.filled:
-		return r.store, closeLook, nil
+		return r.store, closeSession, nil
 	case <-current.over:
 		err = current.err
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
-	closeLook()
+	closeSession()
 	return nil, nil, err
 }
 
-func (r *Rows[T]) enter() (*look, error) {
+func (r *Rows[T]) enter() (*session, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.runs {
@@ -146,7 +146,7 @@ func (r *Rows[T]) enter() (*look, error) {
 		r.unused = nil
 	}
 	if r.current == nil {
-		current := &look{filled: make(chan struct{}), over: make(chan struct{})}
+		current := &session{filled: make(chan struct{}), over: make(chan struct{})}
 		current.wanted, current.end = context.WithCancel(context.Background())
 		r.current = current
 		select {

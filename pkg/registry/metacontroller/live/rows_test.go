@@ -63,15 +63,15 @@ func TestRowsAreKeptWhileSomebodyLooks(t *testing.T) {
 		var running sync.WaitGroup
 		running.Go(func() { rows.Run(ctx) })
 		synctest.Wait()
-		look := func() func() {
-			store, closeLook, err := rows.Open(t.Context())
+		open := func() func() {
+			store, closeSession, err := rows.Open(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
 			if _, found := store.Get(types.NamespacedName{Namespace: "ns", Name: "a"}); !found {
 				t.Error("the store has no row")
 			}
-			return closeLook
+			return closeSession
 		}
 		expect := func(when string, follows, followed int) {
 			t.Helper()
@@ -81,19 +81,19 @@ func TestRowsAreKeptWhileSomebodyLooks(t *testing.T) {
 			}
 		}
 		expect("before somebody looks", 0, 0)
-		first, second := look(), look()
+		first, second := open(), open()
 		first()
 		first()
 		<-time.After(2 * linger)
 		expect("while one looks", 1, 1)
 		second()
 		<-time.After(linger / 2)
-		look()()
+		open()()
 		<-time.After(linger * 3 / 4)
 		expect("soon after the last one has looked", 1, 1)
 		<-time.After(linger)
 		expect("long after the last one has looked", 0, 1)
-		third := look()
+		third := open()
 		expect("when somebody looks again", 1, 2)
 		cancel()
 		running.Wait()

@@ -76,11 +76,11 @@ func (r *REST[T]) Get(ctx context.Context, name string, _ *metav1.GetOptions) (r
 
 // Find is Get with the type of the object. What it points to must not be changed.
 func (r *REST[T]) Find(ctx context.Context, name string) (found T, err error) {
-	store, closeLook, err := r.open(ctx)
+	store, closeSession, err := r.open(ctx)
 	if err != nil {
 		return found, err
 	}
-	defer closeLook()
+	defer closeSession()
 	found, isThere := store.Get(types.NamespacedName{Namespace: request.NamespaceValue(ctx), Name: name})
 	if !isThere {
 		return found, apierrors.NewNotFound(r.kind.Resource, name)
@@ -90,11 +90,11 @@ func (r *REST[T]) Find(ctx context.Context, name string) (found T, err error) {
 
 // List returns objects in the order of their namespaces and names.
 func (r *REST[T]) List(ctx context.Context, options *metainternalversion.ListOptions) (runtime.Object, error) {
-	store, closeLook, err := r.open(ctx)
+	store, closeSession, err := r.open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer closeLook()
+	defer closeSession()
 	options = ptr.To(ptr.Deref(options, metainternalversion.ListOptions{}))
 	items, meta, err := store.List(memory.ListOptions{
 		Selection: selectionOf(ctx, options), Limit: options.Limit, Continue: options.Continue,
@@ -106,10 +106,10 @@ func (r *REST[T]) List(ctx context.Context, options *metainternalversion.ListOpt
 	return r.kind.NewList(meta, items), nil
 }
 
-// Watch tells what changes until it is stopped, or until ctx ends. The API server stops no watch that it refuses after
-// it has begun, such as one with an Accept header that allows no stream: it only ends ctx.
+// Watch returns the changes until it is stopped, or until ctx ends. If the API server refuses a watch that has begun,
+// such as one whose Accept header allows no stream, it does not stop the watch: it only ends ctx.
 func (r *REST[T]) Watch(ctx context.Context, options *metainternalversion.ListOptions) (watch.Interface, error) {
-	store, closeLook, err := r.open(ctx)
+	store, closeSession, err := r.open(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -120,25 +120,25 @@ func (r *REST[T]) Watch(ctx context.Context, options *metainternalversion.ListOp
 		Begun: func() { utilflowcontrol.WatchInitialized(ctx) }, // it gives its seat of priority and fairness back
 	})
 	if err != nil {
-		closeLook()
+		closeSession()
 		return nil, err
 	}
-	forget := context.AfterFunc(ctx, closeLook)
-	return &closingWatch{Interface: events, close: func() { forget(); closeLook() }}, nil
+	forget := context.AfterFunc(ctx, closeSession)
+	return &closingWatch{Interface: events, close: func() { forget(); closeSession() }}, nil
 }
 
-// open begins to look.
-func (r *REST[T]) open(ctx context.Context) (store *memory.Store[T], closeLook func(), err error) {
-	if store, closeLook, err = r.rows.Open(ctx); err != nil {
+// open joins the session of the rows.
+func (r *REST[T]) open(ctx context.Context) (store *memory.Store[T], closeSession func(), err error) {
+	if store, closeSession, err = r.rows.Open(ctx); err != nil {
 		return nil, nil, Unavailable(err)
 	}
-	return store, closeLook, nil
+	return store, closeSession, nil
 }
 
 // retryAfterSeconds is the delay before a client retries a request that the server could not answer.
 const retryAfterSeconds = 1
 
-// Unavailable returns the error that is answered while this process cannot answer: 503 with a time to try again.
+// Unavailable returns the error of a request that this process cannot answer now: 503 with a time to try again.
 func Unavailable(why error) error {
 	if _, isSaid := apierrors.SuggestsClientDelay(why); isSaid {
 		return why
@@ -153,13 +153,13 @@ func selectionOf(ctx context.Context, options *metainternalversion.ListOptions) 
 		Fields: options.FieldSelector}
 }
 
-// closingWatch is a watch that ends a look.
+// closingWatch is a watch that leaves the session when it stops.
 type closingWatch struct {
 	watch.Interface
 	close func()
 }
 
-// Stop ends the watch and the look.
+// Stop ends the watch and leaves the session.
 func (w *closingWatch) Stop() {
 	w.Interface.Stop()
 	w.close()

@@ -200,7 +200,7 @@ func TestAWatchThatEndsInAnyWayIsNoLookAnyMore(t *testing.T) {
 				end(events, cancel)
 				<-time.After(time.Hour)
 				if isFollowed.Load() {
-					t.Error("the watch has ended, and its look has not")
+					t.Error("the watch has ended, and its session has not")
 				}
 			})
 		})

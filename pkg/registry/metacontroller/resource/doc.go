@@ -1,8 +1,8 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package resource makes the REST storage of a kind. In goes a [Kind], which holds what is
-// particular to the kind; out comes a [Storage], which serves the resource and its status
+// Package resource makes the REST storage of a kind. It takes a [Kind], which holds what is
+// particular to the kind, and returns a [Storage], which serves the resource and its status
 // subresource. It touches nothing but the storage that it is given.
 //
 // What the kinds have in common is here: how metadata, content and status are kept apart on each

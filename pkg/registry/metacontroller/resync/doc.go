@@ -1,7 +1,6 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package resync serves the subresource resync of controllers. A ResyncRequest is created, answered and not stored: in
-// comes its spec, which is validated here, and out comes the request with the number of the parents that the controller
-// loop will sync.
+// Package resync serves the subresource resync of controllers. It validates the spec of a ResyncRequest, and answers
+// the request with the number of parents that the controller loop will sync. It does not store the request.
 package resync

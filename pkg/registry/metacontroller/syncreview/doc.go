@@ -1,6 +1,6 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package syncreview serves SyncReviews. A review is created, answered and not stored: in comes its spec, which is
-// validated here, and out comes the review with its status, which the controller loop of the process has made.
+// Package syncreview serves SyncReviews. It validates the spec of a review, and answers the review with the status
+// from the controller loop of the process. It does not store the review.
 package syncreview

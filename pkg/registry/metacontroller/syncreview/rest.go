@@ -37,7 +37,7 @@ var (
 	_ rest.SingularNameProvider = &REST{}
 )
 
-// NewREST returns what serves reviews. Without a reviewer, which is nil in a server without controllers, none is
+// NewREST returns the storage of SyncReviews. If reviewer is nil, as in a server without controllers, none is
 // answered.
 func NewREST(reviewer Reviewer) *REST { return &REST{reviewer} }
 

@@ -29,10 +29,10 @@ type Options struct {
 	Sources Sources
 }
 
-// Transport is the http.RoundTripper of one hook. It knows the certificate authorities that the
-// hook is verified with and the credentials that the hook is sent. These follow the Secrets and
-// ConfigMaps that they are read from: a call uses the content at the time when it begins. While the
-// content is unusable, calls use the last one that was usable.
+// Transport is the http.RoundTripper of one hook. It has the certificate authorities that verify
+// the hook and the credentials for the hook. It follows the Secrets and ConfigMaps that hold them: a
+// call uses their content at the time when it begins. While that is unusable, calls use the last
+// usable content.
 type Transport struct {
 	settings settings
 	options  Options
