@@ -61,8 +61,8 @@ func measureFleet(ctx context.Context, b *bench) ([]row, error) {
 	made, again := b.farthest("resident at work", 0), b.farthest(of("resident"), 0)
 	return append(b.restartRows(), row{
 		scenario: "memory at 9,000 × 4", figure: "RSS of the whole process, the larger of after creating them and after restarts",
-		ours: mebibytes(max(made, again)), value: max(made, again), bound: 300,
-		verdict: mebibytes(made) + ", " + mebibytes(again), must: "≤ 300 MiB",
+		ours: mebibytes(max(made, again)), value: max(made, again), bound: 460,
+		verdict: mebibytes(made) + ", " + mebibytes(again), must: "≤ 460 MiB, nine tenths of the limit of the manifests",
 	}, b.newcomersRow()), nil
 }
 

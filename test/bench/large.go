@@ -48,7 +48,9 @@ func measureLarge(ctx context.Context, b *bench) ([]row, error) {
 	data, stored := pageBytes*all, b.median("bytes of a large page")*all
 	return []row{{
 		scenario: "memory at 300 × 10 with 100 KB children", figure: "RSS of the whole process against the children's data",
-		ours: mebibytes(resident), value: resident / data, bound: 1.6,
-		verdict: fmt.Sprintf("%s the data of %s (%s their JSON)", times(resident/data), mebibytes(data), times(resident/stored)), must: "≤ 1.6 ×",
+		ours: mebibytes(resident), value: resident / data, bound: 3.5,
+		verdict: fmt.Sprintf("%s the data of %s (%s their JSON)",
+			times(resident/data), mebibytes(data), times(resident/stored)),
+		must: "≤ 3.5 ×",
 	}}, nil
 }
