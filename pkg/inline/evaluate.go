@@ -19,6 +19,8 @@ import (
 	"github.com/google/cel-go/interpreter"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apiserver/pkg/cel/lazy"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/text"
 )
 
 // Error is the error of an expression that has no value.
@@ -244,6 +246,9 @@ func (x *expression) failed(err error) error {
 	}
 	return &Error{Path: x.path, At: at, Err: err}
 }
+
+// source returns the expression as it is written, which names it among those of a text.
+func (x *expression) source() string { return text.Shorten(x.ast.Source().Content(), 100) }
 
 // invalid returns the error of an expression whose value cannot be used.
 func (x *expression) invalid(format string, args ...any) error {

@@ -166,9 +166,10 @@ func TestEvaluateErrors(t *testing.T) {
 		"a key that is not text": {status(`{1: 2}`), `status.x: the value has the key 1, and the keys of JSON objects ` +
 			`are strings`},
 		"a list in a text": {`status: {x: "a-${parent.spec.languages}"}`,
-			`status.x: the value is of type list, which is neither JSON nor text`},
+			`status.x: the value of ${parent.spec.languages} is of type list, which is neither JSON nor text`},
 		"an absent optional in a text": {`status: {x: "a-${parent.spec.?gone}"}`,
-			`status.x: the value is an absent optional, which only a string that is one expression may have; add .orValue('')`},
+			`status.x: the value of ${parent.spec.?gone} is an absent optional, which only a string that is one ` +
+				`expression may have; add .orValue('')`},
 		"an error of a variable": {`{variables: [{name: v, expression: parent.spec.gone.more}], status: {x: ` +
 			`"${variables.v}"}}`,
 			`variables[0].expression: no such key: gone (at 1:17 of the expression)`},

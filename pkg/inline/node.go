@@ -69,16 +69,16 @@ func textOfPart(e *evaluation, part any) (string, error) {
 	}
 	if optional, ok := value.(*types.Optional); ok {
 		if !optional.HasValue() {
-			return "", x.invalid("the value is an absent optional, which only a string that is one expression may have; " +
-				"add .orValue('')")
+			return "", x.invalid("the value of ${%s} is an absent optional, which only a string that is one expression may "+
+				"have; add .orValue('')", x.source())
 		}
 		value = optional.GetValue()
 	}
-	text, err := textOf(value)
+	written, err := textOf(value)
 	if err != nil {
-		return "", x.invalid("the value %w", err)
+		return "", x.invalid("the value of ${%s} %w", x.source(), err)
 	}
-	return text, nil
+	return written, nil
 }
 
 // object is a JSON object.
