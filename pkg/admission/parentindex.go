@@ -160,19 +160,22 @@ func warnOfOthers(path, apiVersion string, others []*v1alpha1.CompositeControlle
 	if len(others) == 0 {
 		return nil
 	}
-	first := slices.MinFunc(others, func(a, b *v1alpha1.CompositeController) int {
+	byName := slices.SortedFunc(slices.Values(others), func(a, b *v1alpha1.CompositeController) int {
 		return strings.Compare(a.Name, b.Name)
 	})
 	more, why := "", ""
 	if len(others) > 1 {
 		more = fmt.Sprintf(" and %d more", len(others)-1)
 	}
-	if other := first.Spec.ParentResource.APIVersion; other != apiVersion {
+	if i := slices.IndexFunc(byName, func(other *v1alpha1.CompositeController) bool {
+		return other.Spec.ParentResource.APIVersion != apiVersion
+	}); i >= 0 {
+		other := byName[i].Spec.ParentResource.APIVersion
 		why = fmt.Sprintf(" (%s and %s are versions of the same objects)", apiVersion, other)
 	}
 	return []string{fmt.Sprintf("%s: CompositeController %q%s may handle the same parents%s: each would write their "+
 		"status, and delete "+
-		"children that only the other wants", path, first.Name, more, why)}
+		"children that only the other wants", path, byName[0].Name, more, why)}
 }
 
 // shareNamespaces reports whether two controllers have a namespace in common. One that is not limited to

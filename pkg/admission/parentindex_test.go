@@ -77,15 +77,19 @@ func TestControllersWithoutANamespaceInCommonHandleNoParentsInCommon(t *testing.
 }
 
 // parentIndex returns an index of CompositeControllers of pages, given by their names and
-// selectors.
+// selectors. That of the name a is of example.com/v1, and the others of example.com/v2.
 func parentIndex(t *testing.T, selectors map[string]*v1alpha1.LabelSelector) *ParentIndex {
 	t.Helper()
 	var all []*v1alpha1.CompositeController
 	for name, selector := range selectors {
+		version := "example.com/v2"
+		if name == "a" {
+			version = "example.com/v1"
+		}
 		all = append(all, &v1alpha1.CompositeController{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
 			Spec: v1alpha1.CompositeControllerSpec{ParentResource: v1alpha1.CompositeControllerParentResourceRule{
-				ResourceRule: v1alpha1.ResourceRule{APIVersion: "example.com/v2", Resource: "pages"}, LabelSelector: selector,
+				ResourceRule: v1alpha1.ResourceRule{APIVersion: version, Resource: "pages"}, LabelSelector: selector,
 			}},
 		})
 	}

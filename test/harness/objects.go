@@ -86,6 +86,13 @@ func (e *Env) Install(t testing.TB, crd CRD) schema.GroupVersionResource {
 	if _, err := e.Dynamic.Resource(definitions).Create(t.Context(), definition, metav1.CreateOptions{}); err != nil {
 		t.Fatalf("create the CustomResourceDefinition of %s: %v", crd.Kind, err)
 	}
+	e.WaitUntilServed(t, resource)
+	return resource
+}
+
+// WaitUntilServed waits until the host serves a resource and lists it in its discovery document.
+func (e *Env) WaitUntilServed(t testing.TB, resource schema.GroupVersionResource) {
+	t.Helper()
 	e.Eventually(t, func(ctx context.Context) error {
 		if _, err := e.Dynamic.Resource(resource).List(ctx, metav1.ListOptions{}); err != nil {
 			return err
@@ -100,5 +107,4 @@ func (e *Env) Install(t testing.TB, crd CRD) schema.GroupVersionResource {
 		}
 		return nil
 	})
-	return resource
 }
