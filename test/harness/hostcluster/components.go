@@ -30,12 +30,13 @@ const (
 
 // controllers are those of kube-controller-manager that what we serve depends on: the garbage
 // collector, namespaces that empty themselves, service accounts that Pods need, ClusterRoles put
-// together from others.
+// together from others, claims of volumes that have a finalizer.
 var controllers = []string{
 	"garbage-collector-controller",
 	"namespace-controller",
 	"serviceaccount-controller",
 	"clusterrole-aggregation-controller",
+	"persistentvolumeclaim-protection-controller",
 }
 
 // Workloads are the controllers of kube-controller-manager that make Pods out of other objects. A cluster
@@ -101,7 +102,9 @@ func (c *Cluster) startAPIServer(port int) (*process.Process, error) {
 		return nil, fmt.Errorf("ask kube-apiserver for its flags: %w", err)
 	}
 	var uidHeaders []string
-	if bytes.Contains(help, []byte("--requestheader-uid-headers ")) { // since Kubernetes 1.32
+	hasFlag := bytes.Contains(help, []byte("--requestheader-uid-headers ")) // since Kubernetes 1.32
+	refused := bytes.Contains(help, []byte("RemoteRequestHeaderUID=true|false (ALPHA"))
+	if hasFlag && !refused {
 		uidHeaders = append(uidHeaders, "--requestheader-uid-headers=X-Remote-Uid")
 	}
 	return c.start(apiServerProgram, append(uidHeaders,
