@@ -42,6 +42,13 @@ func ParentTypes() map[string]ParentType {
 			Resource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Kind: "ConfigMap",
 			Content: `{"data":{"a":"1"}}`, Changes: `{"data":{"a":"2"}}`,
 		},
+		"a type that another controller finalizes": {
+			Resource: schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"},
+			Kind:     "PersistentVolumeClaim",
+			Content: `{"spec":{"accessModes":["ReadWriteOnce"],"storageClassName":"",` +
+				`"resources":{"requests":{"storage":"1Mi"}}}}`,
+			Changes: `{"metadata":{"annotations":{"a":"2"}}}`,
+		},
 		"a built-in cluster-scoped type": {
 			Resource: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, Kind: "Namespace", ClusterScoped: true,
 			Content: `{}`, Changes: `{"metadata":{"annotations":{"a":"2"}}}`,

@@ -178,6 +178,18 @@ func TestFieldValidation(t *testing.T) {
 		contains(t, out, `Warning: unknown field "spec.nonsense"`)
 		contains(t, out, "created")
 	})
+	t.Run("a manifest of an old Metacontroller", func(t *testing.T) {
+		name := harness.Name("test")
+		const clientConfig = "  clientConfig: {service: {name: hooks, namespace: tools, caBundle: '...'}}"
+		old := strings.Replace(manifest(name, clientConfig, "  resyncPeriodSeconds: 2"),
+			"  childResources:\n    - apiVersion: v1\n      resource: pods\n", "  childResources: []\n", 1)
+		out := env.Apply(t, old, "--validate=warn")
+		contains(t, out, `Warning: unknown field "spec.clientConfig"`)
+		stored := env.Kubectl(t, "get", "cc", name, "-o", "jsonpath={.spec.childResources} {.spec.resyncPeriodSeconds}")
+		if stored != "[] 2" {
+			t.Errorf("childResources and resyncPeriodSeconds are %s", stored)
+		}
+	})
 	t.Run("ignore is silent", func(t *testing.T) {
 		name := harness.Name("test")
 		if out := env.Apply(t, manifest(name, "  nonsense: true"), "--validate=ignore"); strings.Contains(out, "nonsense") {

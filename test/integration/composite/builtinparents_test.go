@@ -37,7 +37,7 @@ func TestParentsOfEverySort(t *testing.T) {
 			})
 			created := f.make()
 			f.WaitForConfigMap("child", isControlled)
-			f.expectFinalizers(created.GetName(), f.Finalizer())
+			f.expectFinalizers(created.GetName(), append(created.GetFinalizers(), f.Finalizer())...)
 
 			changed := f.patch(created.GetName(), sort.Changes)
 			f.WaitForConfigMap("child", func(child *corev1.ConfigMap) error { // the parent's own controller may have changed it further
