@@ -167,7 +167,6 @@ def story(demo):
 
     demo.say("A HelloWorld gets its Pod")
     demo.run(f"kubectl apply -f {EXAMPLE}/hello.yaml")
-    demo.run(f"kubectl wait --for=create pod/your-name --timeout={STEP_SECONDS}s")
     demo.run(f"kubectl wait --for=jsonpath='{{.status.pods}}'=1 helloworld/your-name --timeout={STEP_SECONDS}s")
     demo.run("kubectl get helloworlds,pods")
     first = expect_greeting(demo, "Hello, Your Name!")
