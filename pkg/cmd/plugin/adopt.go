@@ -145,15 +145,12 @@ func (a *adopt) show(of *adoption) error {
 	return printTable(a.streams.Out, rows)
 }
 
-// perform changes the objects. ControllerRevisions come first, so that they already name the versions of objects that
-// become children.
+// perform changes the objects. ControllerRevisions come last: the server drops what a revision says about objects that
+// are not children.
 func (a *adopt) perform(ctx context.Context, of *adoption) error {
 	done := "adopted"
 	if a.dryRun {
 		done += " (dry run)"
-	}
-	if err := a.adoptRevisions(ctx, of, done); err != nil {
-		return err
 	}
 	for _, one := range of.candidates {
 		if one.change == nil {
@@ -167,7 +164,7 @@ func (a *adopt) perform(ctx context.Context, of *adoption) error {
 			return fmt.Errorf("%s: %w", one.holder, err)
 		}
 	}
-	return nil
+	return a.adoptRevisions(ctx, of, done)
 }
 
 // change changes an object by a merge patch, and prints the result.

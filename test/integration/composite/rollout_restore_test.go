@@ -6,6 +6,8 @@ package composite
 import (
 	"context"
 	"fmt"
+	"os"
+	"os/exec"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -13,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
@@ -134,6 +137,40 @@ func TestQ51ARolloutContinuesWithoutItsRevisions(t *testing.T) {
 	}
 }
 
+// deleteAll deletes the controller and all that a backup has.
+func (r *rolling) deleteAll(saved backup) {
+	r.Helper()
+	r.DeleteController()
+	r.WaitUntilControllerIsGone()
+	r.DeleteParent("a", metav1.DeletePropagationBackground)
+	r.deleteRevisions(saved.revisions)
+	for _, part := range saved.parts { // the garbage collector would need longer
+		parts := env.Dynamic.Resource(r.parts).Namespace(r.Namespace)
+		err := parts.Delete(r.Context(), part.GetName(), metav1.DeleteOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			r.Fatal(err)
+		}
+	}
+	r.waitForVersions()
+}
+
+// restoreParts creates the parts of a backup without owners, and returns their UIDs.
+func (r *rolling) restoreParts(saved backup) map[string]types.UID {
+	r.Helper()
+	for _, part := range saved.parts {
+		part.SetUID("")
+		part.SetResourceVersion("")
+		part.SetOwnerReferences(nil)
+		_, err := env.Dynamic.Resource(r.parts).Namespace(r.Namespace).Create(r.Context(), &part, metav1.CreateOptions{})
+		if err != nil {
+			r.Fatal(err)
+		}
+	}
+	r.makeUnready("a-0")
+	r.makeReady("a-1", "a-2")
+	return r.partUIDs()
+}
+
 // Everything is deleted, and restored by a tool that leaves out UIDs and owners: controllers, parents, children,
 // revisions. The hook is up last.
 func TestARolloutGoesOnAfterEverythingWasRestored(t *testing.T) {
@@ -156,38 +193,53 @@ func TestARolloutGoesOnAfterEverythingWasRestored(t *testing.T) {
 	spec := r.rollingSpec(v1alpha1.ChildUpdateRollingRecreate, withSelector)
 	r.RunComposite(spec)
 	saved := r.startAndStop(object{"selector": object{"matchLabels": object{"app": "mine"}}})
-	r.DeleteController()
-	r.WaitUntilControllerIsGone()
-	parts := env.Dynamic.Resource(r.parts).Namespace(r.Namespace)
-	r.DeleteParent("a", metav1.DeletePropagationBackground)
-	r.deleteRevisions(saved.revisions)
-	for _, part := range saved.parts { // the garbage collector would need longer
-		err := parts.Delete(t.Context(), part.GetName(), metav1.DeleteOptions{})
-		if err != nil && !apierrors.IsNotFound(err) {
-			t.Fatal(err)
-		}
-	}
-	r.waitForVersions()
+	r.deleteAll(saved)
 
 	isDown.Store(true)
 	r.RunComposite(spec)
 	content, _, _ := unstructured.NestedMap(saved.parent.Object, "spec")
 	r.CreateParent("a", content)
-	for _, part := range saved.parts {
-		part.SetUID("")
-		part.SetResourceVersion("")
-		part.SetOwnerReferences(nil)
-		if _, err := parts.Create(t.Context(), &part, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	r.makeUnready("a-0")
-	r.makeReady("a-1", "a-2")
-	before := r.partUIDs()
+	before := r.restoreParts(saved)
 	isDown.Store(false)
 	r.waitForUpdated("a", "False", "RolloutWaiting", "child Part a-0 failed")
 	r.waitForRevisions(1)
 	r.restoreEarlier(saved.revisions, func(of *v1alpha1.ControllerRevision) { of.OwnerReferences = nil })
+	if after := r.partUIDs(); fmt.Sprint(after) != fmt.Sprint(before) {
+		t.Errorf("the parts are %v, and were %v", after, before)
+	}
+	r.finish()
+}
+
+// Velero restores children before their parent, and the labels of the children are those of the former parent. They
+// become children when the user runs kubectl metacontroller adopt.
+func TestARolloutGoesOnAfterItsChildrenWereAdopted(t *testing.T) {
+	t.Parallel()
+	r := startRolling(t, v1alpha1.ChildUpdateRollingRecreate)
+	saved := r.startAndStop(object{})
+	r.deleteAll(saved)
+	before := r.restoreParts(saved)
+	r.RunComposite(r.rollingSpec(v1alpha1.ChildUpdateRollingRecreate))
+	content, _, _ := unstructured.NestedMap(saved.parent.Object, "spec")
+	r.CreateParent("a", content)
+	env.WaitForEvent(t, r.Namespace, "a", "ChildNameTaken", "kubectl metacontroller adopt")
+	for _, revision := range saved.revisions {
+		revision.UID, revision.ResourceVersion, revision.OwnerReferences = "", "", nil
+		api := env.Metacontroller.MetacontrollerV1alpha1().ControllerRevisions(r.Namespace)
+		if _, err := api.Create(t.Context(), &revision, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	plugin, err := env.PluginBinary(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(t.Context(), plugin, "adopt", "things."+r.Parents.Group+"/a", "-n", r.Namespace)
+	command.Env = append(os.Environ(), "KUBECONFIG="+env.Host.AdminKubeconfig())
+	if said, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	r.waitForUpdated("a", "False", "RolloutWaiting", "child Part a-0 failed")
+	r.waitForRevisions(2)
 	if after := r.partUIDs(); fmt.Sprint(after) != fmt.Sprint(before) {
 		t.Errorf("the parts are %v, and were %v", after, before)
 	}

@@ -46,6 +46,8 @@ type child struct {
 	index int
 	// observed is the existing child; nil if it is missing.
 	observed *object.Object
+	// isAdopted is true if the child has no controller yet.
+	isAdopted bool
 	// desired is the child that each revision wants, by the index of the revision; nil if a revision does not list
 	// the child.
 	desired []*object.Object
@@ -73,7 +75,7 @@ func (c *child) wanted() *object.Object {
 // position of the first.
 func (r *Rollout) children(responses []*pipeline.Response, upToDate UpToDate, now time.Time) *children {
 	c := &children{Rollout: r, ofKind: map[schema.GroupKind]int{}, upToDate: upToDate, now: now}
-	observed := r.observedChildren()
+	observed, adopted := r.observedChildren()
 	byKey := map[object.Key]*child{}
 	for i, response := range responses {
 		for _, desired := range response.Children {
@@ -84,7 +86,7 @@ func (r *Rollout) children(responses []*pipeline.Response, upToDate UpToDate, no
 			if i == 0 && byKey[key] == nil {
 				byKey[key] = &child{
 					Key: key, kind: kind, index: c.ofKind[key.GroupKind],
-					observed: observed[key], desired: make([]*object.Object, len(responses)),
+					observed: observed[key], isAdopted: adopted[key], desired: make([]*object.Object, len(responses)),
 				}
 				c.inOrder = append(c.inOrder, byKey[key])
 				c.ofKind[key.GroupKind]++
@@ -115,9 +117,9 @@ func (r *Rollout) identify(desired *object.Object) (object.Key, *Kind) {
 	return key, kind
 }
 
-// observedChildren returns the children of rolling kinds in the snapshot.
-func (r *Rollout) observedChildren() map[object.Key]*object.Object {
-	observed := map[object.Key]*object.Object{}
+// observedChildren returns the children of rolling kinds in the snapshot, and which of them have no controller yet.
+func (r *Rollout) observedChildren() (observed map[object.Key]*object.Object, adopted map[object.Key]bool) {
+	observed, adopted = map[object.Key]*object.Object{}, map[object.Key]bool{}
 	for _, group := range r.snapshot.Children {
 		if r.rules.kind(group.Type.GroupVersionKind()) == nil {
 			continue
@@ -127,21 +129,31 @@ func (r *Rollout) observedChildren() map[object.Key]*object.Object {
 				observed[object.KeyOf(child)] = child
 			}
 		}
+		for _, child := range group.Adopt {
+			if metav1.GetControllerOfNoCopy(child) == nil {
+				adopted[object.KeyOf(child)] = true
+			}
+		}
 	}
-	return observed
+	return observed, adopted
 }
 
 // assign finds the revision of each child: the one that claims it. A child that no revision claims is at the
 // latest revision if it is missing or already matches it. Otherwise its revision is unknown, for example because the
-// revisions were lost. A child of a parent that is being deleted does not wait for its turn then.
+// revisions were lost. A child of a parent that is being deleted does not wait for its turn then. The claim of the
+// latest revision on a child that is adopted does not count: it was made while the child was missing or was not the
+// parent's.
 //
 // A child that already matches the latest revision is at the latest. assign ignores claims on children of kinds that
 // no longer roll, on children that the latest revision does not want, and on children that the claiming revision itself
 // no longer wants: its answer does not say what the child should be.
 func (c *children) assign() error {
-	claims := c.claims()
+	claims := c.claims(0)
 	for _, child := range c.inOrder {
 		at, claimed := claims[child.Key]
+		if at == 0 && child.isAdopted {
+			at, claimed = c.claims(1)[child.Key]
+		}
 		if !claimed && child.observed != nil && c.snapshot.Parent.DeletionTimestamp == nil {
 			at = unknown
 		}
@@ -164,14 +176,14 @@ func (c *children) assign() error {
 }
 
 // claims returns the index of the revision that claims each child. If several revisions claim a child, the
-// latest revision wins, then the newer one.
-func (c *children) claims() map[object.Key]int {
+// latest revision wins, then the newer one. It leaves out the revisions before first.
+func (c *children) claims(first int) map[object.Key]int {
 	claims := map[object.Key]int{}
-	for i, revision := range c.Revisions {
+	for i, revision := range c.Revisions[first:] {
 		for _, stored := range revision.stored {
 			for key := range stored.ChildKeys(c.snapshot.Parent) {
 				if _, claimed := claims[key]; !claimed {
-					claims[key] = i
+					claims[key] = first + i
 				}
 			}
 		}

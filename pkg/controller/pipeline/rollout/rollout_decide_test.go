@@ -131,6 +131,22 @@ func TestDecide(t *testing.T) {
 			wants:      "Pod a v2, Pod b v1, Pod c v1",
 			remembered: "v1: Pod b, Pod c; v2: Pod a",
 		},
+		"restored children become the parent's after the latest revision has named them: they do not move at once": {
+			version: "v2", lists: "Pod a, Pod b, Pod c", has: "Pod a v2 unready orphaned, Pod b v1 orphaned, Pod c v1 orphaned",
+			remembers: "v2: Pod a, Pod b, Pod c",
+			condition: "False RolloutWaiting: child Pod a failed status check: " +
+				`"Ready" condition status is "False" (want "True")`,
+			wants:      "Pod a v2, Pod default/b v1, Pod default/c v1",
+			remembered: "v2: Pod a",
+		},
+		"restored children that an earlier revision names, too, are at it": {
+			version: "v2", lists: "Pod a, Pod b, Pod c", has: "Pod a v2 unready orphaned, Pod b v0 orphaned, Pod c v1",
+			remembers: "v1: Pod b, Pod c; v2: Pod a, Pod b",
+			condition: "False RolloutWaiting: child Pod a failed status check: " +
+				`"Ready" condition status is "False" (want "True")`,
+			wants:      "Pod a v2, Pod b v1, Pod c v1",
+			remembered: "v1: Pod b, Pod c; v2: Pod a",
+		},
 		"a kind that does not roll is as the latest revision wants it": {
 			version: "v2", lists: "ConfigMap a, Pod a, Pod b, ConfigMap b", has: "Pod a v1, Pod b v1, ConfigMap a v1", remembers: "v1: Pod a, Pod b",
 			condition:  "False RolloutProgressing: updating Pod a",

@@ -111,7 +111,7 @@ func (w *world) listed(parent *object.Object) *pipeline.Response {
 	return response
 }
 
-// has puts children there. Without a namespace they are in the parent's.
+// has puts children there. Without a namespace they are in the parent's. Those with the trait orphaned are adopted.
 func (w *world) has(children ...string) {
 	for _, text := range children {
 		seen := *childOf(w.t, text)
@@ -121,6 +121,9 @@ func (w *world) has(children ...string) {
 			seen.Namespace = w.snapshot.Parent.Namespace
 		}
 		group.Claimed = append(group.Claimed, &seen)
+		if strings.HasSuffix(text, " orphaned") {
+			group.Adopt = append(group.Adopt, &seen)
+		}
 	}
 }
 
@@ -298,6 +301,7 @@ func childOf(t testing.TB, text string) *object.Object {
 		switch trait {
 		case "unready":
 			status = `"conditions":[{"type":"Ready","status":"False"}]`
+		case "orphaned":
 		case "silent":
 			status = ""
 		case "deleting":
