@@ -510,6 +510,26 @@ func TestEvaluationEndsWithItsContext(t *testing.T) {
 	}
 }
 
+func TestALongEvaluationPauses(t *testing.T) {
+	stop := errors.New("the server stops")
+	template := compiled(t, `children: [{forEach: {i: lists.range(100)}, when: "lists.range(1500).all(a, `+
+		`lists.range(20).all(b, a + b + i >= 0)) && false", object: {apiVersion: v1, kind: A, metadata: {name: a}}}]`, Form{})
+	_, err := template.Evaluate(t.Context(), []byte(request), limit, func() error { return stop })
+	if !errors.Is(err, stop) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// An expression within a forEach that does not depend on its names is evaluated once: together, all times would cost too
+// much.
+func TestExpressionsAreNotRepeated(t *testing.T) {
+	template := compiled(t, `children: [{forEach: {i: lists.range(100)}, when: "lists.range(1500).all(a, lists.range(20)`+
+		`.all(b, a + b >= 0))", object: {apiVersion: v1, kind: A, metadata: {name: "${i}"}}}]`, Form{})
+	if _, err := template.Evaluate(t.Context(), []byte(request), limit, nil); err != nil {
+		t.Error(err)
+	}
+}
+
 // Ordinary templates about large objects do not cost too much.
 func TestWhatDoesNotCostTooMuch(t *testing.T) {
 	tests := map[string]string{

@@ -36,7 +36,8 @@ func TestWhatIsNotMeasuredIsMissed(t *testing.T) {
 	t.Parallel()
 	measured := samples{by("wall", ourName): {1, 2}, by("wall", floorName): {1}}
 	measured.addEdits(10, ourName, []time.Duration{time.Millisecond})
-	for _, r := range append(measured.editRows("one edit", 10), measured.against("all", "wall", "wall", floorName, 1.15), measured.newcomersRow()) {
+	rows := append(measured.editRows("one edit", 10), (&bench{samples: measured}).inlineRows(10)...)
+	for _, r := range append(rows, measured.against("all", "wall", "wall", floorName, 1.15), measured.newcomersRow()) {
 		if r.met() {
 			t.Errorf("%q, %q is met with incomplete rounds: %+v", r.scenario, r.figure, r)
 		}
