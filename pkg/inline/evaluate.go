@@ -42,11 +42,11 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Evaluate returns the answer to a request, both as JSON. The answer has at most limit bytes. An error that is about an
+// Evaluate appends the answer to a request, both as JSON. The answer has at most limit bytes. An error that is about an
 // expression is an *Error. It is the cause of ctx if ctx ends first. A long evaluation calls pause, unless it is nil,
 // every tenth of a second, and ends if pause returns an error.
 func (t *Template) Evaluate(
-	ctx context.Context, request []byte, limit int64, pause func() error,
+	ctx context.Context, request, to []byte, limit int64, pause func() error,
 ) (answer []byte, err error) {
 	defer func() {
 		if failure := recover(); failure != nil {
@@ -62,7 +62,7 @@ func (t *Template) Evaluate(
 		request: read, values: map[*expression]ref.Val{},
 	}
 	e.variables = t.lazyVariables(e)
-	w := &writer{limit: limit}
+	w := &writer{body: to, limit: limit}
 	if _, err := t.answer.append(e, w); err != nil {
 		return nil, err
 	}

@@ -133,7 +133,7 @@ func TestEvaluate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			template := compiled(t, test.hook, Form{})
 			for range 5 { // the same answer each time
-				got, err := template.Evaluate(t.Context(), []byte(request), limit, nil)
+				got, err := template.Evaluate(t.Context(), []byte(request), nil, limit, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -195,7 +195,7 @@ func TestEvaluateErrors(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			answer, err := compiled(t, test.hook, Form{}).Evaluate(t.Context(), []byte(request), limit, nil)
+			answer, err := compiled(t, test.hook, Form{}).Evaluate(t.Context(), []byte(request), nil, limit, nil)
 			if err == nil || err.Error() != test.want {
 				t.Errorf("the error is\n%v\nwant\n%s\nanswer %s", err, test.want, answer)
 			}
@@ -478,14 +478,14 @@ func TestWhatCostsTooMuch(t *testing.T) {
 			`object: {apiVersion: v1, kind: A, metadata: {name: "a${a}"}}}]`,
 	}
 	template, began := compiled(t, tests["nested comprehensions"], Form{}), time.Now()
-	if _, err := template.Evaluate(t.Context(), []byte(request), limit, nil); !errors.Is(err, errCost) {
+	if _, err := template.Evaluate(t.Context(), []byte(request), nil, limit, nil); !errors.Is(err, errCost) {
 		t.Fatal(err)
 	}
 	most := 5*time.Second + 10*time.Since(began)
 	for name, hook := range tests {
 		t.Run(name, func(t *testing.T) {
 			template, began := compiled(t, hook, Form{}), time.Now()
-			answer, err := template.Evaluate(t.Context(), []byte(request), limit, nil)
+			answer, err := template.Evaluate(t.Context(), []byte(request), nil, limit, nil)
 			if err == nil {
 				t.Fatalf("no error, and %d bytes of answer", len(answer))
 			}
@@ -505,7 +505,7 @@ func TestEvaluationEndsWithItsContext(t *testing.T) {
 	stop := errors.New("the server stops")
 	cancel(stop)
 	template := compiled(t, `status: {s: "${lists.range(100000).map(i, i * 2)}"}`, Form{})
-	if _, err := template.Evaluate(ctx, []byte(request), limit, nil); !errors.Is(err, stop) {
+	if _, err := template.Evaluate(ctx, []byte(request), nil, limit, nil); !errors.Is(err, stop) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -514,7 +514,7 @@ func TestALongEvaluationPauses(t *testing.T) {
 	stop := errors.New("the server stops")
 	template := compiled(t, `children: [{forEach: {i: lists.range(100)}, when: "lists.range(1500).all(a, `+
 		`lists.range(20).all(b, a + b + i >= 0)) && false", object: {apiVersion: v1, kind: A, metadata: {name: a}}}]`, Form{})
-	_, err := template.Evaluate(t.Context(), []byte(request), limit, func() error { return stop })
+	_, err := template.Evaluate(t.Context(), []byte(request), nil, limit, func() error { return stop })
 	if !errors.Is(err, stop) {
 		t.Errorf("error %v", err)
 	}
@@ -525,7 +525,7 @@ func TestALongEvaluationPauses(t *testing.T) {
 func TestExpressionsAreNotRepeated(t *testing.T) {
 	template := compiled(t, `children: [{forEach: {i: lists.range(100)}, when: "lists.range(1500).all(a, lists.range(20)`+
 		`.all(b, a + b >= 0))", object: {apiVersion: v1, kind: A, metadata: {name: "${i}"}}}]`, Form{})
-	if _, err := template.Evaluate(t.Context(), []byte(request), limit, nil); err != nil {
+	if _, err := template.Evaluate(t.Context(), []byte(request), nil, limit, nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -543,7 +543,7 @@ func TestWhatDoesNotCostTooMuch(t *testing.T) {
 	for name, expression := range tests {
 		t.Run(name, func(t *testing.T) {
 			raw, _ := json.Marshal(map[string]any{"status": map[string]any{"x": "${" + expression + "}"}})
-			answer, err := compiled(t, string(raw), Form{}).Evaluate(t.Context(), []byte(request), limit, nil)
+			answer, err := compiled(t, string(raw), Form{}).Evaluate(t.Context(), []byte(request), nil, limit, nil)
 			if err != nil || string(answer) != `{"status":{"x":true}}` {
 				t.Errorf("answer %s, error %v", answer, err)
 			}
@@ -575,8 +575,8 @@ func FuzzTemplate(f *testing.F) {
 			return
 		}
 		const limit = 10_000
-		first, err := template.Evaluate(t.Context(), []byte(request), limit, nil)
-		second, again := template.Evaluate(t.Context(), []byte(request), limit, nil)
+		first, err := template.Evaluate(t.Context(), []byte(request), nil, limit, nil)
+		second, again := template.Evaluate(t.Context(), []byte(request), nil, limit, nil)
 		if string(first) != string(second) || (err == nil) != (again == nil) {
 			t.Errorf("%s (%v), then %s (%v)", first, err, second, again)
 		}

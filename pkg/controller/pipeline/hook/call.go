@@ -125,7 +125,7 @@ func (w *Webhook) ask(
 		}
 	}
 	return w.evaluations.measure(func() (reply, error) {
-		return evaluate(ctx, w.inline, posted.bytes, w.limit, cached)
+		return w.evaluate(ctx, posted.bytes, cached)
 	})
 }
 

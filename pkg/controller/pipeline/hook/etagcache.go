@@ -102,12 +102,14 @@ func (c *etagCache) put(parent types.UID, etag string, body []byte, err error, n
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.drop(parent)
+	old := c.drop(parent)
 	answer := cachedAnswer{parent: parent, etag: etag, body: body, err: err, received: now}
 	if answer.size() > c.max() {
 		return // the answer cannot fit, and the others stay
 	}
-	answer.body = bytes.Clone(body) // its buffer may be much larger
+	if answer.body = old.body; !bytes.Equal(old.body, body) {
+		answer.body = bytes.Clone(body) // its buffer may be much larger
+	}
 	c.byParent[parent] = c.oldestFirst.PushBack(answer)
 	c.size += answer.size()
 	c.prune(now)
@@ -142,12 +144,13 @@ func (c *etagCache) prune(now time.Time) {
 	}
 }
 
-func (c *etagCache) drop(parent types.UID) {
+func (c *etagCache) drop(parent types.UID) (dropped cachedAnswer) {
 	known := c.byParent[parent]
 	if known == nil {
-		return
+		return cachedAnswer{}
 	}
 	delete(c.byParent, parent)
-	answer := c.oldestFirst.Remove(known).(cachedAnswer)
-	c.size -= answer.size()
+	dropped = c.oldestFirst.Remove(known).(cachedAnswer)
+	c.size -= dropped.size()
+	return dropped
 }

@@ -108,10 +108,7 @@ func (w *Webhook) readBody(ctx context.Context, response *http.Response) (*bytes
 	if expected < 0 { // the hook announces nothing
 		expected = w.spare.lastSize.Load()
 	}
-	body, ok := w.spare.answers.Get().(*bytes.Buffer)
-	if !ok {
-		body = &bytes.Buffer{}
-	}
+	body := w.spare.answer()
 	expected = min(expected, w.limit, maxExpectedBytes)
 	reader, err := roomOf(ctx).reader(io.LimitReader(response.Body, w.limit+1), expected)
 	if err == nil {
@@ -212,6 +209,14 @@ type spareBuffers struct {
 	answers sync.Pool
 	// lastSize is the size of the last answer in bytes.
 	lastSize atomic.Int64
+}
+
+// answer returns an empty buffer for an answer.
+func (s *spareBuffers) answer() *bytes.Buffer {
+	if spare, ok := s.answers.Get().(*bytes.Buffer); ok {
+		return spare
+	}
+	return &bytes.Buffer{}
 }
 
 // bufferPool has the buffers for the bodies of a hook's requests. Without it, requests would be most of the garbage of
