@@ -520,7 +520,7 @@ func TestALongEvaluationPauses(t *testing.T) {
 	}
 }
 
-// An expression within a forEach that does not depend on its names is evaluated once: together, all times would cost too
+// An expression within a forEach that does not depend on its names is evaluated once: all times together would cost too
 // much.
 func TestExpressionsAreNotRepeated(t *testing.T) {
 	template := compiled(t, `children: [{forEach: {i: lists.range(100)}, when: "lists.range(1500).all(a, lists.range(20)`+
