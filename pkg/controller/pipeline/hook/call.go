@@ -125,7 +125,7 @@ func (w *Webhook) ask(
 		}
 	}
 	return w.evaluations.measure(func() (reply, error) {
-		return w.evaluate(ctx, posted.bytes, cached)
+		return evaluate(ctx, w, posted.bytes, cached)
 	})
 }
 

@@ -61,10 +61,10 @@ func newInline(name string, hook *v1alpha1.InlineHook, options Options) (*Webhoo
 // decodedFactor is how many times its size a request takes in memory while expressions read it.
 const decodedFactor = 8
 
-// evaluate answers a request from the template. The ETag is the hash of the request: a template
+// evaluate answers a request from the template of an inline hook. The ETag is the hash of the request: a template
 // always has the same answer or error for the same request, so the cached one counts without another evaluation. The
 // status is the one that a webhook would answer.
-func (w *Webhook) evaluate(ctx context.Context, request []byte, cached cachedAnswer) (reply, error) {
+func evaluate(ctx context.Context, w *Webhook, request []byte, cached cachedAnswer) (reply, error) {
 	evaluated := reply{status: http.StatusOK, sent: true, etag: strconv.FormatUint(xxhash.Sum64(request), 36)}
 	switch {
 	case evaluated.etag != cached.etag:
