@@ -37,7 +37,7 @@ type ParentIndex struct {
 func (p *ParentIndex) Run(ctx context.Context, loopback *rest.Config) error {
 	client, err := versioned.NewForConfig(loopback)
 	if err != nil {
-		return fmt.Errorf("make a client for the own API: %w", err)
+		return fmt.Errorf("make a client of this server's API: %w", err)
 	}
 	factory := externalversions.NewSharedInformerFactoryWithOptions(client, 0,
 		externalversions.WithTransform(trimToParent))

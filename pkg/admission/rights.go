@@ -180,7 +180,7 @@ const RevisionsPlugin = "ControllerRevisions"
 const restore = "restore"
 
 // Revisions refuses ControllerRevisions that are not written by the server itself, unless the user may restore them.
-// They are the memory of controllers: the server sends their content to hooks as the parent.
+// The server sends their content to hooks as the parent.
 type Revisions struct {
 	*admission.Handler
 	hostUser
@@ -214,8 +214,8 @@ func (r *Revisions) Validate(ctx context.Context, request admission.Attributes, 
 	if err != nil || allowed {
 		return err
 	}
-	return admission.NewForbidden(request, fmt.Errorf("ControllerRevisions are the memory of controllers, and only "+
-		"the server writes them; "+
+	return admission.NewForbidden(request, fmt.Errorf("hooks get the content of ControllerRevisions, so only the "+
+		"server writes them; "+
 		"to restore a backup, user %q needs the verb %s on %s in the namespace %q",
 		author.GetName(), restore, of.GroupResource, of.Namespace))
 }

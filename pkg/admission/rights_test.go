@@ -431,7 +431,8 @@ func TestWhoMayCreateARevision(t *testing.T) {
 
 func TestARefusedRevisionIsExplained(t *testing.T) {
 	err := revisionsPlugin(t, &fakeHost{}).Validate(t.Context(), writeOf(jane(), "", revision(), nil), nil)
-	want := `controllerrevisions.metacontroller.k8s.io "now" is forbidden: ControllerRevisions are the memory of controllers, and only the server writes them; ` +
+	want := `controllerrevisions.metacontroller.k8s.io "now" is forbidden: hooks get the content of ` +
+		`ControllerRevisions, so only the server writes them; ` +
 		`to restore a backup, user "jane" needs the verb restore on controllerrevisions.metacontroller.k8s.io in the namespace "shops"`
 	if err == nil || err.Error() != want {
 		t.Errorf("error is\n%v\nwant\n%s", err, want)

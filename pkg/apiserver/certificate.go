@@ -78,7 +78,7 @@ func (k *certificateKeeper) prepare(ctx context.Context) {
 		return
 	}
 	if err := k.runner.RunOnce(ctx); err != nil {
-		klog.FromContext(ctx).V(2).Info("The serving certificate is not yet the one to keep", "err", err)
+		klog.FromContext(ctx).V(2).Info("The shared serving certificate is not available yet", "err", err)
 	}
 }
 
@@ -120,7 +120,7 @@ func certificateMetrics(cert dynamiccertificates.CertKeyContentProvider) prometh
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "metacontroller_serving_certificate_expiration_timestamp_seconds",
-		Help: "[ALPHA] End of the validity of the certificate that the API server shows, in seconds since 1970; 0 if it " +
+		Help: "[ALPHA] Expiry of the serving certificate of the API server, in seconds since 1970; 0 if it " +
 			"cannot be read.",
 	}, func() float64 {
 		notAfter, err := certificateEnd(cert)
@@ -132,7 +132,7 @@ func certificateMetrics(cert dynamiccertificates.CertKeyContentProvider) prometh
 	if shared, ok := cert.(sharedCertificate); ok {
 		registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "metacontroller_serving_authority_expiration_timestamp_seconds",
-			Help: "[ALPHA] End of the validity of the authority in the Secret of --certificate-secret, in seconds since " +
+			Help: "[ALPHA] Expiry of the authority in the Secret of --certificate-secret, in seconds since " +
 				"1970. The server replaces it long before.",
 		}, func() float64 { return float64(shared.AuthorityEnd().Unix()) }))
 	}

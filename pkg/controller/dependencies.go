@@ -64,7 +64,7 @@ func newClients(config Config, term *leader.Term) (*clients, error) {
 	guardWrites(loopback, term)
 	own, err := versioned.NewForConfig(loopback)
 	if err != nil {
-		return nil, fmt.Errorf("make a client for the own API: %w", err)
+		return nil, fmt.Errorf("make a client of this server's API: %w", err)
 	}
 	return &clients{hostConfig: hostConfig, host: client, own: own}, nil
 }

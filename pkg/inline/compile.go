@@ -64,12 +64,12 @@ func (f Form) lacks(name string) string {
 	switch name {
 	case "relatedResources":
 		if !f.Customizes {
-			return "only the customize hook answers relatedResources"
+			return "only the customize hook returns relatedResources"
 		}
 		return ""
 	case "finalized":
 		if !f.Finalizes {
-			return "only the finalize hook answers finalized"
+			return "only the finalize hook returns finalized"
 		}
 	case "children":
 		if f.Decorates {
@@ -77,11 +77,11 @@ func (f Form) lacks(name string) string {
 		}
 	case "attachments", "labels", "annotations":
 		if !f.Decorates {
-			return "only the hooks of a DecoratorController answer " + name
+			return "only the hooks of a DecoratorController return " + name
 		}
 	}
 	if f.Customizes {
-		return "the customize hook answers only relatedResources"
+		return "the customize hook returns only relatedResources"
 	}
 	return ""
 }
@@ -123,7 +123,7 @@ func Compile(hook *v1alpha1.InlineHook, form Form, path *field.Path) (*Template,
 	}
 	if len(raw) > maxTemplateBytes {
 		return nil, field.ErrorList{{Type: field.ErrorTypeTooLong, Field: path.String(), Detail: fmt.Sprintf(
-			"the template has %d bytes of JSON, and %d are allowed; use a webhook", len(raw), maxTemplateBytes)}}
+			"the template has %d bytes of JSON, but the maximum is %d; use a webhook", len(raw), maxTemplateBytes)}}
 	}
 	known, err := newLanguage(form.names())
 	if err != nil {
@@ -342,7 +342,7 @@ func (c *compiler) checkIdentity(content any, path *field.Path) {
 	}
 	for _, name := range []string{"apiVersion", "kind"} {
 		if text, ok := of[name].(string); !ok || text == "" {
-			c.errs = append(c.errs, field.Required(path.Child(name), "says, with its version, what the object is"))
+			c.errs = append(c.errs, field.Required(path.Child(name), "is part of the type of the object"))
 		}
 	}
 	metadata, ok := of["metadata"].(map[string]any)

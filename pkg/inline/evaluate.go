@@ -236,7 +236,7 @@ func (x *expression) failed(err error) error {
 	}
 	if cancelled, ok := errors.AsType[interpreter.EvalCancelledError](err); ok &&
 		cancelled.Cause == interpreter.CostLimitExceeded {
-		err = fmt.Errorf("%w: an expression may cost %d units", errCost, maxExpressionCost)
+		err = fmt.Errorf("%w: the cost limit of an expression is %d units", errCost, maxExpressionCost)
 	}
 	at := ""
 	if positioned, ok := errors.AsType[*types.Err](err); ok {

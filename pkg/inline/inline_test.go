@@ -162,7 +162,7 @@ func TestEvaluateErrors(t *testing.T) {
 			`the expression)`},
 		"types do not match": {status(`parent.spec.replicas + 'a'`), `status.x: no such overload: _+_(int, ` +
 			`string) (at 1:22 of the expression)`},
-		"not a number of JSON": {status(`1.0 / 0.0`), `status.x: the value is +Inf, which JSON does not have`},
+		"not a number of JSON": {status(`1.0 / 0.0`), `status.x: the value is +Inf, which JSON cannot represent`},
 		"a key that is not text": {status(`{1: 2}`), `status.x: the value has the key 1, and the keys of JSON objects ` +
 			`are strings`},
 		"a list in a text": {`status: {x: "a-${parent.spec.languages}"}`,
@@ -179,7 +179,7 @@ func TestEvaluateErrors(t *testing.T) {
 			`{name: w, expression: variables.v}], status: {x: "${variables.v}"}}`,
 			`variables[1].expression: the variable v uses itself (at 1:10 of the expression)`},
 		"all variables": {`{variables: [{name: v, expression: json.marshal(variables)}], status: {x: "${variables.v}"}}`,
-			`variables[0].expression: is all variables; name one of them (at 1:13 of the expression)`},
+			`variables[0].expression: is the map of all variables; name one of them (at 1:13 of the expression)`},
 		"a condition that is not one": {`children: [{when: parent.spec.replicas, object: {apiVersion: v1, kind: A, ` +
 			`metadata: {name: a}}}]`,
 			`children[0].when: the value must be true or false, not int`},
@@ -263,10 +263,10 @@ func TestCompileErrors(t *testing.T) {
 		"fields of other hooks": {
 			hook: `{attachments: [], labels: {}, finalized: true, relatedResources: []}`,
 			want: []string{
-				`inline.labels: Forbidden: only the hooks of a DecoratorController answer labels`,
-				`inline.finalized: Forbidden: only the finalize hook answers finalized`,
-				`inline.relatedResources: Forbidden: only the customize hook answers relatedResources`,
-				`inline.attachments: Forbidden: only the hooks of a DecoratorController answer attachments`,
+				`inline.labels: Forbidden: only the hooks of a DecoratorController return labels`,
+				`inline.finalized: Forbidden: only the finalize hook returns finalized`,
+				`inline.relatedResources: Forbidden: only the customize hook returns relatedResources`,
+				`inline.attachments: Forbidden: only the hooks of a DecoratorController return attachments`,
 			},
 		},
 		"children in a decorator": {
@@ -275,7 +275,7 @@ func TestCompileErrors(t *testing.T) {
 		},
 		"a status in a customize hook": {
 			hook: `status: {}`, form: Form{Customizes: true},
-			want: []string{`inline.status: Forbidden: the customize hook answers only relatedResources`},
+			want: []string{`inline.status: Forbidden: the customize hook returns only relatedResources`},
 		},
 		"a parent in a decorator": {
 			hook: `status: {a: "${parent.spec}"}`, form: Form{Decorates: true},
@@ -389,7 +389,7 @@ func TestCompileErrors(t *testing.T) {
 		},
 		"a template that is too large": {
 			hook: `status: {a: "` + strings.Repeat("x", maxTemplateBytes) + `"}`,
-			want: []string{`inline: Too long: the template has 262163 bytes of JSON, and 262144 are allowed; use a webhook`},
+			want: []string{`inline: Too long: the template has 262163 bytes of JSON, but the maximum is 262144; use a webhook`},
 		},
 		"an expression that is too long": {
 			hook: `status: {a: "${'` + strings.Repeat("x", maxExpressionBytes) + `'}"}`,

@@ -96,9 +96,9 @@ func (m *meter) spend(units uint64) error {
 	m.evaluation += units
 	switch {
 	case m.expression > maxExpressionCost:
-		return fmt.Errorf("%w: an expression may cost %d units", errCost, maxExpressionCost)
+		return fmt.Errorf("%w: the cost limit of an expression is %d units", errCost, maxExpressionCost)
 	case m.evaluation > maxEvaluationCost:
-		return fmt.Errorf("%w: all expressions of a hook together may cost %d units", errCost, maxEvaluationCost)
+		return fmt.Errorf("%w: the cost limit of all expressions of a hook together is %d units", errCost, maxEvaluationCost)
 	}
 	return nil
 }
@@ -138,7 +138,7 @@ func (m *meter) after(function string, args []ref.Val, result ref.Val) error {
 		}
 	}
 	if m.made > maxMadeBytes {
-		return fmt.Errorf("%w: the functions in all expressions of a hook together may return %d bytes of text and lists",
+		return fmt.Errorf("%w: the functions in all expressions of a hook may return at most %d bytes in total",
 			errCost, maxMadeBytes)
 	}
 	return nil
@@ -263,9 +263,9 @@ func pattern(of ref.Val) (compilation, steps uint64, err error) {
 	classes := len(unicodeClass.FindAllString(string(text), -1))
 	switch {
 	case len(text) > maxPatternBytes:
-		return 0, 0, fmt.Errorf("%w: a regular expression may have %d bytes", errCost, maxPatternBytes)
+		return 0, 0, fmt.Errorf("%w: a regular expression may have at most %d bytes", errCost, maxPatternBytes)
 	case classes > maxPatternClasses:
-		return 0, 0, fmt.Errorf("%w: a regular expression may have %d classes of Unicode", errCost, maxPatternClasses)
+		return 0, 0, fmt.Errorf("%w: a regular expression may have at most %d Unicode classes", errCost, maxPatternClasses)
 	case foldedRange.MatchString(string(text)):
 		return 0, 0, fmt.Errorf("%w: a regular expression with the flag i may have ranges of ASCII only", errCost)
 	}
@@ -275,7 +275,7 @@ func pattern(of ref.Val) (compilation, steps uint64, err error) {
 	}
 	count := instructions(parsed)
 	if count > maxPatternInstructions {
-		return 0, 0, fmt.Errorf("%w: a regular expression may have %d parts with all repetitions", errCost,
+		return 0, 0, fmt.Errorf("%w: a regular expression may have at most %d parts, repetitions included", errCost,
 			maxPatternInstructions)
 	}
 	return uint64(count + byteUnits*len(text) + classUnits*classes), uint64(1 + count/instructionsPerUnit), nil

@@ -147,7 +147,7 @@ func (c children) append(e *evaluation, w *writer) (bool, error) {
 	for _, one := range c {
 		err := one.each(e, one.loops, func(e *evaluation) error {
 			if count++; count > maxChildren {
-				return fmt.Errorf("forEach makes more than %d objects, which is how many there may be", maxChildren)
+				return fmt.Errorf("forEach creates more than the maximum of %d objects", maxChildren)
 			}
 			return w.item(&first, func() (bool, error) { return one.append(e, w) })
 		})

@@ -94,7 +94,7 @@ func (w *writer) raw(text string) error {
 
 func (w *writer) fits(text string) error {
 	if int64(len(w.body)+len(text)) > w.limit {
-		return fmt.Errorf("%w: an answer may have %d bytes", errTooLarge, w.limit)
+		return fmt.Errorf("%w: an answer may have at most %d bytes", errTooLarge, w.limit)
 	}
 	return nil
 }
@@ -117,7 +117,7 @@ func (w *writer) value(value ref.Val) (present bool, err error) {
 		}
 		return w.value(value.GetValue())
 	case *lazy.MapValue:
-		return false, errors.New("is all variables; name one of them")
+		return false, errors.New("is the map of all variables; name one of them")
 	case traits.Mapper:
 		return true, w.mapping(value)
 	case traits.Lister:
@@ -128,7 +128,7 @@ func (w *writer) value(value ref.Val) (present bool, err error) {
 		return true, w.quoted(base64.StdEncoding.EncodeToString(value))
 	case types.Double:
 		if math.IsNaN(float64(value)) || math.IsInf(float64(value), 0) {
-			return false, fmt.Errorf("is %v, which JSON does not have", float64(value))
+			return false, fmt.Errorf("is %v, which JSON cannot represent", float64(value))
 		}
 		raw, err := json.Marshal(float64(value))
 		if err != nil {

@@ -29,7 +29,7 @@ func (m *Migration) Switch(ctx context.Context) error {
 	case err != nil:
 		return err
 	case now.side == inServer && !now.isInterrupted():
-		m.say("the server has the objects already")
+		m.say("the server already has the objects")
 		return m.workloads.sayBeside(ctx, now)
 	case now.side == inServer:
 		return incomplete(m.serveFromServer(ctx))

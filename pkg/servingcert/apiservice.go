@@ -64,8 +64,8 @@ func (p *SecretProvider) publish(ctx context.Context, service apiService, author
 	case !service.exists, bytes.Equal(service.caBundle, bundle):
 		return nil
 	case !service.isOurs, service.isInsecure:
-		klog.FromContext(ctx).Info("The APIService is not for the Service of this server, or is insecure, and its "+
-			"caBundle is left alone",
+		klog.FromContext(ctx).Info("Not changing the caBundle of the APIService, because it refers to another "+
+			"Service, or sets insecureSkipTLSVerify",
 			"apiService", service.name, "service", klog.KRef(p.config.Namespace, p.config.Service))
 		return nil
 	case !p.mayWrite():

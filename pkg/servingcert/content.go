@@ -54,7 +54,7 @@ func parseContent(secret *corev1.Secret) (*content, error) {
 	}
 	signer, ok := pair.PrivateKey.(crypto.Signer)
 	if !ok || !authorities[0].IsCA {
-		return nil, errors.New(authoritiesKey + " is not of an authority")
+		return nil, errors.New(authoritiesKey + " is not the certificate of an authority")
 	}
 	read := &content{authority: &authority{cert: authorities[0], certPEM: certPEM, key: signer}, former: authorities[1:]}
 	if read.since, err = time.Parse(time.RFC3339, secret.Annotations[sinceAnnotation]); err != nil {

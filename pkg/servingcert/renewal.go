@@ -65,7 +65,7 @@ func (s situation) next() (_ *content, reason string, err error) {
 		wanted.since = s.now.Truncate(time.Second)
 	}
 	if missing := s.authoritiesInUse(wanted); len(missing) > 0 {
-		reason = "it has another authority than the one in use, which stays trusted for a while"
+		reason = "its authority differs from the one in use, which stays trusted for a while"
 		wanted.former = slices.Concat(wanted.former, missing)
 		wanted.serving = s.held.serving
 		wanted.since = s.now.Truncate(time.Second)

@@ -82,8 +82,8 @@ func (o *options) addFlags(command *cobra.Command) {
 	flags.StringVar(&o.Service.Namespace, "service-namespace", "metacontroller", "The namespace of that Service.")
 	flags.Int32Var(&o.Port, "service-port", 443, "The port of that Service.")
 	flags.StringVar(&o.Original, "original", "", "The workload of Metacontroller, as statefulset/NAMESPACE/NAME or "+
-		"deployment/NAMESPACE/NAME, or \"none\" if it does not run in the cluster. If empty, the command finds it by its "+
-		"command line and image.")
+		"deployment/NAMESPACE/NAME, or \"none\" if it does not run in the cluster. If empty, this finds the workload by "+
+		"the command of a container, or by its image if it has none.")
 	flags.BoolVar(&o.DiscardOthers, "discard-others", false,
 		"Remove objects from the server that are missing or different in the CustomResourceDefinitions.")
 	flags.BoolVar(&o.AcceptWrites, "accept-writes", false,

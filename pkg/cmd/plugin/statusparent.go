@@ -276,7 +276,7 @@ func (s *status) whyNoController(
 		reasons = append(reasons, one.String()+": "+reason)
 	}
 	if len(controllers) == 0 {
-		reasons = append(reasons, "no controller is for "+resource.String())
+		reasons = append(reasons, "no controller handles "+resource.String())
 	}
 	return fmt.Errorf("no controller has %s as a parent: %s", objectName(object, ""), strings.Join(reasons, "; "))
 }

@@ -313,7 +313,7 @@ func (r *resync) resyncParent(ctx context.Context, find *lookup.Lookup, only *lo
 		}
 	}
 	if !found {
-		return fmt.Errorf("no controller that runs has %s: it does not exist, or is not selected", argument)
+		return fmt.Errorf("no running controller handles %s: it does not exist, or is not selected", argument)
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func (o *CertificateOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Secret, "certificate-secret", o.Secret, "The name of a Secret in the namespace of "+
 		"--service-namespace. The server makes an authority and a certificate, keeps both in that Secret, where replicas "+
 		"share them, renews them, and keeps the caBundle of the APIService. Without it, the server signs a certificate "+
-		"for itself and keeps it in --cert-dir, and the caBundle is left alone.")
+		"for itself and keeps it in --cert-dir, and does not change the caBundle.")
 	flags.StringVar(&o.ServiceNamespace, "service-namespace", o.ServiceNamespace,
 		"The namespace of the Service of --service-name.")
 }

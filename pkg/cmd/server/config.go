@@ -381,7 +381,7 @@ func newLive(handle *controller.Handle, hostConfig *rest.Config) (metacontroller
 	hostConfig.QPS = -1
 	host, err := kubernetes.NewForConfig(hostConfig)
 	if err != nil {
-		return metacontrollerrest.Live{}, fmt.Errorf("making a client of the cluster for what controllers have in memory: %w",
+		return metacontrollerrest.Live{}, fmt.Errorf("making a client of the cluster for Syncs and HookCalls: %w",
 			err)
 	}
 	return metacontrollerrest.Live{

@@ -75,10 +75,10 @@ func (o *ControllerOptions) addFlags(flags *pflag.FlagSet) {
 			"and --parallel-writes limits concurrent writes.")
 	flags.IntVar(&o.Client.Burst, "client-go-burst", o.Client.Burst,
 		fmt.Sprintf("Maximum burst of requests, if --client-go-qps is set. Default: %d.", defaultClientBurst))
-	flags.Float32Var(&o.Events.QPS, eventsQPSFlag, o.Events.QPS, "Maximum number of events per second with messages of "+
-		"one kind about one object, on average.")
+	flags.Float32Var(&o.Events.QPS, eventsQPSFlag, o.Events.QPS, "Maximum average number of events per second "+
+		"about one object, for each kind of message.")
 	flags.IntVar(&o.Events.Burst, eventsBurstFlag, o.Events.Burst,
-		"Maximum burst of events with messages of one kind about one object.")
+		"Maximum burst of events about one object, for each kind of message.")
 	flags.StringVar((*string)(&o.ApplyStrategy), "apply-strategy", string(o.ApplyStrategy),
 		"How to apply children whose type does not set updateStrategy.apply: dynamic-apply or server-side-apply.")
 	flags.StringVar(&o.ApplyFieldManager, "apply-strategy-ssa-field-manager", o.ApplyFieldManager,

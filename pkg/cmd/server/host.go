@@ -187,7 +187,7 @@ func (h *extendedHost) check(*http.Request) error {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return cmp.Or(h.missing, errors.New("the cluster has not been looked for yet"))
+	return cmp.Or(h.missing, errors.New("the server has not contacted the cluster yet"))
 }
 
 var errNotAggregating = errors.New("the cluster does not aggregate APIs")

@@ -44,12 +44,12 @@ const (
 )
 
 func (o *PlainHTTPOptions) addFlags(flags *pflag.FlagSet) {
-	const whom = " to everybody who can reach the address (host:port), by plain HTTP. \"0\" is nowhere; the secure " +
-		"port serves it as well"
-	flags.StringVar(&o.Metrics, metricsAddressFlag, o.Metrics, "Serve /metrics"+whom+", for users who may get it.")
-	flags.StringVar(&o.Health, healthAddressFlag, o.Health, "Serve /healthz, /livez and /readyz"+whom+".")
-	flags.StringVar(&o.Profiles, profilesAddressFlag, o.Profiles, "Serve profiles of the process under /debug/pprof"+whom+
-		", with --profiling and to those who may get it.")
+	const where = " over plain HTTP, to everyone, at this address (host:port). \"0\" disables it. " +
+		"The secure port serves the same"
+	flags.StringVar(&o.Metrics, metricsAddressFlag, o.Metrics, "Serve /metrics"+where+", to authorized users only.")
+	flags.StringVar(&o.Health, healthAddressFlag, o.Health, "Serve /healthz, /livez and /readyz"+where+".")
+	flags.StringVar(&o.Profiles, profilesAddressFlag, o.Profiles, "Serve profiles of the process under /debug/pprof"+where+
+		" with --profiling, to authorized users only.")
 }
 
 // plainListener is a listener that is on.

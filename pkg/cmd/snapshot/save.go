@@ -129,7 +129,7 @@ func saveAs(open func() (io.ReadCloser, error), path string, stderr io.Writer) e
 // its name ends in ".gz". It changes no other file.
 func saveFile(snapshot io.Reader, path string) (size int64, err error) {
 	if _, err := os.Stat(path); !os.IsNotExist(err) {
-		return 0, errors.Join(fmt.Errorf("%s exists already", path), err)
+		return 0, errors.Join(fmt.Errorf("%s already exists", path), err)
 	}
 	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+partMark+"*")
 	if err != nil {

@@ -161,7 +161,7 @@ func TestWhatCannotBeSaved(t *testing.T) {
 		"fewer than none": {[]string{"--kubeconfig=" + whole, "--directory=" + t.TempDir(), "--keep=-1"}, "--keep=-1"},
 		"files to keep": {[]string{"--kubeconfig=" + whole, "--keep=1", "a.db"}, "--keep=1: must be 0 or more, and " +
 			"requires --directory"},
-		"an existing file": {[]string{"--kubeconfig=" + whole, existing}, existing + " exists already"},
+		"an existing file": {[]string{"--kubeconfig=" + whole, existing}, existing + " already exists"},
 		"no directory":     {[]string{"--kubeconfig=" + whole, filepath.Join(t.TempDir(), "none", "a.db")}, "no such file or directory"},
 		"a user without the right": {
 			[]string{"--kubeconfig=" + serve(t, func(w http.ResponseWriter, _ *http.Request) { refuse(w, metav1.StatusReasonForbidden, 403) }), "a.db"}, "Forbidden it is"},

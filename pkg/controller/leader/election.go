@@ -144,7 +144,7 @@ func (e *Election) runOnce(ctx context.Context, identity string, work func(conte
 		},
 	})
 	if err != nil {
-		return fmt.Errorf("stand for the Lease %s/%s: %w", e.config.Namespace, e.config.Name, err)
+		return fmt.Errorf("start leader election with the Lease %s/%s: %w", e.config.Namespace, e.config.Name, err)
 	}
 	go func() {
 		defer close(over)

@@ -263,7 +263,7 @@ func (c *Controller) Connect(ctx context.Context, object runtime.Object) error {
 			logger.Info("Credentials of a hook are valid again", "previousError", before)
 			return
 		}
-		logger.Error(err, "Failed to take over the credentials of a hook, the last good ones stay in use")
+		logger.Error(err, "Failed to load new credentials of a hook; keeping the last valid ones")
 		c.Events.CredentialsStale(object, err)
 	})
 }
@@ -293,7 +293,7 @@ func (c *Controller) Run(ctx context.Context) {
 	defer removeHandlers()
 	if err != nil {
 		if ctx.Err() == nil {
-			klog.FromContext(ctx).Error(err, "Failed to watch, the controller stays idle")
+			klog.FromContext(ctx).Error(err, "Failed to watch; the controller stays idle")
 		}
 		<-ctx.Done()
 		return
@@ -308,7 +308,7 @@ func (c *Controller) Run(ctx context.Context) {
 	ofHealth := status.NewMetrics(c, c.spec.Kind.Name, c.spec.Name, c.planner.Hooks.ByName())
 	for _, shown := range []prometheus.Collector{c.queue.Metrics, ofHealth} {
 		if err := c.Metrics.Register(shown); err != nil {
-			klog.FromContext(ctx).Error(err, "Failed to register metrics, the controller runs without them")
+			klog.FromContext(ctx).Error(err, "Failed to register metrics; the controller runs without them")
 			continue
 		}
 		defer c.Metrics.Unregister(shown)

@@ -32,7 +32,7 @@ const finalizerTimeout = 10 * time.Second
 type finalizerPostponedError struct{ after time.Duration }
 
 func (e *finalizerPostponedError) Error() string {
-	return fmt.Sprintf("the finalizer of the parent is written too often, the next write waits %s", e.after)
+	return fmt.Sprintf("the server throttles writes of the finalizer of the parent; the next write waits %s", e.after)
 }
 
 // finalizers puts the finalizer of a controller on parents, and removes it.

@@ -68,7 +68,7 @@ func isLeft(outcome *pipeline.Outcome, parent *object.Object) bool {
 
 // leftError returns the error about a child whose name an object of a former parent has.
 func leftError(outcome *pipeline.Outcome, parent *object.Object) error {
-	return fmt.Errorf("%s is of a former %s, and the garbage collector of the cluster has to delete it", outcome.Key(),
+	return fmt.Errorf("%s belongs to a deleted %s, and the garbage collector has yet to delete it", outcome.Key(),
 		parent)
 }
 
@@ -100,10 +100,10 @@ func nameConflictError(outcomes []pipeline.Outcome, snapshot *pipeline.Snapshot)
 		return nil
 	}
 	slices.Sort(taken)
-	what := taken[0] + " exists and is not this object's child: it was left alone; "
+	what := taken[0] + " exists and is not this object's child, so the server did not change it; "
 	adopt, other := "if it should be: %s; otherwise ", "make the hook choose another name"
 	if len(taken) > 1 {
-		what = "these exist and are not this object's children: they were left alone: " +
+		what = "these exist and are not this object's children, so the server did not change them: " +
 			enumerate.First(status.MaxListed, taken) + "; "
 		adopt, other = "if they should be: %s; otherwise ", "make the hook choose other names"
 	}

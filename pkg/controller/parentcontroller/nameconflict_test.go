@@ -138,9 +138,9 @@ func TestWhatIsSaidOfTakenNames(t *testing.T) {
 		ours  = `"ownerReferences":[{"apiVersion":"v1","uid":"present",` + by + `}],`
 		deco  = `"annotations":{"metacontroller.k8s.io/decorator-controller":"deco"},`
 
-		alone    = " exists and is not this object's child: it was left alone; "
+		alone    = " exists and is not this object's child, so the server did not change it; "
 		another  = "make the hook choose another name"
-		several  = "these exist and are not this object's children: they were left alone: "
+		several  = "these exist and are not this object's children, so the server did not change them: "
 		others   = "; otherwise make the hook choose other names"
 		adopt    = "kubectl metacontroller adopt -n default configmaps/parent"
 		unmarked = adopt + " --unmarked" // of those that no controller seems to have made

@@ -56,7 +56,7 @@ func (w *revisionWriter) write(
 			// The revisions of a namespace may be deleted before the parents in it are finalized. Then
 			// the parents have to be finalized without them, or the namespace would never be deleted.
 		case isOvertaken(write, err):
-			klog.FromContext(ctx).V(2).Info("ControllerRevision has changed since it was read, the next sync decides again",
+			klog.FromContext(ctx).V(2).Info("ControllerRevision has changed since it was read; the next sync decides again",
 				"err", err)
 			return &overtakenError{"ControllerRevision " + write.Revision.Namespace + "/" + write.Revision.Name}
 		default:

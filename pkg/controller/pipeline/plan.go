@@ -234,7 +234,7 @@ const (
 	// OutsideNamespaces: the namespaces of the controller were limited.
 	OutsideNamespaces UnfinalizedReason = "the parent is outside the namespaces of the controller"
 	// TypeNotSelected: the spec names other types of parents.
-	TypeNotSelected UnfinalizedReason = "the controller is no longer for objects of this type"
+	TypeNotSelected UnfinalizedReason = "the controller no longer handles objects of this type"
 	// ControllerDeleted: the controller object is being deleted.
 	ControllerDeleted UnfinalizedReason = "the controller is being deleted"
 )

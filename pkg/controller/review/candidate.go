@@ -142,7 +142,7 @@ func (a *ownAPI) clientOfAuthor(warned *warnings) (rest.Interface, error) {
 	config.ContentType, config.QPS = "application/json", -1
 	client, err := versioned.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("make a client for the own API: %w", err)
+		return nil, fmt.Errorf("make a client of this server's API: %w", err)
 	}
 	return client.MetacontrollerV1alpha1().RESTClient(), nil
 }

@@ -92,9 +92,9 @@ func typeOf(controller *preview.Previewer, named *v1alpha1.SyncReviewParent) (ob
 	}
 	switch {
 	case len(found) == 0:
-		return object.Type{}, fmt.Errorf("the controller is for %s", strings.Join(names, ", "))
+		return object.Type{}, fmt.Errorf("the controller handles %s", strings.Join(names, ", "))
 	case len(found) > 1:
-		return object.Type{}, fmt.Errorf("the controller is for %s: set kind and apiVersion", strings.Join(names, ", "))
+		return object.Type{}, fmt.Errorf("the controller handles %s: set kind and apiVersion", strings.Join(names, ", "))
 	case found[0].Namespaced != (named.Namespace != ""):
 		if found[0].Namespaced {
 			return object.Type{}, fmt.Errorf("set namespace: %s is namespaced", found[0])

@@ -75,8 +75,8 @@ func parentField(parent *object.Object, path string) ([]byte, error) {
 func canonicalPatch(revision *v1alpha1.ControllerRevision) ([]byte, error) {
 	var patch map[string]any
 	if err := utiljson.Unmarshal(revision.ParentPatch.Raw, &patch); err != nil {
-		return nil, fmt.Errorf("parentPatch of ControllerRevision %s/%s: %w; correct it: it says how its "+
-			"children are to be until they are updated", revision.Namespace, revision.Name, err)
+		return nil, fmt.Errorf("parentPatch of ControllerRevision %s/%s: %w; correct it: it determines the "+
+			"desired state of its children until they are updated", revision.Namespace, revision.Name, err)
 	}
 	return object.Canonical(patch)
 }

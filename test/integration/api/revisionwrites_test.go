@@ -34,7 +34,7 @@ func revisionRule(verbs ...string) rbacv1.PolicyRule {
 func TestOnlyWhoMayRestoreWritesRevisions(t *testing.T) {
 	user, namespace := harness.Name("jane"), env.Namespace(t)
 	grantIn(t, namespace, user, revisionRule("get", "list", "create", "update", "patch", "delete", "deletecollection"))
-	const refusal = "ControllerRevisions are the memory of controllers"
+	const refusal = "hooks get the content of ControllerRevisions, so only the server writes them"
 	as := func(manifest string, args ...string) (string, error) {
 		return kubectlAs(t.Context(), user, manifest, append(args, "--namespace="+namespace)...)
 	}

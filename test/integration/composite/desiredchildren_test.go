@@ -46,7 +46,7 @@ func TestQ15ChildrenElsewhereAreRefused(t *testing.T) {
 	}{
 		"another namespace": {
 			object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": object{"name": "stray", "namespace": elsewhere}},
-			"child ConfigMap " + elsewhere + "/stray is in another namespace than its parent",
+			"child ConfigMap " + elsewhere + "/stray is not in the namespace of its parent",
 		},
 		"no namespace": {
 			object{"apiVersion": "v1", "kind": "Namespace", "metadata": object{"name": harness.Name("stray")}},

@@ -77,7 +77,8 @@ func TestAParentThatLacksAChildIsFailing(t *testing.T) {
 	f.CreateParent("b", object{"value": "1"})
 	f.waitForRow("True", "2", "1")
 	message := env.Kubectl(t, "get", "cc", f.Controller.Name, "-o", "jsonpath={.status.lastError.message}")
-	want := "ConfigMap " + f.Namespace + "/a (of no controller) exists and is not this object's child: it was left alone; "
+	want := "ConfigMap " + f.Namespace + "/a (of no controller) exists and is not this object's child, " +
+		"so the server did not change it; "
 	if !strings.HasPrefix(message, want) || strings.Contains(message, "delete") {
 		t.Errorf("the last error is %q, want one that begins with %q", message, want)
 	}

@@ -218,7 +218,7 @@ func doubled(kind, first, twice string) string {
 // hostileAttacks are expressions about 10,000 objects or a text of 10,000 characters, with what each exceeds; empty if
 // it costs less than it may.
 func hostileAttacks() map[string]string {
-	const cost = "costs too much: an expression may cost"
+	const cost = "costs too much: the cost limit of an expression is"
 	const made = "costs too much: the functions in all expressions of a hook"
 	return map[string]string{
 		"parent.spec.items.map(a, parent.spec.items.filter(b, b.n == a.n).size()).size()":            cost,

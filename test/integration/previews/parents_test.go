@@ -170,7 +170,8 @@ func TestReviewsThatCannotBeAnswered(t *testing.T) {
 			composite(func(s *v1alpha1.SyncReviewSpec) { s.Parent.Name = "b" }), `the controller sees no Thing ` + f.Namespace + `/b: it does not exist, or is not selected`,
 		},
 		"a parent of another kind": {
-			composite(func(s *v1alpha1.SyncReviewSpec) { s.Parent.Kind = "Pod" }), `spec.parent: the controller is for Thing of ` + f.Parents.GroupVersion().String(),
+			composite(func(s *v1alpha1.SyncReviewSpec) { s.Parent.Kind = "Pod" }),
+			`spec.parent: the controller handles Thing of ` + f.Parents.GroupVersion().String(),
 		},
 		"a parent without a namespace": {
 			composite(func(s *v1alpha1.SyncReviewSpec) { s.Parent.Namespace = "" }), `spec.parent: set namespace: Thing.` + f.Parents.GroupVersion().String() + ` is namespaced`,
@@ -191,7 +192,7 @@ func TestReviewsThatCannotBeAnswered(t *testing.T) {
 			composite(func(s *v1alpha1.SyncReviewSpec) {
 				s.Parent, s.Object = nil, raw(t, object{"apiVersion": "v1", "kind": "Pod", "metadata": object{"name": "a"}})
 			}),
-			`spec.object: it is "Pod" of "v1", and the controller is for Thing`,
+			`spec.object: it is "Pod" of "v1", but the controller handles Thing`,
 		},
 		"an object that is invalid": {
 			composite(func(s *v1alpha1.SyncReviewSpec) { s.Parent, s.Object = nil, f.thing("Not_A_Name", nil) }), `metadata.name: Invalid value: "Not_A_Name"`,

@@ -81,7 +81,7 @@ func TestAChildOutsideOfTheNamespacesIsAnError(t *testing.T) {
 	f.mayWriteChildren(who)
 	f.RunComposite(f.CompositeSpec(limited(who, f.Namespace)))
 	f.CreateParent("a", object{})
-	env.WaitForEvent(t, f.Namespace, "a", "SyncError", "is in another namespace than its parent")
+	env.WaitForEvent(t, f.Namespace, "a", "SyncError", "is not in the namespace of its parent")
 	if f.in(outside).HasConfigMap("stray") {
 		t.Error("the child was created")
 	}

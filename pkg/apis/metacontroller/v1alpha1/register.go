@@ -84,7 +84,7 @@ func addFieldSelectors(scheme *runtime.Scheme, kind string, known ...string) err
 }
 
 // NotForSyncs is the reason that InMemory objects cannot be parents or children.
-const NotForSyncs = "is answered from the memory of the server and changes with each sync, " +
+const NotForSyncs = "is served from the memory of the server and changes with each sync, " +
 	"so a controller that depends on it would keep itself busy; use metrics, or a program that watches it"
 
 // InMemory reports whether objects of a type are answered from the memory of the server, and not stored.

@@ -157,7 +157,7 @@ func tooWide(r reach) field.ErrorList {
 		return nil
 	}
 	return field.ErrorList{field.Forbidden(field.NewPath("spec", "namespaces"), fmt.Sprintf(
-		"%d namespaces times %d types (%s) are %d, and at most %d are allowed; use several controllers",
+		"%d namespaces times %d types (%s) are %d, but the maximum is %d; use several controllers",
 		r.namespaces, r.types, r.fields, r.size(), maxReach))}
 }
 

@@ -158,7 +158,8 @@ func TestListsAreBounded(t *testing.T) {
 		"spec.namespaces: Too many: 65: must have at most 64 items",
 		"spec.childResources: Too many: 257: must have at most 256 items",
 		"spec.endpointConfigs: Too many: 65: must have at most 64 items",
-		"spec.namespaces: Forbidden: 65 namespaces times 258 types (spec.parentResource, spec.childResources and spec.relatedResources) are 16770, and at most 1024 are allowed; use several controllers")
+		"spec.namespaces: Forbidden: 65 namespaces times 258 types (spec.parentResource, spec.childResources and "+
+			"spec.relatedResources) are 16770, but the maximum is 1024; use several controllers")
 
 	decorator := decode[*v1alpha1.DecoratorController](t, decoratorController)
 	decorator.Spec.Resources, decorator.Spec.Attachments = nil, nil
@@ -211,7 +212,8 @@ func reaching(t *testing.T, related, namespaces int) *v1alpha1.CompositeControll
 func TestTypesTimesNamespacesAreBounded(t *testing.T) {
 	const (
 		fields  = "types (spec.parentResource, spec.childResources and spec.relatedResources) are"
-		refused = "spec.namespaces: Forbidden: 64 namespaces times 17 " + fields + " 1088, and at most 1024 are allowed; use several controllers"
+		refused = "spec.namespaces: Forbidden: 64 namespaces times 17 " + fields + " 1088, " +
+			"but the maximum is 1024; use several controllers"
 	)
 	wantErrors(t, ValidateCompositeController(reaching(t, 14, 64)))
 	wantErrors(t, ValidateCompositeController(reaching(t, 254, 0)))
@@ -225,7 +227,8 @@ func TestTypesTimesNamespacesAreBounded(t *testing.T) {
 	}
 	decorator.Spec.RelatedResources = of.Spec.RelatedResources[:200]
 	wantErrors(t, ValidateDecoratorController(decorator), fmt.Sprintf(
-		"spec.namespaces: Forbidden: 3 namespaces times %d types (spec.resources, spec.attachments and spec.relatedResources) are %d, and at most 1024 are allowed; use several controllers",
+		"spec.namespaces: Forbidden: 3 namespaces times %d types (spec.resources, spec.attachments and "+
+			"spec.relatedResources) are %d, but the maximum is 1024; use several controllers",
 		400+len(decorator.Spec.Resources), 3*(400+len(decorator.Spec.Resources))))
 
 	for name, test := range map[string]struct {

@@ -35,7 +35,7 @@ func (s *Suite) Record(ctx context.Context, call *v1alpha1.HookCall, name string
 	}
 	path = filepath.Join(s.Folder, casesFolder, name+".yaml")
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("there is %s already", path)
+		return "", fmt.Errorf("%s already exists", path)
 	}
 	text, err := formatted(recorded.given(call))
 	if err != nil {

@@ -98,7 +98,7 @@ expect: {warnings: [{reason: Paused}]}
 expect: {warnings: [{reason: UnknownField}], steps: [create ConfigMap a]}
 `, strings.Replace(wantsA, `"data"`, `"dta"`, 1)},
 		"children that are refused": {composite, parent + `
-expect: {result: Failed, refused: [is in another namespace than its parent]}
+expect: {result: Failed, refused: [is not in the namespace of its parent]}
 `, strings.Replace(wantsA, `"name":"a"`, `"name":"a","namespace":"other"`, 1)},
 		"an answer that cannot be read": {composite, parent + `
 expect: {result: Failed, error: 'unknown field "childre"'}
@@ -121,13 +121,14 @@ func TestCasesThatCannotBeRun(t *testing.T) {
 		"a parent that is no object": {"parent: {metadata: {name: a}}\nexpect: {}", "it has no apiVersion or kind"},
 		"a parent of an unknown type": {"parent: {apiVersion: example.com/v1, kind: Other, metadata: {name: " +
 			"a}}\nexpect: {}", "add its CustomResourceDefinition"},
-		"a parent that no controller is for": {"parent: {apiVersion: v1, kind: Pod, metadata: {name: a}}\nexpect: {}", "no controller is for it: there are cc/websites"},
+		"a parent that no controller is for": {"parent: {apiVersion: v1, kind: Pod, metadata: {name: a}}\nexpect: {}",
+			"no controller selects it; the folder has cc/websites"},
 		"a file that is missing":             {"parent: none.yaml\nexpect: {}", "none.yaml"},
-		"a controller that is missing":       {"controller: other\n" + parent + "expect: {}", "no controller is for it"},
+		"a controller that the folder lacks": {"controller: other\n" + parent + "expect: {}", "no controller selects it"},
 		"a child with a misspelt field":      {parent + "children: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, dta: {}}]\nexpect: {}", "children[0]: the type ConfigMap of v1 has no field dta, did you mean data?"},
 		"two objects of the same name":       {parent + "others: [{apiVersion: v1, kind: Pod, metadata: {name: a}}, {apiVersion: v1, kind: Pod, metadata: {name: a}}]\nexpect: {}", "there are two objects Pod default/a"},
 		"a revision without such children":   {parent + "revisions: [{parent: {}, children: {Pod: [a]}}]\nexpect: {}", "revisions[0]: children: no child is of the kind Pod"},
-		"no expectation":                     {parent, "nothing is expected"},
+		"no expectation":                     {parent, "the case expects nothing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			result := runOne(t, map[string]string{"controller.yaml": composite, "tests/a.yaml": test.test}, wantsA)

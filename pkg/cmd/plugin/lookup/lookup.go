@@ -90,11 +90,11 @@ func (l *Lookup) ParentIn(controller *Controller, argument string) (*Parent, err
 			return rule.GroupResource() != named.Mapping.Resource.GroupResource()
 		})
 		if len(rules) == 0 {
-			return nil, fmt.Errorf("%s is for %s, not for %q", controller, TypeNames(controller.ParentTypes()), of)
+			return nil, fmt.Errorf("the parents of %s are %s, not %q", controller, TypeNames(controller.ParentTypes()), of)
 		}
 	}
 	if len(rules) != 1 {
-		return nil, fmt.Errorf("%s is for %s: specify the parent as TYPE/NAME", controller,
+		return nil, fmt.Errorf("the parents of %s are %s: specify the parent as TYPE/NAME", controller,
 			TypeNames(controller.ParentTypes()))
 	}
 	mapping, err := l.typeOf(rules[0])
@@ -167,7 +167,7 @@ func (l *Lookup) ControllersOf(ctx context.Context, parents schema.GroupResource
 		}
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("no controller is for %s", parents)
+		return nil, fmt.Errorf("no controller handles %s", parents)
 	}
 	return found, nil
 }

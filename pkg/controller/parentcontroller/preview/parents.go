@@ -178,13 +178,15 @@ func (p *Previewer) typeOfParent(given *object.Object) (object.Type, error) {
 		for i, of := range types {
 			names[i] = fmt.Sprintf("%s of %s", of.Kind, of.GroupVersion())
 		}
-		return object.Type{}, fmt.Errorf("it is %q of %q, and the controller is for %s", given.Kind, given.APIVersion,
+		return object.Type{}, fmt.Errorf("it is %q of %q, but the controller handles %s", given.Kind, given.APIVersion,
 			strings.Join(names, ", "))
 	case given.Name == "":
 		return object.Type{}, fmt.Errorf("it has no metadata.name")
 	case types[i].Namespaced != (given.Namespace != ""):
-		return object.Type{}, fmt.Errorf("objects of %s are in namespaces: %t, and its metadata.namespace is %q", types[i],
-			types[i].Namespaced, given.Namespace)
+		if types[i].Namespaced {
+			return object.Type{}, fmt.Errorf("%s is namespaced: set metadata.namespace", types[i])
+		}
+		return object.Type{}, fmt.Errorf("%s is cluster-scoped: remove metadata.namespace %q", types[i], given.Namespace)
 	}
 	return types[i], nil
 }

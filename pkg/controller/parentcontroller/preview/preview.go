@@ -72,7 +72,7 @@ type Options struct {
 // ErrAnswerMissing is the error of a call whose answer is not given, and for which no hook is called. ErrNotCalled
 // is the error of a call that comes after the end of the preview.
 var (
-	ErrAnswerMissing = errors.New("the answer to this call is not given, and no hook is called")
+	ErrAnswerMissing = errors.New("the review has no answer to this call, and calls no hook")
 	ErrNotCalled     = errors.New("the preview ends before this call")
 )
 

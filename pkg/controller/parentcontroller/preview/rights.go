@@ -72,7 +72,7 @@ func (r *run) permitRelated(ctx context.Context, reads []rights.Required) error 
 	}
 	if r.isChosen.Load() && types.Len() > maxChosenTypes {
 		return fmt.Errorf("customize hook: the answer names %d types, and in a review of a given object or answer, "+
-			"it may name %d", types.Len(), maxChosenTypes)
+			"it may name at most %d", types.Len(), maxChosenTypes)
 	}
 	return r.permitSelection(ctx, toList)
 }

@@ -111,7 +111,7 @@ func (a *Actor) executeStep(
 		outcome.NameConflict = true
 	case isConflict(step, err):
 		outcome.Conflict = true
-		logger.V(4).Info("Object has changed since it was observed, the next sync decides again", "kind", step.Type.Kind,
+		logger.V(4).Info("Object has changed since it was observed; the next sync decides again", "kind", step.Type.Kind,
 			"object", klog.KRef(step.Namespace, step.Name), "err", err)
 	default:
 		outcome.Err = describeError(step, err)

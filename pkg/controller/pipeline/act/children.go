@@ -33,10 +33,10 @@ func (a *Actor) recreate(ctx context.Context, step pipeline.Step) (*object.Objec
 	switch {
 	case isNoDryRun(err) && step.Rolls:
 		// A rollout considers a kept child up to date.
-		return nil, fmt.Errorf("it was left alone, since only a dry run could show whether it differs: %w "+
+		return nil, fmt.Errorf("the server did not change it, because only a dry run could show whether it differs: %w "+
 			"(set sideEffects of the webhook to None or NoneOnDryRun, or updateStrategy.apply to DynamicApply)", err)
 	case isNoDryRun(err):
-		klog.FromContext(ctx).Error(err, "Failed to find out by a dry run whether a child would change, it is left alone",
+		klog.FromContext(ctx).Error(err, "A dry run could not show whether a child would change; leaving it unchanged",
 			"kind", step.Type.Kind, "object", klog.KRef(step.Namespace, step.Name))
 		return step.Observed, nil
 	case apierrors.IsInvalid(err) && !isReplaced(err):

@@ -58,8 +58,8 @@ func (w *Webhook) logsStrictErrors(ctx context.Context) bool {
 // forgottenAnswer returns the error of a strictly read hook that answers null, as functions that end without a result
 // do. nothing is the answer that wants nothing to exist.
 func (w *Webhook) forgottenAnswer(nothing string) error {
-	return fmt.Errorf("%w: it is null, as if a return statement were missing in the hook; to ask for nothing, "+
-		"answer %s (%s, null is an error)", ErrUnreadable, nothing, w.whyStrict())
+	return fmt.Errorf("%w: it is null, as if a return statement were missing in the hook; if nothing should "+
+		"exist, return %s (%s, null is an error)", ErrUnreadable, nothing, w.whyStrict())
 }
 
 // checkForgotten returns an error if a strictly read sync hook answers without the field of children, and this would
@@ -75,8 +75,8 @@ func (w *Webhook) checkForgotten(d *protocol.Decoder, response *pipeline.Respons
 	if len(lost) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: it has no field %q, and %s of this object exist (%s); list those that are to stay, "+
-		"or answer %q: [] to have all of them deleted (%s, the field must be there)",
+	return fmt.Errorf("%w: it has no field %q, and %s of this object exist (%s); list the ones to keep, "+
+		"or return %q: [] to delete all of them (%s, the field is required)",
 		ErrUnreadable, field, field, enumerate.First(maxListed, lost), field, w.whyStrict())
 }
 

@@ -126,9 +126,9 @@ func listedPod(t *testing.T, more string) *object.Object {
 // A hook that forgets its return statement, or the children, costs no children if it is read strictly.
 func TestAForgottenAnswerIsAnError(t *testing.T) {
 	const (
-		null    = `it is null, as if a return statement were missing in the hook; to ask for nothing, answer `
-		missing = `it has no field "FIELD", and FIELD of this object exist (Pod default/a); list those that are to stay, ` +
-			`or answer "FIELD": [] to have all of them deleted (with version: v2, the field must be there)`
+		null    = `it is null, as if a return statement were missing in the hook; if nothing should exist, return `
+		missing = `it has no field "FIELD", and FIELD of this object exist (Pod default/a); list the ones to keep, ` +
+			`or return "FIELD": [] to delete all of them (with version: v2, the field is required)`
 	)
 	finalizing := func(s *pipeline.Snapshot) { s.Finalizing = true }
 	deleted := func(s *pipeline.Snapshot) { s.Children[0].Claimed[0].DeletionTimestamp = &metav1.Time{} }

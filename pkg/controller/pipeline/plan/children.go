@@ -182,11 +182,11 @@ func (c *children) groupOf(child *object.Object, observed []pipeline.Group) (i i
 			"make the parent's type cluster-scoped, or leave the child out",
 			child, c.parent)
 	case c.parent.Namespace != "" && c.parent.namespaceOf(child) != c.parent.Namespace:
-		return 0, meant, fmt.Errorf("child %s is in another namespace than its parent %s and cannot belong to it; "+
+		return 0, meant, fmt.Errorf("child %s is not in the namespace of its parent %s and cannot belong to it; "+
 			"leave out metadata.namespace",
 			child, c.parent)
 	case namespaced && c.parent.namespaceOf(child) == "":
-		return 0, meant, fmt.Errorf("child %s has no metadata.namespace, and neither has its parent %s; "+
+		return 0, meant, fmt.Errorf("child %s has no metadata.namespace, and its parent %s has none either; "+
 			"set metadata.namespace",
 			child, c.parent)
 	}
@@ -197,7 +197,7 @@ func (c *children) groupOf(child *object.Object, observed []pipeline.Group) (i i
 func unnamed(child *object.Object) error {
 	remedy := "name it, and give it the same name in every answer"
 	if child.GenerateName != "" {
-		remedy = "a child must have the same name in every answer, so generateName cannot stand for it"
+		remedy = "a child must have the same name in every answer, so generateName cannot replace metadata.name"
 	}
 	return fmt.Errorf("child %s of apiVersion %s has no metadata.name; %s", child.Kind, child.APIVersion, remedy)
 }

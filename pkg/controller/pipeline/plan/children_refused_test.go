@@ -33,12 +33,14 @@ func TestQ15ChildrenThatCannotBelongToTheirParentAreRefused(t *testing.T) {
 		"a child in another namespace": {
 			parent: web,
 			child:  `{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: elsewhere, labels: {app: shop}}}`,
-			want:   `child ConfigMap elsewhere/x is in another namespace than its parent Web default/shop and cannot belong to it; leave out metadata.namespace`,
+			want: `child ConfigMap elsewhere/x is not in the namespace of its parent Web default/shop and ` +
+				`cannot belong to it; leave out metadata.namespace`,
 		},
 		"a namespaced child without a namespace below a cluster-scoped parent": {
 			parent: fleet,
 			child:  `{apiVersion: v1, kind: ConfigMap, metadata: {name: x, labels: {app: shop}}}`,
-			want:   `child ConfigMap x has no metadata.namespace, and neither has its parent Fleet shop; set metadata.namespace`,
+			want: `child ConfigMap x has no metadata.namespace, and its parent Fleet shop has none either; ` +
+				`set metadata.namespace`,
 		},
 	})
 }
@@ -90,7 +92,8 @@ func TestQ39ChildrenWithoutANameAreRefused(t *testing.T) {
 		"a child with generateName": {
 			parent: web,
 			child:  `{apiVersion: v1, kind: ConfigMap, metadata: {generateName: x-, labels: {app: shop}}}`,
-			want:   `child ConfigMap of apiVersion v1 has no metadata.name; a child must have the same name in every answer, so generateName cannot stand for it`,
+			want: `child ConfigMap of apiVersion v1 has no metadata.name; a child must have the same name in every answer, ` +
+				`so generateName cannot replace metadata.name`,
 		},
 	})
 }

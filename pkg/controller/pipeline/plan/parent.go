@@ -170,7 +170,7 @@ func (p *parent) claim(plan *pipeline.Plan, group pipeline.Group, desired []*obj
 		step := pipeline.Step{Op: pipeline.Adopt, Type: group.Type, Why: why}
 		switch {
 		case metav1.GetControllerOfNoCopy(child) != nil:
-			step.Why = "its reference to the parent is of another version than " + p.parentType.GroupVersion().String()
+			step.Why = "its reference to the parent has a different version from " + p.parentType.GroupVersion().String()
 		case slices.Contains(group.Kept, child) && !p.isDesired(child, desired):
 			continue
 		}

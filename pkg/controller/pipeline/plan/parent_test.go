@@ -54,7 +54,7 @@ func TestClaims(t *testing.T) {
 		},
 		"a child that names the parent in another version gets a new reference": {
 			child: `labels: {app: shop}, ownerReferences: [` + older + `, ` + others + `]`,
-			op:    pipeline.Adopt, why: "its reference to the parent is of another version than ctl.example/v1",
+			op:    pipeline.Adopt, why: "its reference to the parent has a different version from ctl.example/v1",
 			patch: `[` + others + `, ` + ours + `]`,
 		},
 	}

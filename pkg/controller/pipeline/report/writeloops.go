@@ -89,7 +89,7 @@ func done(loop pipeline.WriteLoop) string {
 
 // cause returns why the object is written again and what would end that.
 func cause(loop pipeline.WriteLoop) string {
-	const sameAnswer = "it must give the same answer to the same request, so leave out times and random values"
+	const sameAnswer = "it must give the same answer to the same request, so leave out timestamps and random values"
 	rivals := strings.Join(loop.Rivals, " and ")
 	switch {
 	case loop.OfNames:
@@ -119,9 +119,9 @@ func cause(loop pipeline.WriteLoop) string {
 		return said + "another writer changes it" + values(loop) + "; kubectl get with --show-managed-fields -o yaml " +
 			"shows who: let only one writer set it"
 	case 1:
-		return said + rivals + ", which also writes it, wants something else" + values(loop) + "; let only one writer set it"
+		return said + rivals + ", which also writes it, wants another value" + values(loop) + "; let only one writer set it"
 	default:
-		return said + rivals + ", which also write it, want something else" + values(loop) + "; let only one writer set it"
+		return said + rivals + ", which also write it, want other values" + values(loop) + "; let only one writer set it"
 	}
 }
 

@@ -62,7 +62,7 @@ func TestWhatIsDoneAgainAndAgain(t *testing.T) {
 			pipeline.WriteLoop{Object: of, OfNames: true, AnswerChanges: true},
 			"a ConfigMap of another name, such as ConfigMap default/c, is repeatedly created, and one before it deleted, " +
 				"each time because the hook returns other names: it must give the same answer to the same request, so leave out " +
-				"times and random values",
+				"timestamps and random values",
 		},
 		"deleted": {
 			pipeline.WriteLoop{Object: of, Op: pipeline.Delete},
@@ -114,13 +114,13 @@ func TestWhatAnEventSaysAboutLoops(t *testing.T) {
 		"a field that another controller sets": {
 			[]pipeline.WriteLoop{foughtWith("DecoratorController deco")},
 			"ConfigMap default/b was written 5 times in a row, each time because it differs at data.a: DecoratorController " +
-				"deco, which also writes it, wants something else; let only one writer set it; the next write waits 1s, and the " +
+				"deco, which also writes it, wants another value; let only one writer set it; the next write waits 1s, and the " +
 				"wait doubles with each further write",
 		},
 		"a field that other controllers set": {
 			[]pipeline.WriteLoop{foughtWith("CompositeController comp", "DecoratorController deco")},
 			"ConfigMap default/b was written 5 times in a row, each time because it differs at data.a: CompositeController " +
-				"comp and DecoratorController deco, which also write it, want something else; let only one writer set it; the " +
+				"comp and DecoratorController deco, which also write it, want other values; let only one writer set it; the " +
 				"next write waits 1s, and the wait doubles with each further write",
 		},
 		"a field whose values are known": {
@@ -144,7 +144,8 @@ func TestWhatAnEventSaysAboutLoops(t *testing.T) {
 		"an answer that is never the same, and others alike": {
 			[]pipeline.WriteLoop{restless, fought, deleted},
 			"Namespace a was written 20 times in a row, each time because the hook returns a different value at " +
-				"metadata.labels.a: it must give the same answer to the same request, so leave out times and random values; the " +
+				"metadata.labels.a: it must give the same answer to the same request, so leave out timestamps and random " +
+				"values; the " +
 				"next write waits 1s, and the wait doubles with each further write (2 more alike)",
 		},
 		"a status that two controllers write": {
@@ -192,7 +193,8 @@ func TestWriteLoopsAreWarnings(t *testing.T) {
 		"a child that the hook has created for ever": {
 			&Health{WriteLoops: []pipeline.WriteLoop{created}},
 			"True WriteLoop: Namespace b is repeatedly written, each time because the hook returns a different answer: it " +
-				"must give the same answer to the same request, so leave out times and random values (its parent is default/shop)",
+				"must give the same answer to the same request, so leave out timestamps and random values " +
+				"(its parent is default/shop)",
 		},
 	}
 	for name, test := range tests {

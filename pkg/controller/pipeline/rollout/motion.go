@@ -280,7 +280,7 @@ func (c *child) advice() string {
 	}
 	check := fmt.Sprintf("%s.statusChecks.conditions[%d]", c.kind.Field, c.failed.index)
 	if findCondition(c.observed.Lookup("status", "conditions"), c.failed.Type) != nil {
-		return fmt.Sprintf("child %s failed status check: %s; %s asks for that", c.failed.of, c.failed.why, check)
+		return fmt.Sprintf("child %s failed status check: %s; %s requires it", c.failed.of, c.failed.why, check)
 	}
 	types := conditionTypes(c.observed)
 	has, remedy := "none", "correct the type if it is misspelled"

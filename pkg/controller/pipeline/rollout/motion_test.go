@@ -336,7 +336,7 @@ func TestWhatIsAdvisedAboutAFailedStatusCheck(t *testing.T) {
 	tests := map[string]struct{ check, status, want string }{
 		"a type that the child has, with another status": {
 			"Ready", `conditions: [{type: Ready, status: "False"}]`,
-			`child Pod a failed status check: "Ready" condition status is "False" (want "True"); ` + check + " asks for that",
+			`child Pod a failed status check: "Ready" condition status is "False" (want "True"); ` + check + " requires it",
 		},
 		"a type like one that the child has": {
 			"Redy", `conditions: [{type: Available, status: "True"}, {type: Ready, status: "True"}]`,
