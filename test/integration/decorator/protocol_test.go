@@ -184,7 +184,7 @@ func TestQ1BadAnswersHarmOneTarget(t *testing.T) {
 		"an annotation that is an object":    {`{"annotations":{"a":{}}}`, `annotations[a] must be a string`},
 		"a status that is a string":          {`{"status":"fine"}`, `status must be a JSON object`},
 		"a label that the cluster refuses":   {`{"labels":{"a":"not a label"},"attachments":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"bad"},"data":{"value":"1"}}]}`, "can't update Thing"},
-		"an attachment in another namespace": {`{"attachments":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"$NAME","namespace":"default"}}]}`, "in another namespace"},
+		"an attachment in another namespace": {`{"attachments":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"$NAME","namespace":"default"}}]}`, "is not in the namespace"},
 		"an attachment with no kind":         {`{"attachments":[{"apiVersion":"v1","metadata":{"name":"bad"}}]}`, "attachments[0] has no kind"},
 	} {
 		t.Run(name, func(t *testing.T) {
