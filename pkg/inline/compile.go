@@ -13,14 +13,12 @@ import (
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
-	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/nearest"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/text"
 )
 
@@ -34,57 +32,6 @@ const (
 	// maxLoops limits how many names a forEach has.
 	maxLoops = 8
 )
-
-// Form says which fields a template has, and which fields of a request its expressions see.
-type Form struct {
-	// Customizes and Finalizes are true for hooks of these names. All others are sync hooks.
-	Customizes, Finalizes bool
-	// Decorates is true for the hooks of DecoratorControllers.
-	Decorates bool
-}
-
-// FormOf returns the form of a hook by its field in spec.hooks.
-func FormOf(hook string, decorates bool) Form {
-	return Form{Customizes: hook == "customize", Finalizes: hook == "finalize", Decorates: decorates}
-}
-
-// names returns the fields of the request.
-func (f Form) names() []string {
-	switch {
-	case f.Customizes:
-		return []string{"controller", "parent"}
-	case f.Decorates:
-		return []string{"controller", "object", "attachments", "related", "finalizing"}
-	}
-	return []string{"controller", "parent", "children", "related", "finalizing"}
-}
-
-// lacks returns why a template of the form cannot have a field; empty if it can.
-func (f Form) lacks(name string) string {
-	switch name {
-	case "relatedResources":
-		if !f.Customizes {
-			return "only the customize hook returns relatedResources"
-		}
-		return ""
-	case "finalized":
-		if !f.Finalizes {
-			return "only the finalize hook returns finalized"
-		}
-	case "children":
-		if f.Decorates {
-			return "the children of a DecoratorController are its attachments"
-		}
-	case "attachments", "labels", "annotations":
-		if !f.Decorates {
-			return "only the hooks of a DecoratorController return " + name
-		}
-	}
-	if f.Customizes {
-		return "the customize hook returns only relatedResources"
-	}
-	return ""
-}
 
 // Template is a compiled hook. It is safe for concurrent use.
 type Template struct {
@@ -517,68 +464,4 @@ func kindNames(kinds []cel.Kind, is *cel.Type) string {
 		return "a list or a map"
 	}
 	return "text or a number"
-}
-
-var (
-	undeclared     = regexp.MustCompile(`^undeclared reference to '([^']*)' \(in container ''\)$`)
-	undefinedField = regexp.MustCompile(`^undefined field '([^']*)'$`)
-	unexpected     = regexp.MustCompile(`^Syntax error: (?:mismatched|extraneous) input '(.*)' expecting .*$`)
-	otherArgument  = regexp.MustCompile(`^found no matching overload for '([^']*)' applied to '(.*)'$`)
-)
-
-// namesake returns the name of other hooks for what name is in this one.
-func namesake(name string) string {
-	switch name {
-	case "parent":
-		return "object"
-	case "object":
-		return "parent"
-	case "children":
-		return "attachments"
-	case "attachments":
-		return "children"
-	}
-	return ""
-}
-
-// explain returns a message of the compiler about an expression in other words, with the name that was probably meant.
-func (l *language) explain(message, source string) string {
-	if found := undeclared.FindStringSubmatch(message); found != nil {
-		name := found[1]
-		message = fmt.Sprintf("undeclared reference to '%s'", name)
-		if strings.Contains(source, name+"(") {
-			message = fmt.Sprintf("no function %s takes these arguments", name)
-			if meant := nearest.To(name, slices.Collect(maps.Keys(l.env.Functions()))); meant != "" {
-				return message + "; did you mean " + meant + "?"
-			}
-			return message
-		}
-		meant := nearest.To(name, l.names)
-		if other := namesake(name); slices.Contains(l.names, other) {
-			meant = other
-		}
-		if meant != "" {
-			return message + "; did you mean " + meant + "?"
-		}
-		return message + "; there are " + strings.Join(l.names, ", ")
-	}
-	message = unexpected.ReplaceAllString(message, "Syntax error: unexpected '$1'")
-	message = strings.ReplaceAll(message, "'<EOF>'", "end of the expression")
-	if found := otherArgument.FindStringSubmatch(message); found != nil {
-		switch name := strings.Trim(found[1], "_@"); {
-		case found[1] == operators.Conditional:
-			return fmt.Sprintf("a ? b : c does not take %s; dyn(b) and dyn(c) may have different types", found[2])
-		case name != found[1]:
-			return fmt.Sprintf("%s does not take %s; string(x), int(x) and double(x) convert", name, found[2])
-		default:
-			return fmt.Sprintf("%s does not take %s", name, found[2])
-		}
-	}
-	if found := undefinedField.FindStringSubmatch(message); found != nil {
-		message = fmt.Sprintf("no variable %s is defined before this", found[1])
-		if meant := nearest.To(found[1], slices.Collect(maps.Keys(l.variables.Fields))); meant != "" {
-			return message + "; did you mean " + meant + "?"
-		}
-	}
-	return message
 }

@@ -53,13 +53,9 @@ func (t *Template) Evaluate(
 			err = fmt.Errorf("the evaluation panicked: %v", failure)
 		}
 	}()
-	read, err := newFields(request)
-	if err != nil {
-		return nil, fmt.Errorf("read the request: %w", err)
-	}
 	e := &evaluation{
 		template: t, meter: &meter{ctx: ctx, pause: pause, since: time.Now()},
-		request: read, values: map[*expression]ref.Val{},
+		request: request, decoded: map[string]ref.Val{}, values: map[*expression]ref.Val{},
 	}
 	e.variables = t.lazyVariables(e)
 	w := &writer{body: to, limit: limit}
@@ -73,7 +69,9 @@ func (t *Template) Evaluate(
 type evaluation struct {
 	template *Template
 	meter    *meter
-	request  *fields
+	// request is the JSON of the request, and decoded has the fields of it that were used.
+	request []byte
+	decoded map[string]ref.Val
 	// values are those of expressions that were evaluated within a forEach and do not depend on its names.
 	values map[*expression]ref.Val
 	// variables are those of the template.
@@ -106,10 +104,10 @@ func (e *evaluation) ResolveName(name string) (any, bool) {
 
 // field returns the value of a field of the request.
 func (e *evaluation) field(name string) (any, bool) {
-	if value, ok := e.request.decoded[name]; ok {
+	if value, ok := e.decoded[name]; ok {
 		return value, true
 	}
-	raw, err := e.request.find(name)
+	raw, err := lookup(e.request, name)
 	if err != nil {
 		return types.NewErr("read the request: %v", err), true
 	}
@@ -120,47 +118,30 @@ func (e *evaluation) field(name string) (any, bool) {
 	if err := utiljson.Unmarshal(raw, &value); err != nil {
 		return types.NewErr("read %s: %v", name, err), true
 	}
-	e.request.decoded[name] = e.template.adapter.NativeToValue(value)
-	return e.request.decoded[name], true
+	e.decoded[name] = e.template.adapter.NativeToValue(value)
+	return e.decoded[name], true
 }
 
-// fields are those of a request, which is read as far as it is needed.
-type fields struct {
-	body    []byte
-	decoder *jsontext.Decoder
-	// read has the fields that were read, and decoded those that were used.
-	read    map[string][]byte
-	decoded map[string]ref.Val
-}
-
-func newFields(body []byte) (*fields, error) {
+// lookup returns the JSON of a field of an object; nil if it has none. It reads no further than the field.
+func lookup(object []byte, name string) ([]byte, error) {
 	lenient := []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
-	f := &fields{
-		body: body, decoder: jsontext.NewDecoder(bytes.NewBuffer(body), lenient...),
-		read: map[string][]byte{}, decoded: map[string]ref.Val{},
-	}
-	if begin, err := f.decoder.ReadToken(); err != nil || begin.Kind() != '{' {
+	decoder := jsontext.NewDecoder(bytes.NewBuffer(object), lenient...)
+	if begin, err := decoder.ReadToken(); err != nil || begin.Kind() != '{' {
 		return nil, cmp.Or(err, errors.New("it is not a JSON object"))
 	}
-	return f, nil
-}
-
-// find returns the JSON of a field; nil if there is none.
-func (f *fields) find(name string) ([]byte, error) {
-	for f.read[name] == nil && f.decoder.PeekKind() != '}' {
-		token, err := f.decoder.ReadToken()
+	for decoder.PeekKind() != '}' {
+		field, err := decoder.ReadToken()
 		if err != nil {
 			return nil, err
 		}
-		field := token.String()
-		value, err := f.decoder.ReadValue()
-		if err != nil {
+		if field.String() == name {
+			return decoder.ReadValue()
+		}
+		if err := decoder.SkipValue(); err != nil {
 			return nil, err
 		}
-		end := int(f.decoder.InputOffset())
-		f.read[field] = f.body[end-len(value) : end]
 	}
-	return f.read[name], nil
+	return nil, nil
 }
 
 // with returns the evaluation with a value for a name of forEach.

@@ -45,7 +45,7 @@ type meter struct {
 	expression, evaluation, made uint64
 	// ended is the error that has ended the evaluation.
 	ended error
-	// pause is called when pauseAfter has passed since the last time; nil is not.
+	// pause is called every pauseAfter, counted from since; nil if the evaluation does not pause.
 	pause func() error
 	since time.Time
 }

@@ -44,7 +44,8 @@ func (s *switcher) leadHere(ctx context.Context) error {
 		labels := orEmpty(of.GetLabels())
 		labels[automanagedLabel] = "false"
 		of.SetLabels(labels)
-		return mark(of, inDefinitions, true)
+		mark(of, inDefinitions, true)
+		return true
 	})
 	if err != nil {
 		return err
@@ -58,7 +59,7 @@ func (s *switcher) leadHere(ctx context.Context) error {
 
 // mark notes on the APIService which side is authoritative, and whether a step holds the controllers of the server. It
 // keeps a hold that an administrator has set.
-func mark(of *unstructured.Unstructured, counts side, held bool) bool {
+func mark(of *unstructured.Unstructured, counts side, held bool) {
 	annotations := orEmpty(of.GetAnnotations())
 	annotations[v1alpha1.MovedAnnotation] = strconv.FormatBool(counts == inServer)
 	why := annotations[v1alpha1.HoldAnnotation]
@@ -69,14 +70,14 @@ func mark(of *unstructured.Unstructured, counts side, held bool) bool {
 		delete(annotations, v1alpha1.HoldAnnotation)
 	}
 	of.SetAnnotations(annotations)
-	return true
 }
 
 // mark returns a step that marks the APIService.
 func (s *switcher) mark(counts side, held bool) func(context.Context) error {
 	return func(ctx context.Context) error {
 		return s.change(ctx, apiServices(), apiServiceName, func(of *unstructured.Unstructured) bool {
-			return mark(of, counts, held)
+			mark(of, counts, held)
+			return true
 		})
 	}
 }

@@ -109,7 +109,7 @@ type Controller struct {
 
 	hookCalls        status.HookCalls
 	staleCredentials status.StaleCredentials
-	// mismatch is in what the inline hooks do not fit the schemas.
+	// mismatch says how the inline hooks do not fit the schemas; empty if they do.
 	mismatch atomic.Pointer[string]
 	// lastRefusal is the problem of the last refusal of related objects.
 	lastRefusal atomic.Pointer[report.Problem]
@@ -232,8 +232,8 @@ func (c *Controller) SetSchemas(published map[object.Type]*openapi.Type) {
 	}
 }
 
-// compareTemplates makes the status say in what the inline hooks do not fit the schemas. The types of a controller that
-// lacks one are not all known.
+// compareTemplates compares the inline hooks with the schemas, for the status. It compares nothing while a child type is
+// missing.
 func (c *Controller) compareTemplates(published map[object.Type]*openapi.Type) {
 	types := check.Types{Schemas: check.ByKind(published)}
 	for _, target := range c.spec.Targets {

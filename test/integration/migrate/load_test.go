@@ -105,7 +105,7 @@ spec: {policyName: needs-a-team, validationActions: [Deny]}
 	}
 }
 
-// edited is a controller that somebody edits between the steps of a load test.
+// edited names the controller that the load test edits between the steps.
 const edited = "edited"
 
 // edit edits a controller at the server, also fields that Metacontroller does not know.

@@ -4,7 +4,6 @@
 package tenancy
 
 import (
-	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -39,13 +38,7 @@ children:
     data: {value: "${'Secret.v1' in related ? variables.seen[0] : parent.spec.value}"}
 `)
 	}))
-	r.CreateParent("harmless", harness.Object{"value": "1", "rules": []any{}})
-	asking := []any{harness.Object{"apiVersion": "v1", "resource": "secrets", "namespace": other}}
-	r.CreateParent("asking", harness.Object{"value": "1", "rules": asking})
-	r.untilReady(metav1.ConditionFalse, "Forbidden", fmt.Sprintf("# missing permissions in a Role of namespace "+
-		"%q", other), `resources: ["secrets"]`)
-	env.WaitForEvent(t, r.Namespace, "asking", "SyncError", "lacks permissions to read")
-	r.WaitForConfigMap("harmless", harness.HasData("value", "1"))
+	r.askForSecrets(other)
 	if r.HasConfigMap("asking") {
 		t.Error("the hook was evaluated without the right to read the Secret")
 	}

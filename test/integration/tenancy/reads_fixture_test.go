@@ -184,6 +184,19 @@ func (r *reader) untilReady(status metav1.ConditionStatus, reason string, texts 
 	})
 }
 
+// askForSecrets creates a parent whose customize hook asks for the Secrets of a namespace, and one whose hook asks for
+// nothing. It waits until the first lacks the right and the second has its child.
+func (r *reader) askForSecrets(namespace string) {
+	r.Helper()
+	r.CreateParent("harmless", harness.Object{"value": "1", "rules": []any{}})
+	rules := []any{harness.Object{"apiVersion": "v1", "resource": "secrets", "namespace": namespace}}
+	r.CreateParent("asking", harness.Object{"value": "1", "rules": rules})
+	r.untilReady(metav1.ConditionFalse, "Forbidden", fmt.Sprintf("# missing permissions in a Role of namespace "+
+		"%q", namespace), `resources: ["secrets"]`)
+	env.WaitForEvent(r, r.Namespace, "asking", "SyncError", "lacks permissions to read")
+	r.WaitForConfigMap("harmless", harness.HasData("value", "1"))
+}
+
 // callsOf returns how often the hook at a path was called.
 func (r *reader) callsOf(path string) (count int) {
 	for _, call := range r.Hook.Calls() {

@@ -170,13 +170,7 @@ func TestRelatedObjectsAreShownWhileTheAccountMayReadThem(t *testing.T) {
 		return false
 	}
 	r.RunComposite(r.CompositeSpec(r.asAccount, customizes))
-	r.CreateParent("harmless", harness.Object{"value": "1", "rules": []any{}})
-	asking := []any{harness.Object{"apiVersion": "v1", "resource": "secrets", "namespace": other}}
-	r.CreateParent("asking", harness.Object{"value": "1", "rules": asking})
-	r.untilReady(metav1.ConditionFalse, "Forbidden", fmt.Sprintf("# missing permissions in a Role of namespace "+
-		"%q", other), `resources: ["secrets"]`)
-	env.WaitForEvent(t, r.Namespace, "asking", "SyncError", "lacks permissions to read")
-	r.WaitForConfigMap("harmless", harness.HasData("value", "1"))
+	r.askForSecrets(other)
 	if r.HasConfigMap("asking") || shown() {
 		t.Error("the Secret was shown")
 	}

@@ -42,7 +42,7 @@ type owner struct {
 func NewBudget(bytes int64) *Budget {
 	return &Budget{
 		ofOwner: max(bytes/2, 1), all: semaphore.NewWeighted(max(bytes, 1)), owners: map[string]*owner{},
-		evaluations: semaphore.NewWeighted(max(int64(runtime.GOMAXPROCS(0)/2), 1)),
+		evaluations: semaphore.NewWeighted(max(int64(runtime.NumCPU()/2), 1)),
 	}
 }
 

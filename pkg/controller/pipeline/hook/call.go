@@ -124,9 +124,7 @@ func (w *Webhook) ask(
 			return reply{}, err
 		}
 	}
-	return w.evaluations.measure(func() (reply, error) {
-		return evaluate(ctx, w, posted.bytes, cached)
-	})
+	return w.inline.answer(ctx, posted.bytes, cached)
 }
 
 // record keeps a call as a HookCall.
@@ -258,7 +256,7 @@ func (w *Webhook) Preview(preview *Preview) *Webhook {
 	of := *w
 	of.preview = preview
 	if w.inline != nil {
-		of.evaluations = nil
+		of.inline = w.inline.unmeasured()
 		return &of
 	}
 	unmeasured, _ := (*Metrics)(nil).measure(w.transport, w.name, w.shown, ControllerRef{})

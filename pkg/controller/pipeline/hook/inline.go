@@ -36,20 +36,20 @@ func newInline(name string, hook *v1alpha1.InlineHook, options Options) (*Webhoo
 	}
 	limit, whyLimit := maxResponse(name, options.MaxResponseBytes)
 	measured, unmeasure := options.Metrics.measureInline(name, options.Controller)
+	spare := &spareBuffers{}
 	return &Webhook{
-		name:        name,
-		version:     v1alpha1.HookVersionV2,
-		mode:        v1alpha1.ResponseUnmarshallModeStrict,
-		shown:       inlineAddress,
-		timeout:     evaluationTimeout,
-		limit:       limit,
-		whyLimit:    whyLimit,
-		inline:      template,
-		evaluations: measured,
-		unmeasure:   unmeasure,
-		breaker:     &circuitBreaker{},
-		etags:       newETagCache(&v1alpha1.WebhookEtagConfig{Enabled: ptr.To(true)}, options.etagCaches()),
-		spare:       &spareBuffers{},
+		name:      name,
+		version:   v1alpha1.HookVersionV2,
+		mode:      v1alpha1.ResponseUnmarshallModeStrict,
+		shown:     inlineAddress,
+		timeout:   evaluationTimeout,
+		limit:     limit,
+		whyLimit:  whyLimit,
+		inline:    &evaluator{template, limit, spare, measured},
+		unmeasure: unmeasure,
+		breaker:   &circuitBreaker{},
+		etags:     newETagCache(&v1alpha1.WebhookEtagConfig{Enabled: ptr.To(true)}, options.etagCaches()),
+		spare:     spare,
 
 		mayCall:       options.MayCall,
 		deletable:     options.Deletable,
@@ -61,10 +61,28 @@ func newInline(name string, hook *v1alpha1.InlineHook, options Options) (*Webhoo
 // decodedFactor is how many times its size a request takes in memory while expressions read it.
 const decodedFactor = 8
 
-// evaluate answers a request from the template of an inline hook. The ETag is the hash of the request: a template
-// always has the same answer or error for the same request, so the cached one counts without another evaluation. The
-// status is the one that a webhook would answer.
-func evaluate(ctx context.Context, w *Webhook, request []byte, cached cachedAnswer) (reply, error) {
+// evaluator answers requests from the template of an inline hook.
+type evaluator struct {
+	template *inline.Template
+	// limit is the maximum size of an answer in bytes.
+	limit int64
+	spare *spareBuffers
+	// measured measures the evaluations; nil in previews.
+	measured *evaluations
+}
+
+// unmeasured returns the evaluator of previews.
+func (e *evaluator) unmeasured() *evaluator { return &evaluator{e.template, e.limit, e.spare, nil} }
+
+// answer returns the reply to a request.
+func (e *evaluator) answer(ctx context.Context, request []byte, cached cachedAnswer) (reply, error) {
+	return e.measured.measure(func() (reply, error) { return e.evaluate(ctx, request, cached) })
+}
+
+// evaluate returns the reply to a request. The ETag is the hash of the request: a template always has the same answer
+// or error for the same request, so the cached one counts without another evaluation. The status is the one that a
+// webhook would answer.
+func (e *evaluator) evaluate(ctx context.Context, request []byte, cached cachedAnswer) (reply, error) {
 	evaluated := reply{status: http.StatusOK, sent: true, etag: strconv.FormatUint(xxhash.Sum64(request), 36)}
 	switch {
 	case evaluated.etag != cached.etag:
@@ -88,13 +106,13 @@ func evaluate(ctx context.Context, w *Webhook, request []byte, cached cachedAnsw
 	limited, cancel := context.WithTimeoutCause(ctx, evaluationTimeout, errEvaluationTimeout)
 	defer cancel()
 	pause := func() error { return turn.pause(limited) }
-	answer, err := w.inline.Evaluate(limited, request, w.spare.answer().AvailableBuffer(), w.limit, pause)
+	answer, err := e.template.Evaluate(limited, request, e.spare.answer().AvailableBuffer(), e.limit, pause)
 	if ctx.Err() != nil {
 		return reply{}, context.Cause(ctx)
 	}
 	if err != nil {
 		evaluated.status = http.StatusInternalServerError
-		if limited.Err() != nil { // another time, it may take less long
+		if limited.Err() != nil { // the next evaluation may take less time
 			evaluated.etag = ""
 		}
 		redactor := redact.Redactor{Request: request}

@@ -178,7 +178,7 @@ func TestEvaluationsTakeTurns(t *testing.T) {
 		}
 		first := evaluate("first")
 		<-pause(first)
-		for i := range runtime.GOMAXPROCS(0)/2 - 1 {
+		for i := range runtime.NumCPU()/2 - 1 {
 			<-pause(evaluate(strconv.Itoa(i)))
 		}
 		second := evaluate("second")

@@ -78,14 +78,12 @@ type Webhook struct {
 	// limit is the maximum size of an answer in bytes, and whyLimit says what sets it.
 	limit    int64
 	whyLimit string
-	// inline answers for an inline hook, which has neither a client nor a transport; nil for all others. evaluations
-	// measures it.
-	inline      *inline.Template
-	evaluations *evaluations
-	client      *http.Client
-	transport   *transport.Transport
-	unmeasure   func()
-	breaker     *circuitBreaker
+	// inline answers for an inline hook, which has neither a client nor a transport; nil for all others.
+	inline    *evaluator
+	client    *http.Client
+	transport *transport.Transport
+	unmeasure func()
+	breaker   *circuitBreaker
 	// etags is nil unless the hook has an ETag cache.
 	etags *etagCache
 	spare *spareBuffers
@@ -227,7 +225,12 @@ func (w *Webhook) Name() string { return w.name }
 func (w *Webhook) CircuitOpen() error { return w.breaker.cause() }
 
 // Template returns the template of an inline hook; nil for all others.
-func (w *Webhook) Template() *inline.Template { return w.inline }
+func (w *Webhook) Template() *inline.Template {
+	if w.inline == nil {
+		return nil
+	}
+	return w.inline.template
+}
 
 // SyncComposite asks for the children and the status of the snapshot's parent. It is for sync and
 // finalize hooks of CompositeControllers.

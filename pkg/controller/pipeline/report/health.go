@@ -46,7 +46,7 @@ type Health struct {
 	// WriteLoops are the writes that are slowed down because they would be repeated again and
 	// again.
 	WriteLoops []pipeline.WriteLoop
-	// Mismatch is in what the inline hooks do not fit the schemas of the host; empty if they do.
+	// Mismatch says how the inline hooks do not fit the schemas of the host; empty if they do.
 	Mismatch string
 	// LacksAccount is true if the controller acts as the server although the server requires service accounts.
 	LacksAccount bool

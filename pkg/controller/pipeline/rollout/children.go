@@ -148,11 +148,11 @@ func (r *Rollout) observedChildren() (observed map[object.Key]*object.Object, ad
 // no longer roll, on children that the latest revision does not want, and on children that the claiming revision itself
 // no longer wants: its answer does not say what the child should be.
 func (c *children) assign() error {
-	claims := c.claims(0)
+	claims, earlier := c.claims(0), c.claims(1)
 	for _, child := range c.inOrder {
 		at, claimed := claims[child.Key]
 		if at == 0 && child.isAdopted {
-			at, claimed = c.claims(1)[child.Key]
+			at, claimed = earlier[child.Key]
 		}
 		if !claimed && child.observed != nil && c.snapshot.Parent.DeletionTimestamp == nil {
 			at = unknown

@@ -1,0 +1,55 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inline
+
+// Form says which fields a template has, and which fields of a request its expressions see.
+type Form struct {
+	// Customizes and Finalizes are true for hooks of these names. All others are sync hooks.
+	Customizes, Finalizes bool
+	// Decorates is true for the hooks of DecoratorControllers.
+	Decorates bool
+}
+
+// FormOf returns the form of a hook by its field in spec.hooks.
+func FormOf(hook string, decorates bool) Form {
+	return Form{Customizes: hook == "customize", Finalizes: hook == "finalize", Decorates: decorates}
+}
+
+// names returns the fields of the request.
+func (f Form) names() []string {
+	switch {
+	case f.Customizes:
+		return []string{"controller", "parent"}
+	case f.Decorates:
+		return []string{"controller", "object", "attachments", "related", "finalizing"}
+	}
+	return []string{"controller", "parent", "children", "related", "finalizing"}
+}
+
+// lacks returns why a template of the form cannot have a field; empty if it can.
+func (f Form) lacks(name string) string {
+	switch name {
+	case "relatedResources":
+		if !f.Customizes {
+			return "only the customize hook returns relatedResources"
+		}
+		return ""
+	case "finalized":
+		if !f.Finalizes {
+			return "only the finalize hook returns finalized"
+		}
+	case "children":
+		if f.Decorates {
+			return "the children of a DecoratorController are its attachments"
+		}
+	case "attachments", "labels", "annotations":
+		if !f.Decorates {
+			return "only the hooks of a DecoratorController return " + name
+		}
+	}
+	if f.Customizes {
+		return "the customize hook returns only relatedResources"
+	}
+	return ""
+}
