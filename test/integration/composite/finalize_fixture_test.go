@@ -53,14 +53,15 @@ func done(asked request) object {
 	return object{"finalized": true, "status": object{"phase": "done"}, "children": []object{hook.ConfigMap(asked.Parent.GetName()+"-late", object{})}}
 }
 
-// doneOnceTouched answers like done once the parent has the annotation touched, and like replacing
-// before. So a sync that is under way when the answer changes neither finalizes nor writes the
-// parent before the test annotates it.
-func doneOnceTouched(asked request) object {
-	if !hasAnnotation("touched")(&asked.Parent) {
-		return replacing(asked)
+// doneOnceTouched answers like done once the parent has the annotation touched, and like before
+// otherwise. So no retry finalizes the parent until the test annotates it.
+func doneOnceTouched(before func(request) object) func(request) object {
+	return func(asked request) object {
+		if !hasAnnotation("touched")(&asked.Parent) {
+			return before(asked)
+		}
+		return done(asked)
 	}
-	return done(asked)
 }
 
 // replacing answers another child instead of the existing one.

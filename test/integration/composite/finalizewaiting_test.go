@@ -41,20 +41,18 @@ func TestAFinalizeHookThatNeverFinishesIsTold(t *testing.T) {
 	t.Parallel()
 	t.Run("without the field", func(t *testing.T) {
 		t.Parallel()
-		f := start(t, scripted(t, func(request) object { return object{} }).handle, withFinalize)
+		f := start(t, scripted(t, doneOnceTouched(func(request) object { return object{} })).handle, withFinalize)
 		f.createParent("a")
 		f.waitForSynced("a")
 		f.DeleteParent("a", metav1.DeletePropagationBackground)
 		f.waitUntilFinalizationIsShown(`its last answer has no field "finalized"`, "the hook no longer sees any children")
-
-		f.Hook.Handle(scripted(t, done).handle)
 		f.PatchParent("a", object{"metadata": object{"annotations": object{"touched": "yes"}}})
 		f.WaitUntilParentIsGone("a")
 		f.waitForSyncedColumn("True")
 	})
 	t.Run("with finalized: false and a child that hangs", func(t *testing.T) {
 		t.Parallel()
-		f := start(t, scripted(t, func(request) object { return object{"finalized": false} }).handle, withFinalize)
+		f := start(t, scripted(t, doneOnceTouched(func(request) object { return object{"finalized": false} })).handle, withFinalize)
 		f.createParent("a")
 		f.waitForSynced("a")
 		f.PatchConfigMap("a", object{"metadata": object{"finalizers": []any{harness.OtherFinalizer}}})
@@ -62,21 +60,18 @@ func TestAFinalizeHookThatNeverFinishesIsTold(t *testing.T) {
 		f.waitUntilFinalizationIsShown(`its last answer says "finalized": false`,
 			`ConfigMap `+f.Namespace+`/a (is being deleted, and the owners of its finalizers ["`+harness.OtherFinalizer+`"] have to remove them)`)
 		f.PatchConfigMap("a", object{"metadata": object{"finalizers": nil}})
-		f.Hook.Handle(scripted(t, done).handle)
 		f.PatchParent("a", object{"metadata": object{"annotations": object{"touched": "yes"}}})
 		f.WaitUntilParentIsGone("a")
 	})
 	t.Run("about a parent whose type is being deleted", func(t *testing.T) {
 		t.Parallel()
-		f := start(t, scripted(t, func(asked request) object {
+		f := start(t, scripted(t, doneOnceTouched(func(asked request) object {
 			return object{"children": []object{hook.ConfigMap(asked.Parent.GetName(), object{})}}
-		}).handle, withFinalize)
+		})).handle, withFinalize)
 		f.createParent("a")
 		f.waitForSynced("a")
 		env.Kubectl(t, "delete", "crd", f.Parents.GroupResource().String(), "--wait=false")
 		f.waitUntilFinalizationIsShown("children that are still there: ConfigMap " + f.Namespace + "/a; its CustomResourceDefinition is being deleted and waits, too")
-
-		f.Hook.Handle(scripted(t, done).handle)
 		f.PatchParent("a", object{"metadata": object{"annotations": object{"touched": "yes"}}})
 		f.WaitUntilParentIsGone("a")
 		env.Kubectl(t, "wait", "--for=delete", "crd/"+f.Parents.GroupResource().String(), "--timeout=60s")

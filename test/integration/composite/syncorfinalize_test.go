@@ -42,7 +42,7 @@ func TestWhichHookIsCalled(t *testing.T) {
 		f.WaitForConfigMap("a-other", isControlled)
 		f.WaitForFinalizers("a", harness.OtherFinalizer, f.Finalizer())
 
-		script.then(doneOnceTouched)
+		script.then(doneOnceTouched(replacing))
 		f.PatchParent("a", object{"metadata": object{"annotations": object{"touched": "1"}}})
 		f.WaitForFinalizers("a", harness.OtherFinalizer)
 		f.waitForStatus("a", "phase", "done")
@@ -83,7 +83,7 @@ func TestWhichHookIsCalled(t *testing.T) {
 		f.waitForStatus("a", "phase", "finalizing")
 		f.WaitUntilConfigMapIsGone("a")
 		f.WaitForConfigMap("a-other", isControlled)
-		script.then(doneOnceTouched)
+		script.then(doneOnceTouched(replacing))
 		f.PatchParent("a", object{"metadata": object{"annotations": object{"touched": "1"}}})
 		f.WaitUntilParentIsGone("a")
 	})
@@ -100,7 +100,7 @@ func TestWhichHookIsCalled(t *testing.T) {
 			t.Error("a child was created for a parent that the garbage collector cleans up")
 		}
 		f.WaitForFinalizers("a", f.Finalizer(), metav1.FinalizerDeleteDependents)
-		script.then(doneOnceTouched)
+		script.then(doneOnceTouched(replacing))
 		f.PatchParent("a", object{"metadata": object{"annotations": object{"touched": "1"}}})
 		f.WaitForFinalizers("a", metav1.FinalizerDeleteDependents)
 		f.PatchConfigMap("a", object{"metadata": object{"finalizers": nil}})
