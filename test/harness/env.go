@@ -47,8 +47,9 @@ type Env struct {
 	Dynamic        dynamic.Interface
 	Metacontroller versioned.Interface
 
-	dir  string
-	node *node.Node
+	dir    string
+	node   *node.Node
+	spares spareTypes
 }
 
 // Main runs the tests of a package in an environment of its own and returns the exit code for

@@ -1,0 +1,150 @@
+// Copyright The metacontroller-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harness
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// CRD describes a custom resource that a test needs. Objects may have any fields unless there is a
+// schema.
+type CRD struct {
+	Kind          string // the plural resource is its lower-case form with an s
+	Group         string // "" is one of its own
+	Version       string // "" is v1
+	ClusterScoped bool
+	NoStatus      bool // without the status subresource
+	// Schema holds the properties of an object beside apiVersion, kind and metadata.
+	Schema map[string]any
+}
+
+// Install installs a CustomResourceDefinition. It returns the resource once the host serves it and lists it in its
+// discovery document.
+func (e *Env) Install(t testing.TB, crd CRD) schema.GroupVersionResource {
+	t.Helper()
+	if crd.Group == "" && crd.Version == "" && crd.Schema == nil {
+		return e.spares.take(t, e, crd)
+	}
+	return e.install(t, crd, 1)[0]
+}
+
+func (e *Env) install(t testing.TB, crd CRD, count int) []schema.GroupVersionResource {
+	t.Helper()
+	installed := make([]schema.GroupVersionResource, count)
+	for i := range installed {
+		installed[i] = e.create(t, crd)
+	}
+	for _, resource := range installed {
+		e.WaitUntilServed(t, resource)
+	}
+	return installed
+}
+
+// spareTypes are types with groups of their own that no test has used. kube-apiserver serves a type a second after its
+// creation, and waits for another two before it creates the first object, so several types are installed at once.
+type spareTypes struct {
+	mu     sync.Mutex
+	unused map[shape][]schema.GroupVersionResource
+	// next is how many are installed at once the next time.
+	next map[shape]int
+}
+
+// shape is what two types with groups of their own differ in.
+type shape struct {
+	kind                    string
+	clusterScoped, noStatus bool
+}
+
+// mostSpareTypes is how many types are installed at once at most. Each time, it is twice as many as before.
+const mostSpareTypes = 32
+
+func (s *spareTypes) take(t testing.TB, e *Env, crd CRD) schema.GroupVersionResource {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.unused == nil {
+		s.unused, s.next = map[shape][]schema.GroupVersionResource{}, map[shape]int{}
+	}
+	of := shape{crd.Kind, crd.ClusterScoped, crd.NoStatus}
+	if len(s.unused[of]) == 0 {
+		count := max(1, s.next[of])
+		s.unused[of] = e.install(t, crd, count)
+		s.next[of] = min(2*count, mostSpareTypes)
+	}
+	taken := s.unused[of][0]
+	s.unused[of] = s.unused[of][1:]
+	return taken
+}
+
+// create creates the CustomResourceDefinition.
+func (e *Env) create(t testing.TB, crd CRD) schema.GroupVersionResource {
+	t.Helper()
+	resource := schema.GroupVersionResource{
+		Group:    cmp.Or(crd.Group, Name("test")+".example.com"),
+		Version:  cmp.Or(crd.Version, "v1"),
+		Resource: strings.ToLower(crd.Kind) + "s",
+	}
+	scope := "Namespaced"
+	if crd.ClusterScoped {
+		scope = "Cluster"
+	}
+	fields := map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
+	if crd.Schema != nil {
+		fields = map[string]any{"type": "object", "properties": crd.Schema}
+	}
+	version := map[string]any{
+		"name":    resource.Version,
+		"served":  true,
+		"storage": true,
+		"schema":  map[string]any{"openAPIV3Schema": fields},
+	}
+	if !crd.NoStatus {
+		version["subresources"] = map[string]any{"status": map[string]any{}}
+	}
+	definition := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1",
+		"kind":       "CustomResourceDefinition",
+		"metadata":   map[string]any{"name": resource.GroupResource().String()},
+		"spec": map[string]any{
+			"group":    resource.Group,
+			"scope":    scope,
+			"names":    map[string]any{"plural": resource.Resource, "singular": strings.ToLower(crd.Kind), "kind": crd.Kind},
+			"versions": []any{version},
+		},
+	}}
+	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	if _, err := e.Dynamic.Resource(definitions).Create(t.Context(), definition, metav1.CreateOptions{}); err != nil {
+		t.Fatalf("create the CustomResourceDefinition of %s: %v", crd.Kind, err)
+	}
+	return resource
+}
+
+// WaitUntilServed waits until the host serves a resource and lists it in its discovery document.
+func (e *Env) WaitUntilServed(t testing.TB, resource schema.GroupVersionResource) {
+	t.Helper()
+	e.Eventually(t, func(ctx context.Context) error {
+		if _, err := e.Dynamic.Resource(resource).List(ctx, metav1.ListOptions{}); err != nil {
+			return err
+		}
+		// The discovery document follows later.
+		told, err := e.Kube.Discovery().ServerResourcesForGroupVersion(resource.GroupVersion().String())
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(told.APIResources, func(served metav1.APIResource) bool { return served.Name == resource.Resource }) {
+			return fmt.Errorf("the cluster does not tell that it serves %s", resource)
+		}
+		return nil
+	})
+}
