@@ -4,11 +4,13 @@
 package harness
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
@@ -70,4 +72,16 @@ func (e *Env) Requests(t testing.TB, from hostcluster.Position, request hostclus
 		requests = append(requests, strings.Join(words, " "))
 	}
 	return requests
+}
+
+// WaitForWatches waits until our server has that many open watches of a type.
+func (e *Env) WaitForWatches(t testing.TB, of schema.GroupVersionResource, want int) {
+	t.Helper()
+	e.Eventually(t, func(context.Context) error {
+		open, err := e.Host.Audit().OpenWatches(hostcluster.Request{User: ServerUser, Group: of.Group, Resource: of.Resource})
+		if err == nil && open != want {
+			err = fmt.Errorf("%d watches of %s are open, want %d", open, of.GroupResource(), want)
+		}
+		return err
+	})
 }

@@ -200,7 +200,7 @@ func TestRelatedWatchIsDroppedWhenNoRuleNeedsIt(t *testing.T) {
 	shops := env.Install(t, harness.CRD{Kind: "Shop"})
 	watched := func(want int) {
 		t.Helper()
-		waitForWatches(t, shops, want)
+		env.WaitForWatches(t, shops, want)
 	}
 	allShops := object{"apiVersion": shops.GroupVersion().String(), "resource": shops.Resource}
 	watched(0)
@@ -230,17 +230,6 @@ func TestRelatedWatchIsDroppedWhenNoRuleNeedsIt(t *testing.T) {
 
 func ofServer(of schema.GroupVersionResource, verbs ...string) hostcluster.Request {
 	return hostcluster.Request{User: harness.ServerUser, Group: of.Group, Resource: of.Resource, Verbs: verbs}
-}
-
-func waitForWatches(t *testing.T, of schema.GroupVersionResource, want int) {
-	t.Helper()
-	env.Eventually(t, func(context.Context) error {
-		open, err := env.Host.Audit().OpenWatches(ofServer(of))
-		if err == nil && open != want {
-			err = fmt.Errorf("%d watches of %s are open, want %d", open, of.GroupResource(), want)
-		}
-		return err
-	})
 }
 
 func watchesStarted(t *testing.T, of schema.GroupVersionResource) int {

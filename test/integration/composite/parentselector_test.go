@@ -155,7 +155,7 @@ func TestAWatchIsWidenedWhileItIsUsed(t *testing.T) {
 	if selectors := slices.Compact(f.watchedWith()); !slices.Equal(selectors, []string{"run in (here)", "run in (here,there)", ""}) {
 		t.Errorf("parents were watched with the selectors %q", selectors)
 	}
-	waitForWatches(t, f.Parents, 1)
+	env.WaitForWatches(t, f.Parents, 1)
 }
 
 func TestAControllerThatFinalizesSeesAllParents(t *testing.T) {

@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package decorator
+package leaks
 
 import (
 	"fmt"
@@ -11,21 +11,21 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
+	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
-// Memory is measured after a first round, which allocates all that is kept for good. The same test
-// of composites explains why the whole heap continues to grow for a while.
 func TestManyDecoratorsLeaveNothingBehind(t *testing.T) {
 	const few, many = 20, 100
 	before := env.StableGoroutines(t)
-	f := prepare(t, harness.CRD{Kind: "Thing"}, answers(t, func(asked request) object {
-		answer := oneConfigMap(asked)
-		answer["labels"], answer["status"], answer["finalized"] = object{"decorated": "yes"}, object{"decorated": true}, asked.Finalizing
-		return answer
-	}))
+	f := harness.NewFixture(t, env, harness.CRD{Kind: "Thing"}, hook.Serve(t, hook.Answering(t, func(asked hook.DecoratorRequest) object {
+		return object{
+			"attachments": []object{configMap(&asked.Object)}, "labels": object{"decorated": "yes"}, "status": object{"decorated": true},
+			"finalized": asked.Finalizing,
+		}
+	})))
 	var heap [2]harness.Heap
-	for round, decorators := range [...]int{few, many} {
-		f.createAndDelete(decorators, fmt.Sprint(round))
+	for round, count := range [...]int{few, many} {
+		decorators(&f, count, fmt.Sprint(round))
 		env.WaitForGoroutines(t, before)
 		var err error
 		if heap[round], err = env.LiveHeap(t.Context()); err != nil {
@@ -38,12 +38,12 @@ func TestManyDecoratorsLeaveNothingBehind(t *testing.T) {
 	}
 }
 
-// createAndDelete runs many decorators at once, each with a finalizer on its own target. It deletes
+// decorators runs many decorators at once, each with a finalizer on its own target. It deletes
 // them and the targets, half of the targets first.
-func (f *fixture) createAndDelete(decorators int, round string) {
+func decorators(f *harness.Fixture, count int, round string) {
 	f.Helper()
 	name := func(i int) string { return fmt.Sprintf("t%s-%d", round, i) }
-	controllers := make([]string, decorators)
+	controllers := make([]string, count)
 	for i := range controllers {
 		controllers[i] = f.CreateDecorator(harness.Name("test"), f.DecoratorSpec(func(spec *v1alpha1.DecoratorControllerSpec) {
 			spec.Resources[0].LabelSelector = &v1alpha1.LabelSelector{MatchLabels: map[string]string{"controller": name(i)}}

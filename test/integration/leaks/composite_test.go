@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package composite
+package leaks
 
 import (
 	"context"
@@ -20,26 +20,34 @@ func TestADeletedControllerLeavesNothingBehind(t *testing.T) {
 	before := env.StableGoroutines(t)
 	children := env.Install(t, harness.CRD{Kind: "Part"})
 	related := env.Install(t, harness.CRD{Kind: "Detail"})
-	f := start(t, answers(t, func(asked request) object {
+	f := harness.NewFixture(t, env, harness.CRD{Kind: "Thing"}, hook.Serve(t, hook.Answering(t, func(asked hook.CompositeRequest) object {
 		if asked.Children == nil { // it is the customize hook
 			return object{"relatedResources": []object{{"apiVersion": related.GroupVersion().String(), "resource": related.Resource, "labelSelector": object{}}}}
 		}
 		return object{"children": []object{{"apiVersion": children.GroupVersion().String(), "kind": "Part", "metadata": object{"name": asked.Parent.GetName()}}}}
-	}), func(spec *v1alpha1.CompositeControllerSpec) {
+	})))
+	f.RunComposite(f.CompositeSpec(func(spec *v1alpha1.CompositeControllerSpec) {
 		spec.ChildResources = []v1alpha1.CompositeControllerChildResourceRule{harness.ChildRule(children.GroupVersion().String(), children.Resource, v1alpha1.ChildUpdateInPlace)}
 		spec.Hooks.Customize = spec.Hooks.Sync.DeepCopy()
 		spec.ResyncPeriodSeconds = ptr.To(int32(1))
-	})
-	for i := range 10 {
+	}))
+	const parents = 10
+	for i := range parents {
 		f.CreateParent(fmt.Sprintf("p%d", i), object{})
-		f.waitUntilObserved(fmt.Sprintf("p%d", i), 1)
 	}
+	env.Eventually(t, func(ctx context.Context) error {
+		made, err := env.Dynamic.Resource(children).Namespace(f.Namespace).List(ctx, metav1.ListOptions{})
+		if err == nil && len(made.Items) != parents {
+			err = fmt.Errorf("there are %d children, want %d", len(made.Items), parents)
+		}
+		return err
+	})
 	if f.Hook.Connections() == 0 {
 		t.Error("no connection to the hook is kept")
 	}
-	waitForWatches(t, f.Parents, 1)
-	waitForWatches(t, children, 1)
-	waitForWatches(t, related, 1)
+	env.WaitForWatches(t, f.Parents, 1)
+	env.WaitForWatches(t, children, 1)
+	env.WaitForWatches(t, related, 1)
 
 	env.Kubectl(t, "delete", "cc", f.Controller.Name)
 	env.Eventually(t, func(context.Context) error {
@@ -48,9 +56,9 @@ func TestADeletedControllerLeavesNothingBehind(t *testing.T) {
 		}
 		return nil
 	})
-	waitForWatches(t, f.Parents, 0)
-	waitForWatches(t, children, 0)
-	waitForWatches(t, related, 0)
+	env.WaitForWatches(t, f.Parents, 0)
+	env.WaitForWatches(t, children, 0)
+	env.WaitForWatches(t, related, 0)
 	env.WaitForGoroutines(t, before)
 }
 
@@ -59,12 +67,14 @@ func TestADeletedControllerLeavesNothingBehind(t *testing.T) {
 // its last thousands of writes, and client-go the last events. The part of controllers must not
 // grow.
 func TestManyControllersLeaveMemoryWhereItWas(t *testing.T) {
-	const controllers = 150
+	const controllers = 80
 	before := env.StableGoroutines(t)
-	f := &fixture{harness.Fixture{T: t, Env: env, Parents: env.Install(t, harness.CRD{Kind: "Thing"}), Hook: hook.Serve(t, answers(t, oneConfigMap)), Namespace: env.Namespace(t)}}
+	f := harness.NewFixture(t, env, harness.CRD{Kind: "Thing"}, hook.Serve(t, hook.Answering(t, func(asked hook.CompositeRequest) object {
+		return object{"children": []object{configMap(&asked.Parent)}}
+	})))
 	var heap [2]harness.Heap
 	for round := range heap {
-		f.createAndDelete(controllers, fmt.Sprint(round))
+		composites(&f, controllers, fmt.Sprint(round))
 		env.WaitForGoroutines(t, before)
 		var err error
 		if heap[round], err = env.LiveHeap(t.Context()); err != nil {
@@ -81,8 +91,8 @@ func TestManyControllersLeaveMemoryWhereItWas(t *testing.T) {
 	}
 }
 
-// createAndDelete runs many controllers at once, each with its own parent.
-func (f *fixture) createAndDelete(controllers int, round string) {
+// composites runs many controllers at once, each with its own parent, and deletes them.
+func composites(f *harness.Fixture, controllers int, round string) {
 	f.Helper()
 	name := func(i int) string { return fmt.Sprintf("p%s-%d", round, i) }
 	for i := range controllers {
