@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
@@ -38,6 +39,7 @@ spec:
     schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 `, "GROUP", group)
 	env.Apply(t, strings.ReplaceAll(definition, "CONVERSION", "{strategy: None}"))
+	env.WaitUntilServed(t, schema.GroupVersionResource{Group: group, Version: "v1", Resource: "old"})
 	env.Apply(t, fmt.Sprintf("apiVersion: %s/v1\nkind: Old\nmetadata: {name: one, namespace: %s}", group, namespace))
 	env.Apply(t, strings.ReplaceAll(definition, "CONVERSION",
 		"{strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {url: 'https://127.0.0.1:1/convert'}}}"))
@@ -64,6 +66,7 @@ func TestAControllerRunsOnWhileANewTypeCannotBeListed(t *testing.T) {
 	f.WaitForConfigMap("a", harness.HasData("value", "2"))
 
 	env.Apply(t, strings.ReplaceAll(definition, "CONVERSION", "{strategy: None}"))
+	env.WaitUntilServed(t, schema.GroupVersionResource{Group: group, Version: "v1", Resource: "old"})
 	f.WaitForReady(metav1.ConditionTrue, "Running")
 	f.PatchParent("a", object{"spec": object{"value": "3"}})
 	f.WaitForConfigMap("a", harness.HasData("value", "3"))
@@ -88,6 +91,7 @@ func TestAControllerIsNotReadyWhileATypeCannotBeListed(t *testing.T) {
 	})
 	f.WaitForController(notListed("Old." + group + "/v2"))
 	env.Apply(t, strings.ReplaceAll(definition, "CONVERSION", "{strategy: None}"))
+	env.WaitUntilServed(t, schema.GroupVersionResource{Group: group, Version: "v1", Resource: "old"})
 	f.WaitForReady(metav1.ConditionTrue, "Running")
 }
 

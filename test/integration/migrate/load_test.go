@@ -157,7 +157,8 @@ func (l *load) step(name string) (said string) {
 	l.mu.Lock()
 	acknowledged, refused := l.acknowledged, l.refused
 	l.mu.Unlock()
-	said = l.migrate(name, "--original=none", "--accept-writes")
+	// A write that is under way when the policy or the APIService changes is over after the propagation, also here.
+	said = l.migrate(name, "--original=none", "--accept-writes", "--propagation=1s")
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.Logf("%d writes were accepted before %s, %d during it; %d were refused", acknowledged, name,
