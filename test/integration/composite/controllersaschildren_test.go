@@ -30,6 +30,7 @@ func TestControllersAsChildren(t *testing.T) {
 	env.StartServer(t)
 	for engine, m := range made {
 		t.Run(string(engine), func(t *testing.T) {
+			t.Parallel()
 			m.maker.T, m.made.T = t, t
 			m.made.CreateParent("b", object{"value": "2"})
 			m.made.WaitForConfigMap("b", harness.HasData("value", "2"))

@@ -13,6 +13,7 @@ import (
 
 // Events of a hook's answers are written once, about the parent or about a child.
 func TestAHookTellsEvents(t *testing.T) {
+	t.Parallel()
 	f := start(t, answers(t, func(asked request) object {
 		answer := oneConfigMap(asked)
 		answer["events"] = []object{

@@ -15,6 +15,7 @@ import (
 // A new controller must send a dry run to learn what the host stores for a null. The answer is no
 // change of the child, so no event follows. The rollout must continue all the same.
 func TestARolloutGoesOnAfterTheHostWasAsked(t *testing.T) {
+	t.Parallel()
 	for _, method := range []v1alpha1.ChildUpdateMethod{v1alpha1.ChildUpdateRollingRecreate, v1alpha1.ChildUpdateRollingInPlace} {
 		t.Run(string(method), func(t *testing.T) {
 			t.Parallel()

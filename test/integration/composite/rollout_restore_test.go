@@ -108,6 +108,7 @@ func (r *rolling) finish() {
 // Files and tools restore controllers before revisions. Until the revisions are there, the server does not know at
 // which one the children are, and moves them one by one all the same.
 func TestQ51ARolloutContinuesWithoutItsRevisions(t *testing.T) {
+	t.Parallel()
 	for _, method := range []v1alpha1.ChildUpdateMethod{
 		v1alpha1.ChildUpdateRollingRecreate, v1alpha1.ChildUpdateRollingInPlace,
 	} {

@@ -52,6 +52,7 @@ var records = map[string]func(canonical []byte) string{
 // Children that Metacontroller managed with dynamic apply are taken over without a write, whatever
 // the form of the annotation.
 func TestQ48TakingOverFromDynamicApply(t *testing.T) {
+	t.Parallel()
 	for _, method := range []v1alpha1.ChildUpdateMethod{v1alpha1.ChildUpdateOnDelete, v1alpha1.ChildUpdateRecreate, v1alpha1.ChildUpdateInPlace} {
 		for form, record := range records {
 			t.Run(fmt.Sprintf("%s, records %s", method, form), func(t *testing.T) {

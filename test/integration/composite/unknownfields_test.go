@@ -180,6 +180,7 @@ func TestWhatTheClusterWarnsOfIsTold(t *testing.T) {
 }
 
 func TestAChildThatOnDeleteLeavesAloneIsCounted(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		method         v1alpha1.ChildUpdateMethod
 		warned, reason string
