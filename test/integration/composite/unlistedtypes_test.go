@@ -66,7 +66,6 @@ func TestAControllerRunsOnWhileANewTypeCannotBeListed(t *testing.T) {
 	f.WaitForConfigMap("a", harness.HasData("value", "2"))
 
 	env.Apply(t, strings.ReplaceAll(definition, "CONVERSION", "{strategy: None}"))
-	env.WaitUntilServed(t, schema.GroupVersionResource{Group: group, Version: "v1", Resource: "old"})
 	f.WaitForReady(metav1.ConditionTrue, "Running")
 	f.PatchParent("a", object{"spec": object{"value": "3"}})
 	f.WaitForConfigMap("a", harness.HasData("value", "3"))
@@ -91,7 +90,37 @@ func TestAControllerIsNotReadyWhileATypeCannotBeListed(t *testing.T) {
 	})
 	f.WaitForController(notListed("Old." + group + "/v2"))
 	env.Apply(t, strings.ReplaceAll(definition, "CONVERSION", "{strategy: None}"))
-	env.WaitUntilServed(t, schema.GroupVersionResource{Group: group, Version: "v1", Resource: "old"})
+	f.WaitForReady(metav1.ConditionTrue, "Running")
+}
+
+func TestADefinitionThatIsNotAcceptedIsShown(t *testing.T) {
+	t.Parallel()
+	group := harness.Name("twice") + ".example.com"
+	for _, names := range []string{
+		"{plural: sites, singular: site, kind: Site}",
+		"{plural: websites, singular: website, kind: Website, shortNames: [site]}",
+	} {
+		plural, _, _ := strings.Cut(strings.TrimPrefix(names, "{plural: "), ",")
+		env.Apply(t, fmt.Sprintf(`
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: %[1]s.%[2]s}
+spec:
+  group: %[2]s
+  scope: Namespaced
+  names: %[3]s
+  versions:
+  - {name: v1, served: true, storage: true, subresources: {status: {}}, schema: {openAPIV3Schema: {type: object}}}
+`, plural, group, names))
+		if plural == "sites" {
+			env.WaitUntilServed(t, schema.GroupVersionResource{Group: group, Version: "v1", Resource: plural})
+		}
+	}
+	f := start(t, answers(t, oneConfigMap), func(spec *v1alpha1.CompositeControllerSpec) {
+		spec.ParentResource.ResourceRule = v1alpha1.ResourceRule{APIVersion: group + "/v1", Resource: "websites"}
+	})
+	f.WaitForController(notListed("does not serve it; its CustomResourceDefinition is not accepted: ", `"site" is already in use`))
+	env.Kubectl(t, "delete", "crd", "sites."+group)
 	f.WaitForReady(metav1.ConditionTrue, "Running")
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	apidiscovery "k8s.io/api/apidiscovery/v2"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
@@ -27,20 +28,18 @@ type UnknownTypeError struct {
 	APIVersion, Resource string
 }
 
-func (e *UnknownTypeError) Error() string { return e.withMeant("") }
+func (e *UnknownTypeError) Error() string { return e.with("") }
 
-// withMeant returns the text of the error if that resource was probably meant; empty if none was.
-func (e *UnknownTypeError) withMeant(meant string) string {
-	text := fmt.Sprintf("can't find resource %q in apiVersion %q: the cluster does not serve it; ",
-		e.Resource, e.APIVersion)
-	switch {
-	case meant != "":
-		return text + "did you mean " + meant + "? (resource is the plural, in lower case)"
-	case e.isOfKubernetes():
-		return text + "check the spelling (resource is the plural, in lower case)"
-	default:
-		return text + "check the spelling (resource is the plural, in lower case), or create its CustomResourceDefinition"
+// with returns the text of the error with a hint; empty for the general one.
+func (e *UnknownTypeError) with(hint string) string {
+	if hint == "" {
+		hint = "check the spelling (resource is the plural, in lower case)"
+		if !e.isOfKubernetes() {
+			hint += ", or create its CustomResourceDefinition"
+		}
 	}
+	return fmt.Sprintf("can't find resource %q in apiVersion %q: the cluster does not serve it; %s",
+		e.Resource, e.APIVersion, hint)
 }
 
 // isOfKubernetes reports whether the API group of the type is built into Kubernetes. No
@@ -77,12 +76,12 @@ type catalog struct {
 	readAt time.Time
 }
 
-// WithSuggestion returns the error of Resolve. If the host does not serve the type, the error suggests one with a
-// similar name.
+// WithSuggestion returns the error of Resolve. If the host does not serve the type, the error says why its
+// CustomResourceDefinition is not accepted, or suggests a type with a similar name.
 func (d *Discovery) WithSuggestion(ctx context.Context, err error) error {
 	if unknown, ok := errors.AsType[*UnknownTypeError](err); ok {
-		if meant := d.meant(ctx, unknown); meant != "" {
-			return &suggestionError{err: err, text: strings.Replace(err.Error(), unknown.Error(), unknown.withMeant(meant), 1)}
+		if hint := d.hint(ctx, unknown); hint != "" {
+			return &suggestionError{err: err, text: strings.Replace(err.Error(), unknown.Error(), unknown.with(hint), 1)}
 		}
 	}
 	return err
@@ -98,28 +97,50 @@ func (e *suggestionError) Error() string { return e.text }
 
 func (e *suggestionError) Unwrap() error { return e.err }
 
-// meant returns which resource was probably meant by one that the host does not serve, such as `"deployments" in
-// apps/v1`. It returns "" if the host serves none with a similar name.
-func (d *Discovery) meant(ctx context.Context, unknown *UnknownTypeError) string {
+// hint returns what the host knows about a type that it does not serve; "" if nothing.
+func (d *Discovery) hint(ctx context.Context, unknown *UnknownTypeError) string {
 	version, err := schema.ParseGroupVersion(unknown.APIVersion)
 	if err != nil {
 		return ""
 	}
 	wanted := version.WithResource(unknown.Resource)
-	meant := nearest.Resource(wanted, d.allTypes(ctx))
-	if meant != "" && d.defines(ctx, wanted) {
-		return ""
+	definition := d.definition(ctx, wanted)
+	if nearest.Defines(definition, wanted.Version) { // it may be served soon
+		return rejection(definition)
 	}
-	return meant
+	if meant := nearest.Resource(wanted, d.allTypes(ctx)); meant != "" {
+		return "did you mean " + meant + "? (resource is the plural, in lower case)"
+	}
+	return ""
 }
 
-// defines reports whether the host has a CustomResourceDefinition with a type, which it may not serve yet.
-func (d *Discovery) defines(ctx context.Context, of schema.GroupVersionResource) bool {
+// definition returns the CustomResourceDefinition of a type as JSON; nil if the host does not return it.
+func (d *Discovery) definition(ctx context.Context, of schema.GroupVersionResource) []byte {
 	ctx, cancel := context.WithTimeout(ctx, catalogTimeout)
 	defer cancel()
 	path := "/apis/" + definitions.GroupVersion().String() + "/" + definitions.Resource + "/" + of.GroupResource().String()
 	definition, err := d.client.GetAs(ctx, path, "application/json")
-	return err == nil && nearest.Defines(definition, of.Version)
+	if err != nil {
+		return nil
+	}
+	return definition
+}
+
+// rejection says why the host does not accept the names of a CustomResourceDefinition; "" if it does.
+func rejection(definition []byte) string {
+	var of struct {
+		Status struct {
+			Conditions []metav1.Condition `json:"conditions"`
+		} `json:"status"`
+	}
+	if err := json.Unmarshal(definition, &of); err != nil {
+		return ""
+	}
+	accepted := meta.FindStatusCondition(of.Status.Conditions, "NamesAccepted")
+	if accepted == nil || accepted.Status != metav1.ConditionFalse {
+		return ""
+	}
+	return "its CustomResourceDefinition is not accepted: " + accepted.Message
 }
 
 // allTypes returns the types of all groups. If the host does not send them, it returns the types of the last

@@ -26,6 +26,11 @@ func (h *aggregatedHost) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, `{"spec":{"versions":[{"name":"v1","served":true}]}}`)
 		return
 	}
+	if strings.HasSuffix(r.URL.Path, "/customresourcedefinitions/pages.example.com") {
+		_, _ = io.WriteString(w, `{"spec":{"versions":[{"name":"v1","served":true}]},"status":{"conditions":[{"type":"NamesAccepted",`+
+			`"status":"False","reason":"ShortNamesConflict","message":"\"page\" is already in use"}]}}`)
+		return
+	}
 	if strings.Contains(r.URL.Path, "/customresourcedefinitions/") {
 		w.WriteHeader(http.StatusNotFound)
 		return
@@ -55,18 +60,19 @@ func suggesting(t *testing.T) (*aggregatedHost, *Discovery) {
 	return fake, New(client, func(string) {})
 }
 
-func TestWhichTypeWasMeant(t *testing.T) {
+func TestWhatTheHostKnowsOfATypeThatItDoesNotServe(t *testing.T) {
 	fake, d := suggesting(t)
 	for _, test := range []struct{ apiVersion, resource, want string }{
-		{"apps/v1", "deployment", `"deployments"`},
-		{"v1", "deployments", `"deployments" in apps/v1`},
-		{"example.com/v1", "pages", ""},
+		{"apps/v1", "deployment", `did you mean "deployments"? (resource is the plural, in lower case)`},
+		{"v1", "deployments", `did you mean "deployments" in apps/v1? (resource is the plural, in lower case)`},
+		{"example.com/v1", "posters", ""},
 		{"apps/v1", "deployments", ""}, // it is served meanwhile
 		{"apps/v1", "deploymentz", ""}, // it is defined, and served soon
-		{"apps/v2", "deploymentz", `"deployments" in apps/v1`},
+		{"apps/v2", "deploymentz", `did you mean "deployments" in apps/v1? (resource is the plural, in lower case)`},
+		{"example.com/v1", "pages", `its CustomResourceDefinition is not accepted: "page" is already in use`},
 	} {
-		if got := d.meant(t.Context(), &UnknownTypeError{APIVersion: test.apiVersion, Resource: test.resource}); got != test.want {
-			t.Errorf("by %s of %s, %q was meant, want %q", test.resource, test.apiVersion, got, test.want)
+		if got := d.hint(t.Context(), &UnknownTypeError{APIVersion: test.apiVersion, Resource: test.resource}); got != test.want {
+			t.Errorf("the hint about %s of %s is %q, want %q", test.resource, test.apiVersion, got, test.want)
 		}
 	}
 	if asked := fake.asked.Load(); asked != 2 {
@@ -74,11 +80,11 @@ func TestWhichTypeWasMeant(t *testing.T) {
 	}
 }
 
-func TestNothingIsMeantIfTheHostDoesNotTell(t *testing.T) {
+func TestNothingIsKnownIfTheHostDoesNotTell(t *testing.T) {
 	fake, d := suggesting(t)
 	fake.failing.Store(1)
-	if got := d.meant(t.Context(), &UnknownTypeError{APIVersion: "apps/v1", Resource: "deployment"}); got != "" {
-		t.Errorf("%s is meant", got)
+	if got := d.hint(t.Context(), &UnknownTypeError{APIVersion: "apps/v1", Resource: "deployment"}); got != "" {
+		t.Errorf("the hint is %q", got)
 	}
 }
 
@@ -107,7 +113,7 @@ func TestAnErrorOfATypeHasTheSuggestion(t *testing.T) {
 	for name, err := range map[string]error{
 		"none":                             nil,
 		"of another kind":                  errors.New("no"),
-		"of a type that nobody could mean": &UnknownTypeError{APIVersion: "example.com/v1", Resource: "pages"},
+		"of a type that nobody could mean": &UnknownTypeError{APIVersion: "example.com/v1", Resource: "posters"},
 	} {
 		if got := d.WithSuggestion(t.Context(), err); got != err { //nolint:errorlint // It is the same.
 			t.Errorf("an error %s becomes %v", name, got)
