@@ -128,10 +128,9 @@ func newDependencies(
 		},
 		Events: events,
 		Hook: hook.Options{
-			MaxResponseBytes: config.HookMaxResponseBytes, MaxIdleConnections: config.Workers, Denied: config.HookDenied,
-			Redirects: config.HookRedirects,
-			Budget:    hook.NewBudget(config.HookMaxBytesInFlight),
-			Metrics:   calls, MayCall: term.Check, Sources: objects, DeveloperMode: config.DeveloperMode,
+			Limits: config.Hooks, MaxIdleConnections: config.Workers,
+			Budget:  hook.NewBudget(config.Hooks.MaxBytesInFlight),
+			Metrics: calls, MayCall: term.Check, Sources: objects, DeveloperMode: config.DeveloperMode,
 		},
 		WriteLoops: writeloop.NewRegistry(),
 		Engine:     config.ApplyStrategy.engine(),

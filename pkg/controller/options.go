@@ -14,6 +14,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/leader"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/transport"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
@@ -69,15 +70,8 @@ type Options struct {
 	// DiscoveryInterval is the interval at which the types in use are read from the host again. Most changes are
 	// noticed without that, at once. Zero disables it.
 	DiscoveryInterval time.Duration
-	// HookMaxResponseBytes is the maximum size of a hook's response. A larger one is refused.
-	HookMaxResponseBytes int64
-	// HookMaxBytesInFlight bounds the bytes of requests and answers of hooks that all syncs have in memory at once.
-	// At least 1.
-	HookMaxBytesInFlight int64
-	// HookDenied are the networks that hooks must not be in.
-	HookDenied hookaddress.Denied
-	// HookRedirects are the redirects of hooks that are followed.
-	HookRedirects transport.Redirects
+	// Hooks are the limits of hooks.
+	Hooks hook.Limits
 	// DeveloperMode reports more to the authors of hooks, and reports it each time.
 	DeveloperMode bool
 	// RequireServiceAccount is true if controllers without a service account are refused. Those that
@@ -99,10 +93,10 @@ func DefaultOptions() Options {
 		ApplyFieldManager:     host.FieldManager,
 		CacheFlushInterval:    30 * time.Minute,
 		DiscoveryInterval:     30 * time.Second,
-		HookMaxResponseBytes:  32 << 20,
-		HookMaxBytesInFlight:  64 << 20,
-		HookDenied:            hookaddress.DeniedByDefault(),
-		HookRedirects:         transport.SameHost,
+		Hooks: hook.Limits{
+			MaxResponseBytes: 32 << 20, MaxBytesInFlight: 64 << 20,
+			Denied: hookaddress.DeniedByDefault(), Redirects: transport.SameHost,
+		},
 	}
 }
 

@@ -97,7 +97,7 @@ func (b builder) build(ctx context.Context, pair pki.KeyPair) error {
 
 func (b builder) connect(ctx context.Context, name string, of *v1alpha1.Hook, pair pki.KeyPair) error {
 	made, err := hook.New(name, of, b.endpointConfigs, hook.Options{
-		MaxResponseBytes: 1, MaxIdleConnections: 1, Sources: b.sources(of, pair),
+		Limits: hook.Limits{MaxResponseBytes: 1}, MaxIdleConnections: 1, Sources: b.sources(of, pair),
 		Decorates: b.kind.ChildrenField == "attachments",
 	})
 	if err != nil {

@@ -215,7 +215,7 @@ func (o *Options) addAdmissionPlugins() {
 }
 
 func (o *Options) hookAddresses() *admission.HookAddresses {
-	return admission.NewHookAddresses(o.Controllers.HookDenied)
+	return admission.NewHookAddresses(o.Controllers.Hooks.Denied)
 }
 
 func (o *Options) serviceAccounts() *admission.ServiceAccounts {
@@ -224,7 +224,7 @@ func (o *Options) serviceAccounts() *admission.ServiceAccounts {
 
 func (o *Options) warnings() *admission.Warnings {
 	resolver := admission.HookResolver{Lookup: net.DefaultResolver.LookupNetIP, Proxy: http.ProxyFromEnvironment,
-		Denied: o.Controllers.HookDenied}
+		Denied: o.Controllers.Hooks.Denied}
 	return admission.NewWarnings(o.parents, resolver)
 }
 

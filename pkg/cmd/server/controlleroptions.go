@@ -39,7 +39,7 @@ type ControllerOptions struct {
 	LeaseNamespace, LeaseName string
 	// process names this process in the Lease.
 	process string
-	// HookDenyCIDRs is HookDenied as the flag gives it.
+	// HookDenyCIDRs is Hooks.Denied as the flag gives it.
 	HookDenyCIDRs []string
 }
 
@@ -49,7 +49,7 @@ func NewControllerOptions() *ControllerOptions {
 	return &ControllerOptions{
 		Options: options, LeaderElection: true,
 		ResourceLock: resourcelock.LeasesResourceLock, LeaseName: "metacontroller-apiserver",
-		HookDenyCIDRs: options.HookDenied.Strings(),
+		HookDenyCIDRs: options.Hooks.Denied.Strings(),
 	}
 }
 
@@ -84,16 +84,16 @@ func (o *ControllerOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.ApplyFieldManager, "apply-strategy-ssa-field-manager", o.ApplyFieldManager,
 		"The field manager under which "+
 			"server-side apply owns the fields of children.")
-	flags.Int64Var(&o.HookMaxResponseBytes, "hook-max-response-bytes", o.HookMaxResponseBytes,
+	flags.Int64Var(&o.Hooks.MaxResponseBytes, "hook-max-response-bytes", o.Hooks.MaxResponseBytes,
 		"Maximum size of an answer of a hook in bytes. The server rejects larger answers.")
-	flags.Int64Var(&o.HookMaxBytesInFlight, "hook-max-bytes-in-flight", o.HookMaxBytesInFlight,
+	flags.Int64Var(&o.Hooks.MaxBytesInFlight, "hook-max-bytes-in-flight", o.Hooks.MaxBytesInFlight,
 		"Maximum size in bytes of the hook requests and answers that all syncs together hold in memory. The controllers "+
 			"with service accounts of one namespace have at most half of them. Raise it with the memory limit: a sync takes "+
 			"several times the bytes of its answer.")
 	flags.StringSliceVar(&o.HookDenyCIDRs, "hook-deny-cidrs", o.HookDenyCIDRs,
 		"Comma-separated list of networks in which the server calls no hooks. A value replaces the default, which lists "+
 			"the addresses where clouds serve credentials; an empty value denies no network.")
-	flags.StringVar((*string)(&o.HookRedirects), "hook-redirects", string(o.HookRedirects),
+	flags.StringVar((*string)(&o.Hooks.Redirects), "hook-redirects", string(o.Hooks.Redirects),
 		"Redirects of hooks to follow: same-host, only to the host of the hook, on any port; or any-host, all redirects, "+
 			"as Metacontroller does.")
 	flags.BoolVar(&o.RequireServiceAccount, "require-service-account", o.RequireServiceAccount,
@@ -126,7 +126,7 @@ func (o *ControllerOptions) complete(changed func(flag string) bool, namespace s
 		o.Client.Burst = defaultClientBurst
 	}
 	if denied, err := hookaddress.Parse(o.HookDenyCIDRs); err == nil { // validate returns the error
-		o.HookDenied = denied
+		o.Hooks.Denied = denied
 	}
 	host, err := os.Hostname()
 	if err != nil {
@@ -154,8 +154,8 @@ func (o *ControllerOptions) validate() []error {
 		"parallel-writes":          int64(o.ParallelWrites),
 		"parallel-writes-per-sync": int64(o.ParallelWritesPerSync),
 		"events-burst":             int64(o.Events.Burst),
-		"hook-max-response-bytes":  o.HookMaxResponseBytes,
-		"hook-max-bytes-in-flight": o.HookMaxBytesInFlight,
+		"hook-max-response-bytes":  o.Hooks.MaxResponseBytes,
+		"hook-max-bytes-in-flight": o.Hooks.MaxBytesInFlight,
 	} {
 		if value < 1 {
 			errs = append(errs, fmt.Errorf("--%s must be at least 1, not %d", flag, value))
@@ -178,9 +178,9 @@ func (o *ControllerOptions) validate() []error {
 	if _, err := hookaddress.Parse(o.HookDenyCIDRs); err != nil {
 		errs = append(errs, fmt.Errorf("--hook-deny-cidrs: %w", err))
 	}
-	if o.HookRedirects != transport.SameHost && o.HookRedirects != transport.AnyHost {
+	if o.Hooks.Redirects != transport.SameHost && o.Hooks.Redirects != transport.AnyHost {
 		errs = append(errs, fmt.Errorf("--hook-redirects must be %s or %s, not %q",
-			transport.SameHost, transport.AnyHost, o.HookRedirects))
+			transport.SameHost, transport.AnyHost, o.Hooks.Redirects))
 	}
 	if _, err := labels.Parse(o.TargetLabelSelector); err != nil {
 		errs = append(errs, fmt.Errorf("--target-label-selector: %w", err))

@@ -206,7 +206,7 @@ func TestOptionsThatFollowFromOthers(t *testing.T) {
 		},
 		"hooks may not be where clouds give credentials": {
 			check: func(t *testing.T, o *Options) {
-				want(t, "denied networks", strings.Join(o.Controllers.HookDenied.Strings(), " "),
+				want(t, "denied networks", strings.Join(o.Controllers.Hooks.Denied.Strings(), " "),
 					"169.254.0.0/16 fe80::/10 fd00:ec2::254/128 fd00:ec2::23/128 168.63.129.16/32 100.100.100.200/32 "+
 						"192.0.0.192/32 fd20:ce::254/128 fd00:42::42/128")
 			},
@@ -214,13 +214,13 @@ func TestOptionsThatFollowFromOthers(t *testing.T) {
 		"hooks may not be where it is said": {
 			args: []string{"--hook-deny-cidrs=10.0.0.0/8", "--hook-deny-cidrs=fd00::/8"},
 			check: func(t *testing.T, o *Options) {
-				want(t, "denied networks", strings.Join(o.Controllers.HookDenied.Strings(), " "), "10.0.0.0/8 fd00::/8")
+				want(t, "denied networks", strings.Join(o.Controllers.Hooks.Denied.Strings(), " "), "10.0.0.0/8 fd00::/8")
 			},
 		},
 		"hooks may be anywhere": {
 			args: []string{"--hook-deny-cidrs="},
 			check: func(t *testing.T, o *Options) {
-				want(t, "denied networks", len(o.Controllers.HookDenied), 0)
+				want(t, "denied networks", len(o.Controllers.Hooks.Denied), 0)
 			},
 		},
 		"certificates are kept with the data": {

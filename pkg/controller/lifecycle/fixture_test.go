@@ -99,7 +99,7 @@ func makeFixture(t *testing.T, own *fake.Clientset) *fixture {
 	dependencies := parentcontroller.Dependencies{
 		Permissions: permissions.New(reviews),
 		Informers:   objects, Discovery: hosttest.Discovery(t), Actor: &act.Actor{Writer: host.NewWriter(client, 1), Parallel: 1},
-		Events: events, Hook: hook.Options{MaxResponseBytes: 1 << 20, MaxIdleConnections: 1, Metrics: hook.NewMetrics(), Sources: objects},
+		Events: events, Hook: hook.Options{Limits: hook.Limits{MaxResponseBytes: 1 << 20}, MaxIdleConnections: 1, Metrics: hook.NewMetrics(), Sources: objects},
 		Workers: 1, Metrics: prometheus.NewRegistry(), Revisions: stored, Held: func() error { return *heldBy.Load() },
 	}
 	drainer := drain.New(client, dependencies.Discovery, dependencies.Actor, events.NotFinalized)

@@ -269,7 +269,7 @@ func (h *hostOfWeb) controller(t *testing.T, answer string, change func(spec *Sp
 	spec := specOf(at(hooks.URL))
 	change(spec, at(hooks.URL))
 	return controllerAt(t, h.Config, Dependencies{
-		Events: events, Metrics: prometheus.NewRegistry(), Hook: hook.Options{MaxResponseBytes: 1 << 20, MaxIdleConnections: 1, Metrics: hook.NewMetrics()},
+		Events: events, Metrics: prometheus.NewRegistry(), Hook: hook.Options{Limits: hook.Limits{MaxResponseBytes: 1 << 20}, MaxIdleConnections: 1, Metrics: hook.NewMetrics()},
 		Syncs: &rows.Syncs{}, Calls: calllog.New(time.Now()),
 	}, spec), calls
 }
@@ -374,7 +374,7 @@ func TestAControllerThatLeavesSyncsOnlyWhatItFinalizes(t *testing.T) {
 	spec.Finalize = spec.Sync
 	c := controllerAt(t, &rest.Config{Host: host.URL}, Dependencies{
 		Metrics: prometheus.NewRegistry(),
-		Hook:    hook.Options{MaxResponseBytes: 1 << 20, MaxIdleConnections: 1, Metrics: hook.NewMetrics()},
+		Hook:    hook.Options{Limits: hook.Limits{MaxResponseBytes: 1 << 20}, MaxIdleConnections: 1, Metrics: hook.NewMetrics()},
 		Syncs:   &rows.Syncs{}, Calls: calllog.New(time.Now()), Events: events,
 	}, spec)
 	if left := c.Leaving.Begin(); left.IsBusy || left.Finalizing != 1 || left.Staying != 2 {

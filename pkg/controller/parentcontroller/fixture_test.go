@@ -154,7 +154,7 @@ func answerOfTen(more string) string {
 func controllerOfTen(t testing.TB, url string) *Controller {
 	configMaps := object.Type{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Kind: "ConfigMap", Namespaced: true}
 	return controllerAt(t, hostOfTen(t), Dependencies{
-		Metrics: prometheus.NewRegistry(), Hook: hook.Options{MaxResponseBytes: 1 << 20, MaxIdleConnections: 1, Metrics: hook.NewMetrics()},
+		Metrics: prometheus.NewRegistry(), Hook: hook.Options{Limits: hook.Limits{MaxResponseBytes: 1 << 20}, MaxIdleConnections: 1, Metrics: hook.NewMetrics()},
 		Syncs: &rows.Syncs{}, Calls: calllog.New(time.Now()),
 	}, specOf(at(url), configMaps))
 }

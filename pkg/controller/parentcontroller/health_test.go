@@ -121,7 +121,7 @@ func TestThatAParentIsStillRefusedIsSeenWithoutAllocations(t *testing.T) {
 	spec.Access.ServiceAccount = &v1alpha1.ServiceAccountReference{Namespace: "shop", Name: "websites"}
 	c := controllerAt(t, config, Dependencies{
 		Metrics: prometheus.NewRegistry(), Discovery: hosttest.Discovery(t), Permissions: permissions.New(refusing{}),
-		Hook: hook.Options{MaxResponseBytes: 1 << 20, Metrics: hook.NewMetrics()},
+		Hook: hook.Options{Limits: hook.Limits{MaxResponseBytes: 1 << 20}, Metrics: hook.NewMetrics()},
 	}, spec)
 	observe := func(answer *related.Answer) {
 		t.Helper()
@@ -215,7 +215,7 @@ func TestTheLastErrorOfAnEarlierProcessRecovers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := controllerAt(t, hostOfTen(t), Dependencies{
-				Hook: hook.Options{MaxResponseBytes: 1 << 20, MaxIdleConnections: 1, Metrics: hook.NewMetrics()},
+				Hook: hook.Options{Limits: hook.Limits{MaxResponseBytes: 1 << 20}, MaxIdleConnections: 1, Metrics: hook.NewMetrics()},
 			}, specOf(at("http://hooks.example")))
 			c.Recall(&v1alpha1.LastSyncError{Message: "cannot be resolved", Parent: test.parent, Kind: test.kind})
 			remove, err := c.addEventHandlers()

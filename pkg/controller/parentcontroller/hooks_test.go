@@ -30,7 +30,7 @@ func TestHooksForgetParentsThatAreGone(t *testing.T) {
 	config, _ := hostOf(t)
 	webhook := at(remembering.URL)
 	webhook.Etag = &v1alpha1.WebhookEtagConfig{Enabled: ptr.To(true)}
-	c := controllerAt(t, config, Dependencies{Hook: hook.Options{MaxResponseBytes: 1000}}, specOf(webhook))
+	c := controllerAt(t, config, Dependencies{Hook: hook.Options{Limits: hook.Limits{MaxResponseBytes: 1000}}}, specOf(webhook))
 	name := web("a")
 	ask := func() {
 		t.Helper()

@@ -254,7 +254,7 @@ func TestANameThatIsFreeByNowIsWaitedFor(t *testing.T) {
 	}))
 	t.Cleanup(wanting.Close)
 	config, _ := hostOf(t)
-	c := controllerAt(t, config, Dependencies{Hook: hook.Options{MaxResponseBytes: 1000}}, specOf(at(wanting.URL), pods))
+	c := controllerAt(t, config, Dependencies{Hook: hook.Options{Limits: hook.Limits{MaxResponseBytes: 1000}}}, specOf(at(wanting.URL), pods))
 	if result := c.sync(t.Context(), web("a"), syncqueue.ParentChanged); result.Within(time.Minute) != syncqueue.Backoff(0).Within(time.Minute) {
 		t.Fatalf("the result is %v, want one that is tried again", result)
 	}

@@ -199,7 +199,7 @@ func TestAControllerRunsWithoutATypeOfResyncOn(t *testing.T) {
 	}
 	config := hostOfTen(t)
 	c := controllerAt(t, config, Dependencies{
-		Hook: hook.Options{MaxResponseBytes: 1 << 20, MaxIdleConnections: 1, Metrics: hook.NewMetrics()},
+		Hook: hook.Options{Limits: hook.Limits{MaxResponseBytes: 1 << 20}, MaxIdleConnections: 1, Metrics: hook.NewMetrics()},
 	}, spec)
 	if !c.MissesTypeOf("argoproj.io") || c.MissesTypeOf("apps") {
 		t.Error("the controller is not reconciled when the type appears")

@@ -42,7 +42,7 @@ type outage struct {
 func newOutage(t *testing.T, url string) *outage {
 	t.Helper()
 	webhook, err := hook.New(hook.Sync, &v1alpha1.Hook{Webhook: new(at(url))}, nil,
-		hook.Options{MaxResponseBytes: 1 << 20, MaxIdleConnections: 1, Metrics: hook.NewMetrics()})
+		hook.Options{Limits: hook.Limits{MaxResponseBytes: 1 << 20}, MaxIdleConnections: 1, Metrics: hook.NewMetrics()})
 	if err != nil {
 		t.Fatal(err)
 	}

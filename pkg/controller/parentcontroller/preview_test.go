@@ -289,7 +289,7 @@ func reviewedInBank(t *testing.T) (*Controller, *bank) {
 	spec := specOf(never, configMaps)
 	spec.Customize, spec.Claims = &v1alpha1.Hook{Version: &version, Webhook: &never}, observe.NewLabelClaims(false)
 	c := controllerAt(t, &rest.Config{Host: server.URL}, Dependencies{
-		Metrics: prometheus.NewRegistry(), Hook: hook.Options{MaxResponseBytes: 1 << 20}, Discovery: hosttest.Discovery(t),
+		Metrics: prometheus.NewRegistry(), Hook: hook.Options{Limits: hook.Limits{MaxResponseBytes: 1 << 20}}, Discovery: hosttest.Discovery(t),
 	}, spec)
 	return c, host
 }

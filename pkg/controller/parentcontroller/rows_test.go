@@ -45,7 +45,7 @@ func answeredBy(t *testing.T, hookOf http.HandlerFunc) *Controller {
 	spec := specOf(at(answering.URL), pods)
 	spec.UID, spec.Kind.ShortName = "controller", "cc"
 	return controllerAt(t, config, Dependencies{
-		Events: events, Hook: hook.Options{MaxResponseBytes: 1 << 20, MaxIdleConnections: 1, Metrics: hook.NewMetrics()},
+		Events: events, Hook: hook.Options{Limits: hook.Limits{MaxResponseBytes: 1 << 20}, MaxIdleConnections: 1, Metrics: hook.NewMetrics()},
 	}, spec)
 }
 

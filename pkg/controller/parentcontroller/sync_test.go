@@ -97,7 +97,7 @@ func TestSyncsAreLoggedInTheDeveloperMode(t *testing.T) {
 			}))
 			defer wanting.Close()
 			c := controllerAt(t, config, Dependencies{
-				DeveloperMode: developer, Metrics: prometheus.NewRegistry(), Hook: hook.Options{MaxResponseBytes: 1 << 20},
+				DeveloperMode: developer, Metrics: prometheus.NewRegistry(), Hook: hook.Options{Limits: hook.Limits{MaxResponseBytes: 1 << 20}},
 			}, specOf(at(wanting.URL), pods))
 			var lines []string
 			logger := funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})
@@ -252,7 +252,7 @@ func TestWarningsAboutTheAnswerOfACustomizeHookComeAndGo(t *testing.T) {
 	spec := specOf(at(server.URL), configMaps)
 	spec.Customize = &v1alpha1.Hook{Webhook: &customize}
 	c := controllerAt(t, hostOfTen(t), Dependencies{
-		Metrics: prometheus.NewRegistry(), Hook: hook.Options{MaxResponseBytes: 1 << 20}, Discovery: &discovery.Discovery{}, Events: events,
+		Metrics: prometheus.NewRegistry(), Hook: hook.Options{Limits: hook.Limits{MaxResponseBytes: 1 << 20}}, Discovery: &discovery.Discovery{}, Events: events,
 	}, spec)
 	state := c.parents.get(web("a"))
 	for i, turn := range []struct {
@@ -336,7 +336,7 @@ func TestQ10ADeniedChangeIsTriedAgain(t *testing.T) {
 	t.Cleanup(wanting.Close)
 	spec := specOf(at(wanting.URL), pods)
 	spec.Strategies = plan.Strategies{pods.GroupKind(): {Method: plan.Recreate, Engine: plan.ServerSideApply}}
-	c := controllerAt(t, &rest.Config{Host: server.URL}, Dependencies{Hook: hook.Options{MaxResponseBytes: 1 << 20, Metrics: hook.NewMetrics()}}, spec)
+	c := controllerAt(t, &rest.Config{Host: server.URL}, Dependencies{Hook: hook.Options{Limits: hook.Limits{MaxResponseBytes: 1 << 20}, Metrics: hook.NewMetrics()}}, spec)
 	state := c.parents.get(web("a"))
 
 	host.denies.Store(true)
@@ -396,7 +396,7 @@ func TestWithoutAChildTypeOnlyDeletionsGoOn(t *testing.T) {
 			spec := specOf(at(answering.URL))
 			spec.Finalize, spec.Lacks = &v1alpha1.Hook{Webhook: new(at(answering.URL))}, errors.New("a type is missing")
 			c := controllerAt(t, hostOfOne(t, test.more), Dependencies{
-				Hook: hook.Options{MaxResponseBytes: 1 << 20, MaxIdleConnections: 1, Metrics: hook.NewMetrics()},
+				Hook: hook.Options{Limits: hook.Limits{MaxResponseBytes: 1 << 20}, MaxIdleConnections: 1, Metrics: hook.NewMetrics()},
 			}, spec)
 			result := c.syncParent(t.Context(), web("a"), c.parents.get(web("a")), syncqueue.ParentChanged)
 			if got := calls.Load(); got != test.calls {

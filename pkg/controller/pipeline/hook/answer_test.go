@@ -31,7 +31,7 @@ func ofMode(t *testing.T, name, url string, version v1alpha1.HookVersion, mode v
 	if mode != "" {
 		spec.Webhook.ResponseUnmarshallMode = &mode
 	}
-	made, err := New(name, spec, nil, Options{MaxResponseBytes: limit, Deletable: plan.Deletable})
+	made, err := New(name, spec, nil, Options{Limits: Limits{MaxResponseBytes: limit}, Deletable: plan.Deletable})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -187,7 +187,7 @@ func TestCallsTakeRoomForRequestsAndAnswers(t *testing.T) {
 				_, _ = io.WriteString(w, `{"status":{"a":"`+strings.Repeat("x", size)+`"}}`)
 			})
 			spec := &v1alpha1.Hook{Webhook: &v1alpha1.Webhook{URL: &address}}
-			hook, err := New(Sync, spec, nil, Options{MaxResponseBytes: 1 << 20})
+			hook, err := New(Sync, spec, nil, Options{Limits: Limits{MaxResponseBytes: 1 << 20}})
 			if err != nil {
 				t.Fatal(err)
 			}

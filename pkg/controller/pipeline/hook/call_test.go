@@ -571,7 +571,7 @@ func TestHooksWithClosedTypesAcceptAllRequests(t *testing.T) {
 						_, _ = io.WriteString(w, `{}`)
 					})
 					made, err := New(test.hook, &v1alpha1.Hook{Version: &version, Webhook: &v1alpha1.Webhook{URL: &url}}, nil,
-						Options{MaxResponseBytes: limit})
+						Options{Limits: Limits{MaxResponseBytes: limit}})
 					if err != nil {
 						t.Fatal(err)
 					}

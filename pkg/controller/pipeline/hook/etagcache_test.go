@@ -22,7 +22,7 @@ import (
 func etagHook(t *testing.T, url string, etag v1alpha1.WebhookEtagConfig) *Webhook {
 	t.Helper()
 	made, err := New(Sync, &v1alpha1.Hook{Webhook: &v1alpha1.Webhook{URL: &url, Etag: &etag}}, nil,
-		Options{MaxResponseBytes: limit, MaxIdleConnections: 2})
+		Options{Limits: Limits{MaxResponseBytes: limit}, MaxIdleConnections: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ import (
 func measuredHook(t *testing.T, metrics *Metrics, name, url string, controller ControllerRef) *Webhook {
 	t.Helper()
 	made, err := New(name, &v1alpha1.Hook{Webhook: &v1alpha1.Webhook{URL: &url}}, nil,
-		Options{MaxResponseBytes: limit, Metrics: metrics, Controller: controller})
+		Options{Limits: Limits{MaxResponseBytes: limit}, Metrics: metrics, Controller: controller})
 	if err != nil {
 		t.Fatal(err)
 	}

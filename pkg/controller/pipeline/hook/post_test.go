@@ -380,7 +380,7 @@ func TestConnectionsAreKeptBetweenCalls(t *testing.T) {
 		<-release
 		_, _ = io.WriteString(w, "{}")
 	})
-	hook, err := New(Sync, &v1alpha1.Hook{Webhook: &v1alpha1.Webhook{URL: &address}}, nil, Options{MaxResponseBytes: limit, MaxIdleConnections: workers})
+	hook, err := New(Sync, &v1alpha1.Hook{Webhook: &v1alpha1.Webhook{URL: &address}}, nil, Options{Limits: Limits{MaxResponseBytes: limit}, MaxIdleConnections: workers})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -440,7 +440,7 @@ func TestTheAnswerOfACustomizeHookIsLimited(t *testing.T) {
 		_, _ = io.WriteString(w, `{"relatedResources":[{"apiVersion":"v1","resource":"pods","names":["`+name+`"]}]}`)
 	})
 	spec := &v1alpha1.Hook{Webhook: &v1alpha1.Webhook{URL: &address}}
-	hook, err := New(Customize, spec, nil, Options{MaxResponseBytes: 32 << 20})
+	hook, err := New(Customize, spec, nil, Options{Limits: Limits{MaxResponseBytes: 32 << 20}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -455,7 +455,7 @@ func TestTheAnswerOfACustomizeHookIsLimited(t *testing.T) {
 func redirectedTo(t *testing.T, url string, redirects transport.Redirects) *Webhook {
 	t.Helper()
 	made, err := New(Sync, &v1alpha1.Hook{Webhook: &v1alpha1.Webhook{URL: &url}}, nil,
-		Options{MaxResponseBytes: limit, Redirects: redirects})
+		Options{Limits: Limits{MaxResponseBytes: limit, Redirects: redirects}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -713,7 +713,7 @@ func TestASingleThreadedServerOfHTTP10(t *testing.T) {
 				_, _ = io.Copy(io.Discard, connection) // the thread is free when the client has closed, too
 			})
 			hook, err := New(Sync, &v1alpha1.Hook{Webhook: &v1alpha1.Webhook{URL: &url}}, nil,
-				Options{MaxResponseBytes: limit, MaxIdleConnections: 5})
+				Options{Limits: Limits{MaxResponseBytes: limit}, MaxIdleConnections: 5})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -761,7 +761,7 @@ func hookWithDeadConnections(t *testing.T, idle int) *Webhook {
 	})
 	timeout := v1alpha1.Duration("300ms")
 	hook, err := New(Sync, &v1alpha1.Hook{Webhook: &v1alpha1.Webhook{URL: &url, Timeout: &timeout}}, nil,
-		Options{MaxResponseBytes: limit, MaxIdleConnections: idle})
+		Options{Limits: Limits{MaxResponseBytes: limit}, MaxIdleConnections: idle})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,17 +22,24 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/inline"
 )
 
-// Options are the settings that all hooks of a controller share.
-type Options struct {
+// Limits are what administrators allow the hooks of all controllers.
+type Limits struct {
 	// MaxResponseBytes limits the size of an answer after decompression.
 	MaxResponseBytes int64
-	// MaxIdleConnections bounds the connections that a hook keeps open between calls.
-	MaxIdleConnections int
+	// MaxBytesInFlight bounds the bytes of requests and answers that all syncs have in memory at once. At least 1.
+	MaxBytesInFlight int64
 	// Denied lists the networks in which the server calls no hook, neither by the address that a name resolves to nor
 	// through a redirect.
 	Denied hookaddress.Denied
 	// Redirects are those that are followed; empty is transport.SameHost.
 	Redirects transport.Redirects
+}
+
+// Options are the settings that all hooks of a controller share.
+type Options struct {
+	Limits
+	// MaxIdleConnections bounds the connections that a hook keeps open between calls.
+	MaxIdleConnections int
 	// Metrics measures calls; nil measures none.
 	Metrics *Metrics
 	// MayCall returns an error if hooks must no longer be called, because another process may run the controller now.

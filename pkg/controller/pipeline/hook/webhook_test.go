@@ -48,7 +48,7 @@ func webhook(t *testing.T, url, timeout string) *Webhook {
 	if timeout != "" {
 		spec.Timeout = ptr.To(v1alpha1.Duration(timeout))
 	}
-	made, err := New(Sync, &v1alpha1.Hook{Webhook: spec}, nil, Options{MaxResponseBytes: limit, MaxIdleConnections: 2, Deletable: plan.Deletable})
+	made, err := New(Sync, &v1alpha1.Hook{Webhook: spec}, nil, Options{Limits: Limits{MaxResponseBytes: limit}, MaxIdleConnections: 2, Deletable: plan.Deletable})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestARefusalDoesNotTellTheCredential(t *testing.T) {
 			})
 			spec.URL = &address
 			sources := &tools{now: parsed(t, `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"},"data":{"username":"bWU=","password":"czNjcmV0"}}`)}
-			made, err := New(Sync, &v1alpha1.Hook{Webhook: &spec}, nil, Options{MaxResponseBytes: limit, Sources: sources})
+			made, err := New(Sync, &v1alpha1.Hook{Webhook: &spec}, nil, Options{Limits: Limits{MaxResponseBytes: limit}, Sources: sources})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -181,7 +181,7 @@ func TestARefusalDoesNotTellTheCredential(t *testing.T) {
 func TestAHookIsNotCalledAtADeniedAddress(t *testing.T) {
 	call := func(url string) error {
 		made, err := New(Sync, &v1alpha1.Hook{Webhook: &v1alpha1.Webhook{URL: &url, Timeout: ptr.To(v1alpha1.Duration("5s"))}}, nil,
-			Options{MaxResponseBytes: limit, Denied: hookaddress.DeniedByDefault()})
+			Options{Limits: Limits{MaxResponseBytes: limit, Denied: hookaddress.DeniedByDefault()}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -285,7 +285,7 @@ func TestTimeout(t *testing.T) {
 func customizeHook(t *testing.T, url string, version v1alpha1.HookVersion) *Webhook {
 	t.Helper()
 	made, err := New(Customize, &v1alpha1.Hook{Version: &version, Webhook: &v1alpha1.Webhook{URL: &url}}, nil,
-		Options{MaxResponseBytes: limit, MaxIdleConnections: 2})
+		Options{Limits: Limits{MaxResponseBytes: limit}, MaxIdleConnections: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
