@@ -156,8 +156,8 @@ test-kubernetes: build ## Run the tests and the demo with another Kubernetes, wh
 	KUBEBUILDER_ASSETS="$$(KUBERNETES_VERSION=$(VERSION) hack/hostcluster/build.sh --print-dir)" \
 	METACONTROLLER_APISERVER="$(CURDIR)/bin/metacontroller-apiserver" \
 	KUBECTL_METACONTROLLER="$(CURDIR)/bin/kubectl-metacontroller" \
-	go test -count=1 -p 2 -parallel 8 -timeout 30m ./test/conformance/... ./test/integration/api \
-		./test/integration/composite ./test/integration/decorator
+	go test -count=1 -p 2 -parallel 16 -timeout 30m ./test/conformance/... ./test/integration/api \
+		./test/integration/composite ./test/integration/decorator ./test/integration/leaks
 	KUBERNETES_VERSION=$(VERSION) $(MAKE) demo
 
 # The tools are libraries in a module of their own. Helm is the one of `make lint`.

@@ -47,7 +47,8 @@ type Config struct {
 	DiscardOthers bool
 	// AcceptWrites lets controllers run even if the preview says that they would write children.
 	AcceptWrites bool
-	// Propagation bounds the time until all kube-apiservers know a change of the policy or of the APIService.
+	// Propagation bounds the time until all kube-apiservers know a change of the policy or of the APIService, and have
+	// completed the writes that they had admitted before.
 	Propagation time.Duration
 	// Timeout bounds each wait for the cluster.
 	Timeout time.Duration
@@ -117,7 +118,8 @@ func (c *cluster) until(ctx context.Context, what string, check func(context.Con
 	return fmt.Errorf("timed out after %s waiting for %s: %w", c.config.Timeout, what, last)
 }
 
-// propagate waits until a change that one kube-apiserver knows is known to the others.
+// propagate waits until a change that one kube-apiserver knows is known to the others, and the writes that were admitted
+// before are complete.
 func (c *cluster) propagate(ctx context.Context) error {
 	select {
 	case <-time.After(c.config.Propagation):

@@ -29,8 +29,8 @@ type CRD struct {
 	Schema map[string]any
 }
 
-// Install installs a CustomResourceDefinition. It returns the resource once the host serves it and lists it in its
-// discovery document.
+// Install returns a type that the host serves and lists in its discovery document. Unless crd has a group, no other test
+// has it.
 func (e *Env) Install(t testing.TB, crd CRD) schema.GroupVersionResource {
 	t.Helper()
 	if crd.Group == "" && crd.Version == "" && crd.Schema == nil {
@@ -54,36 +54,53 @@ func (e *Env) install(t testing.TB, crd CRD, count int) []schema.GroupVersionRes
 // spareTypes are types with groups of their own that no test has used. kube-apiserver serves a type a second after its
 // creation, and waits for another two before it creates the first object, so several types are installed at once.
 type spareTypes struct {
-	mu     sync.Mutex
-	unused map[shape][]schema.GroupVersionResource
-	// next is how many are installed at once the next time.
-	next map[shape]int
+	mu      sync.Mutex
+	batches map[shape]*batch
 }
 
-// shape is what two types with groups of their own differ in.
+// shape is all that types with groups of their own differ in: a field of CRD that is not here keeps it out of spareTypes.
 type shape struct {
 	kind                    string
 	clusterScoped, noStatus bool
 }
 
-// mostSpareTypes is how many types are installed at once at most. Each time, it is twice as many as before.
-const mostSpareTypes = 32
+// batch has the types of one shape.
+type batch struct {
+	mu     sync.Mutex
+	unused []schema.GroupVersionResource
+	// next is how many are installed the next time: twice as many as before, up to largestBatch.
+	next int
+}
+
+const largestBatch = 32
 
 func (s *spareTypes) take(t testing.TB, e *Env, crd CRD) schema.GroupVersionResource {
 	t.Helper()
+	return s.of(shape{crd.Kind, crd.ClusterScoped, crd.NoStatus}).take(t, e, crd)
+}
+
+func (s *spareTypes) of(wanted shape) *batch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.unused == nil {
-		s.unused, s.next = map[shape][]schema.GroupVersionResource{}, map[shape]int{}
+	if s.batches == nil {
+		s.batches = map[shape]*batch{}
 	}
-	of := shape{crd.Kind, crd.ClusterScoped, crd.NoStatus}
-	if len(s.unused[of]) == 0 {
-		count := max(1, s.next[of])
-		s.unused[of] = e.install(t, crd, count)
-		s.next[of] = min(2*count, mostSpareTypes)
+	if s.batches[wanted] == nil {
+		s.batches[wanted] = &batch{next: 1}
 	}
-	taken := s.unused[of][0]
-	s.unused[of] = s.unused[of][1:]
+	return s.batches[wanted]
+}
+
+func (b *batch) take(t testing.TB, e *Env, crd CRD) schema.GroupVersionResource {
+	t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.unused) == 0 {
+		b.unused = e.install(t, crd, b.next)
+		b.next = min(2*b.next, largestBatch)
+	}
+	taken := b.unused[0]
+	b.unused = b.unused[1:]
 	return taken
 }
 

@@ -38,9 +38,10 @@ type Heap struct {
 	Controllers int64
 }
 
-// boundedCaches name in a stack what fills up in the course of a test and stays: the last events that
-// client-go knows, and metadata that objects share.
-var boundedCaches = regexp.MustCompile(`client-go/tools/record\.|pkg/controller/object\.intern`)
+// boundedCaches matches the stacks of what bounded caches retain: client-go's caches of events, the budgets of events,
+// and metadata that objects share.
+var boundedCaches = regexp.MustCompile(`client-go/tools/record\.\(\*(eventLogger|EventAggregator|EventSourceObjectSpamFilter)\)|` +
+	`report\.\(\*reasonBudgets\)|pkg/controller/object\.intern`)
 
 // profileRate is the number of bytes for one sample of the server's heap profile. With Go's
 // default, half a megabyte, two more samples would look like a leak.

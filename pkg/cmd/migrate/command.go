@@ -89,7 +89,7 @@ func (o *options) addFlags(command *cobra.Command) {
 	flags.BoolVar(&o.AcceptWrites, "accept-writes", false,
 		"Start the controllers even if the preview shows that they would write children, or fail.")
 	flags.DurationVar(&o.Propagation, "propagation", 2*time.Second, "The time in which a change of an admission policy "+
-		"or of an APIService reaches all kube-apiservers.")
+		"or of an APIService reaches all kube-apiservers, and the writes that they admitted before complete.")
 	flags.DurationVar(&o.Timeout, "timeout", 2*time.Minute, "The timeout of each wait for the cluster.")
 }
 

@@ -128,7 +128,7 @@ func (r *Reconciler) cannotRun(
 		}
 	}
 	r.runWithoutType(ctx, state, object, err)
-	err = r.Discovery.WithSuggestion(ctx, err)
+	err = r.Discovery.WithHint(ctx, err)
 	problem := problemOf(err)
 	if running := state.getRunning().generation(); running != object.GetGeneration() {
 		problem.RunningGeneration = running

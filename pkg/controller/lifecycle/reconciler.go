@@ -221,7 +221,7 @@ func (r *Reconciler) Temporary(
 ) (_ *parentcontroller.Controller, release func(), err error) {
 	spec, err := r.api.resolve(ctx, r.Discovery, of.(controllerObject))
 	if err != nil {
-		return nil, nil, r.Discovery.WithSuggestion(ctx, err)
+		return nil, nil, r.Discovery.WithHint(ctx, err)
 	}
 	dependencies := r.Dependencies
 	dependencies.Hook.Metrics, dependencies.Tracer = nil, nil

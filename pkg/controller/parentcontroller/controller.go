@@ -368,5 +368,5 @@ func (c *Controller) relatedConfig(ask related.AskFunc, changed func(parents ...
 // resolveRelated returns a type that the customize hook names. The author of the hook reads the error.
 func (c *Controller) resolveRelated(ctx context.Context, apiVersion, resource string) (object.Type, error) {
 	found, err := c.Discovery.Resolve(ctx, apiVersion, resource)
-	return found, c.Discovery.WithSuggestion(ctx, err)
+	return found, c.Discovery.WithHint(ctx, err)
 }

@@ -93,14 +93,11 @@ func TestAControllerIsNotReadyWhileATypeCannotBeListed(t *testing.T) {
 	f.WaitForReady(metav1.ConditionTrue, "Running")
 }
 
-func TestADefinitionThatIsNotAcceptedIsShown(t *testing.T) {
+// A controller says why the cluster does not serve its type, and runs once the other definition is gone.
+func TestADefinitionWhoseNamesAreInUse(t *testing.T) {
 	t.Parallel()
 	group := harness.Name("twice") + ".example.com"
-	for _, names := range []string{
-		"{plural: sites, singular: site, kind: Site}",
-		"{plural: websites, singular: website, kind: Website, shortNames: [site]}",
-	} {
-		plural, _, _ := strings.Cut(strings.TrimPrefix(names, "{plural: "), ",")
+	define := func(plural, names string) {
 		env.Apply(t, fmt.Sprintf(`
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -108,18 +105,19 @@ metadata: {name: %[1]s.%[2]s}
 spec:
   group: %[2]s
   scope: Namespaced
-  names: %[3]s
+  names: {plural: %[1]s, %[3]s}
   versions:
   - {name: v1, served: true, storage: true, subresources: {status: {}}, schema: {openAPIV3Schema: {type: object}}}
 `, plural, group, names))
-		if plural == "sites" {
-			env.WaitUntilServed(t, schema.GroupVersionResource{Group: group, Version: "v1", Resource: plural})
-		}
 	}
+	define("sites", "kind: Site, singular: site")
+	env.WaitUntilServed(t, schema.GroupVersionResource{Group: group, Version: "v1", Resource: "sites"})
+	define("websites", "kind: Website, singular: website, shortNames: [site]")
 	f := start(t, answers(t, oneConfigMap), func(spec *v1alpha1.CompositeControllerSpec) {
 		spec.ParentResource.ResourceRule = v1alpha1.ResourceRule{APIVersion: group + "/v1", Resource: "websites"}
 	})
-	f.WaitForController(notListed("does not serve it; its CustomResourceDefinition is not accepted: ", `"site" is already in use`))
+	f.WaitForController(notListed("the cluster does not serve it; the cluster does not accept the names in its "+
+		"CustomResourceDefinition: ", `"site" is already in use`))
 	env.Kubectl(t, "delete", "crd", "sites."+group)
 	f.WaitForReady(metav1.ConditionTrue, "Running")
 }

@@ -74,7 +74,7 @@ func TestManyControllersLeaveMemoryWhereItWas(t *testing.T) {
 	})))
 	var heap [2]harness.Heap
 	for round := range heap {
-		composites(&f, controllers, fmt.Sprint(round))
+		runComposites(&f, controllers, fmt.Sprint(round))
 		env.WaitForGoroutines(t, before)
 		var err error
 		if heap[round], err = env.LiveHeap(t.Context()); err != nil {
@@ -91,8 +91,8 @@ func TestManyControllersLeaveMemoryWhereItWas(t *testing.T) {
 	}
 }
 
-// composites runs many controllers at once, each with its own parent, and deletes them.
-func composites(f *harness.Fixture, controllers int, round string) {
+// runComposites runs many controllers at once, each with its own parent, and deletes them.
+func runComposites(f *harness.Fixture, controllers int, round string) {
 	f.Helper()
 	name := func(i int) string { return fmt.Sprintf("p%s-%d", round, i) }
 	for i := range controllers {

@@ -14,6 +14,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
+// The first round allocates what the server keeps for good.
 func TestManyDecoratorsLeaveNothingBehind(t *testing.T) {
 	const few, many = 20, 100
 	before := env.StableGoroutines(t)
@@ -25,7 +26,7 @@ func TestManyDecoratorsLeaveNothingBehind(t *testing.T) {
 	})))
 	var heap [2]harness.Heap
 	for round, count := range [...]int{few, many} {
-		decorators(&f, count, fmt.Sprint(round))
+		runDecorators(&f, count, fmt.Sprint(round))
 		env.WaitForGoroutines(t, before)
 		var err error
 		if heap[round], err = env.LiveHeap(t.Context()); err != nil {
@@ -38,9 +39,9 @@ func TestManyDecoratorsLeaveNothingBehind(t *testing.T) {
 	}
 }
 
-// decorators runs many decorators at once, each with a finalizer on its own target. It deletes
+// runDecorators runs many decorators at once, each with a finalizer on its own target. It deletes
 // them and the targets, half of the targets first.
-func decorators(f *harness.Fixture, count int, round string) {
+func runDecorators(f *harness.Fixture, count int, round string) {
 	f.Helper()
 	name := func(i int) string { return fmt.Sprintf("t%s-%d", round, i) }
 	controllers := make([]string, count)

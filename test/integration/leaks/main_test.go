@@ -1,8 +1,8 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package leaks tests that deleted controllers leave neither goroutines, watches and connections nor memory behind. It
-// has a server of its own, because the goroutines of other tests would count, too.
+// Package leaks tests that deleted controllers leave no goroutines, watches, connections or memory behind. Its tests do
+// not run in parallel, and other tests are in other packages, because the goroutines of their controllers would count.
 package leaks
 
 import (

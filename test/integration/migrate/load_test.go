@@ -157,7 +157,7 @@ func (l *load) step(name string) (said string) {
 	l.mu.Lock()
 	acknowledged, refused := l.acknowledged, l.refused
 	l.mu.Unlock()
-	// A write that is under way when the policy or the APIService changes is over after the propagation, also here.
+	// A busy kube-apiserver may store a write more than 100 ms after it admitted it.
 	said = l.migrate(name, "--original=none", "--accept-writes", "--propagation=1s")
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -128,15 +128,8 @@ func (d *Discovery) IsCustom(ctx context.Context, resource schema.GroupVersionRe
 // IsBeingDeleted reports whether a resource comes from a CustomResourceDefinition that is being deleted. It does not
 // wait: it also returns false while that is not known.
 func (d *Discovery) IsBeingDeleted(resource schema.GroupResource) bool {
-	d.custom.mu.Lock()
-	definitions := d.custom.definitions
-	d.custom.mu.Unlock()
-	if definitions == nil {
-		return false
-	}
-	found, _, err := definitions.GetByKey(resource.String())
-	definition, ok := found.(metav1.Object)
-	return err == nil && ok && definition.GetDeletionTimestamp() != nil
+	definition := d.custom.get(resource)
+	return definition != nil && definition.GetDeletionTimestamp() != nil
 }
 
 // customTypes has the CustomResourceDefinitions of the host once they have been listed.
@@ -147,6 +140,23 @@ type customTypes struct {
 	err         error
 	// changed is closed and replaced when definitions or err changes.
 	changed chan struct{}
+}
+
+// get returns the metadata of a type's definition. It does not wait: it also returns nil while the definitions are not
+// known.
+func (c *customTypes) get(resource schema.GroupResource) metav1.Object {
+	c.mu.Lock()
+	definitions := c.definitions
+	c.mu.Unlock()
+	if definitions == nil {
+		return nil
+	}
+	found, _, err := definitions.GetByKey(resource.String())
+	definition, ok := found.(metav1.Object)
+	if err != nil || !ok {
+		return nil
+	}
+	return definition
 }
 
 func newCustomTypes() *customTypes { return &customTypes{changed: make(chan struct{})} }

@@ -14,6 +14,7 @@ import (
 
 	apidiscovery "k8s.io/api/apidiscovery/v2"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
@@ -66,7 +67,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // controllers read it once.
 const catalogMaxAge = time.Minute
 
-// catalogTimeout bounds the wait for the list of all types.
+// catalogTimeout bounds the wait for the list of all types, and for a definition.
 const catalogTimeout = 5 * time.Second
 
 // catalog has the types of all API groups. It is read only when a type is missing.
@@ -76,26 +77,26 @@ type catalog struct {
 	readAt time.Time
 }
 
-// WithSuggestion returns the error of Resolve. If the host does not serve the type, the error says why its
-// CustomResourceDefinition is not accepted, or suggests a type with a similar name.
-func (d *Discovery) WithSuggestion(ctx context.Context, err error) error {
+// WithHint returns the error of Resolve. If the host does not serve the type, the error says why not, or suggests a type
+// with a similar name.
+func (d *Discovery) WithHint(ctx context.Context, err error) error {
 	if unknown, ok := errors.AsType[*UnknownTypeError](err); ok {
 		if hint := d.hint(ctx, unknown); hint != "" {
-			return &suggestionError{err: err, text: strings.Replace(err.Error(), unknown.Error(), unknown.with(hint), 1)}
+			return &hintError{err: err, text: strings.Replace(err.Error(), unknown.Error(), unknown.with(hint), 1)}
 		}
 	}
 	return err
 }
 
-// suggestionError is an error about an unknown type that suggests another one.
-type suggestionError struct {
+// hintError is an error about an unknown type, with a hint.
+type hintError struct {
 	err  error
 	text string
 }
 
-func (e *suggestionError) Error() string { return e.text }
+func (e *hintError) Error() string { return e.text }
 
-func (e *suggestionError) Unwrap() error { return e.err }
+func (e *hintError) Unwrap() error { return e.err }
 
 // hint returns what the host knows about a type that it does not serve; "" if nothing.
 func (d *Discovery) hint(ctx context.Context, unknown *UnknownTypeError) string {
@@ -104,21 +105,29 @@ func (d *Discovery) hint(ctx context.Context, unknown *UnknownTypeError) string 
 		return ""
 	}
 	wanted := version.WithResource(unknown.Resource)
-	definition := d.definition(ctx, wanted)
-	if nearest.Defines(definition, wanted.Version) { // it may be served soon
-		return rejection(definition)
+	meant := nearest.Resource(wanted, d.allTypes(ctx))
+	if meant == "" && d.custom.get(wanted.GroupResource()) == nil {
+		return ""
 	}
-	if meant := nearest.Resource(wanted, d.allTypes(ctx)); meant != "" {
+	definition := d.definition(ctx, wanted.GroupResource())
+	switch {
+	case nearest.Defines(definition, wanted.Version): // it may be served soon
+		return conflict(definition)
+	case meant != "":
 		return "did you mean " + meant + "? (resource is the plural, in lower case)"
 	}
 	return ""
 }
 
-// definition returns the CustomResourceDefinition of a type as JSON; nil if the host does not return it.
-func (d *Discovery) definition(ctx context.Context, of schema.GroupVersionResource) []byte {
+// definition reads the CustomResourceDefinition of a type as JSON. It returns nil if the host does not return it. Hooks
+// choose resources, which must not lead to other paths.
+func (d *Discovery) definition(ctx context.Context, of schema.GroupResource) []byte {
+	if len(content.IsPathSegmentName(of.String())) > 0 {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, catalogTimeout)
 	defer cancel()
-	path := "/apis/" + definitions.GroupVersion().String() + "/" + definitions.Resource + "/" + of.GroupResource().String()
+	path := "/apis/" + definitions.GroupVersion().String() + "/" + definitions.Resource + "/" + of.String()
 	definition, err := d.client.GetAs(ctx, path, "application/json")
 	if err != nil {
 		return nil
@@ -126,8 +135,9 @@ func (d *Discovery) definition(ctx context.Context, of schema.GroupVersionResour
 	return definition
 }
 
-// rejection says why the host does not accept the names of a CustomResourceDefinition; "" if it does.
-func rejection(definition []byte) string {
+// conflict says why the host serves no type of a CustomResourceDefinition: its names are in use. It returns "" if they
+// are not, or if the host serves the type all the same.
+func conflict(definition []byte) string {
 	var of struct {
 		Status struct {
 			Conditions []metav1.Condition `json:"conditions"`
@@ -137,10 +147,11 @@ func rejection(definition []byte) string {
 		return ""
 	}
 	accepted := meta.FindStatusCondition(of.Status.Conditions, "NamesAccepted")
-	if accepted == nil || accepted.Status != metav1.ConditionFalse {
+	if accepted == nil || accepted.Status != metav1.ConditionFalse ||
+		meta.IsStatusConditionTrue(of.Status.Conditions, "Established") {
 		return ""
 	}
-	return "its CustomResourceDefinition is not accepted: " + accepted.Message
+	return "the cluster does not accept the names in its CustomResourceDefinition: " + accepted.Message
 }
 
 // allTypes returns the types of all groups. If the host does not send them, it returns the types of the last
