@@ -206,7 +206,7 @@ func releasedParents(stored, updated *controller) (warnings []string) {
 			path, before.GroupResource(), becomes))
 	}
 	if stored.finalizes && !updated.finalizes {
-		warnings = append(warnings, "spec.hooks.finalize: parents lose their finalizer: no hook will be called when they "+
+		warnings = append(warnings, "spec.hooks.finalize: parents lose their finalizer: no hook runs when they "+
 			"are deleted; set it again to put the finalizer back")
 	}
 	return warnings

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// apiServiceName is the name of the APIService that is switched.
+	// apiServiceName names the APIService that the switcher changes.
 	apiServiceName = servedVersion + "." + group
 	// automanagedLabel is "true" on APIServices that kube-apiserver creates for definitions and reconciles.
 	automanagedLabel = "kube-aggregator.kubernetes.io/automanaged"

@@ -98,8 +98,8 @@ func (c *cluster) say(format string, args ...any) {
 // pollInterval is the interval at which a check is repeated until a change has taken effect.
 const pollInterval = 100 * time.Millisecond
 
-// until polls check until it returns nil. If that takes too long, the error names what was awaited, and has the error
-// of the last check.
+// until polls check until it returns nil. After config.Timeout, it returns an error that names what and wraps the
+// last error.
 func (c *cluster) until(ctx context.Context, what string, check func(context.Context) error) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, pollInterval, c.config.Timeout, true, func(ctx context.Context) (bool,

@@ -81,8 +81,8 @@ var (
 	_ dynamiccertificates.ControllerRunner       = &SecretProvider{}
 )
 
-// NewSecretProvider returns a provider with a certificate that no client trusts yet. It asks the host nothing: that
-// is done when it runs.
+// NewSecretProvider returns a provider with a certificate that no client trusts yet. The provider contacts the host
+// only when it runs.
 func NewSecretProvider(config SecretConfig) (*SecretProvider, error) {
 	if config.Clock == nil {
 		config.Clock = clock.RealClock{}

@@ -145,7 +145,7 @@ type publishedFrontProxy struct {
 
 var _ dynamiccertificates.ControllerRunner = publishedFrontProxy{}
 
-// RunOnce reads what is cached. It sends no request to the host, since the listener waits for it.
+// RunOnce reads the cache. It sends no request to the host, since the listener waits for RunOnce.
 func (p publishedFrontProxy) RunOnce(ctx context.Context) error {
 	return p.ConfigMapCAController.RunOnce(ctx)
 }

@@ -89,8 +89,8 @@ func newExtendedHost(options *genericoptions.RecommendedOptions) (*extendedHost,
 	return &extendedHost{client: client, address: config.Host, options: options, found: make(chan struct{})}, nil
 }
 
-// prepare waits a moment for the host, and turns off what needs APIs that it does not serve. If the host does not
-// answer, prepare assumes that it serves all of them.
+// prepare waits up to startTimeout for the host, and turns off features whose APIs the host lacks. If it does not
+// answer, prepare assumes that it serves all.
 func (h *extendedHost) prepare(ctx context.Context) error {
 	starting, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()

@@ -44,7 +44,7 @@ func (w *Writer) For(controller string) *Writer {
 	return &of
 }
 
-// As returns a writer all of whose requests are made as an account. It shares the connections and the
+// As returns a writer that makes all its requests as an account. It shares the connections and the
 // bound with the other writers.
 func (w *Writer) As(account Account) *Writer {
 	of := *w

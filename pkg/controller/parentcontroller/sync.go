@@ -99,8 +99,8 @@ func (c *Controller) conclude(
 	return result.next
 }
 
-// checkOwnWrites returns true if the caches do not show yet what the last sync wrote, and an error
-// if they have not for readBackTimeout. It notes in state since when.
+// checkOwnWrites returns true if the caches do not show yet what the last sync wrote, and also an
+// error after readBackTimeout. It sets state.unseenSince.
 func (c *Controller) checkOwnWrites(state *parentState, now time.Time) (wait bool, err error) {
 	if state.pending.DropSeen() && c.revisions.isSeen(state) {
 		state.unseenSince = time.Time{}
@@ -118,8 +118,8 @@ func (c *Controller) checkOwnWrites(state *parentState, now time.Time) (wait boo
 	return true, errors.New("the watch of ControllerRevisions does not show what was written")
 }
 
-// isPaused reports whether a parent is left alone: no hook is called about it and nothing is written, not even its
-// finalizer. When that ends, an event of the parent or another spec causes a sync.
+// isPaused reports whether syncs of a parent do nothing: they call no hook and write nothing, not even its finalizer.
+// The event of the parent or the new spec that ends the pause causes a sync.
 func (c *Controller) isPaused(key object.Key) bool {
 	parent := c.planner.Observer.Get(key)
 	return parent != nil && c.spec.pauses(parent) && c.planner.Observer.Handles(parent)

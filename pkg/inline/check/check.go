@@ -117,7 +117,7 @@ func (c *checker) child(content any, path *field.Path) {
 	}
 }
 
-// nameOf returns a kind as the keys of requests and other messages name it.
+// nameOf formats a kind as the keys of requests and other messages do.
 func nameOf(kind schema.GroupVersionKind) string {
 	return kind.Kind + "." + kind.GroupVersion().String()
 }

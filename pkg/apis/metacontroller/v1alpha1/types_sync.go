@@ -146,8 +146,8 @@ type SyncStatus struct {
 	// +optional
 	Warnings []SyncWarning `json:"warnings,omitempty"`
 
-	// lastSteps are the steps of the last sync that did something. The server keeps them for the parents of each
-	// controller that it wrote last.
+	// lastSteps are the steps of the last sync that did something. The server keeps them for the parents that each
+	// controller wrote last.
 	// +optional
 	LastSteps *SyncSteps `json:"lastSteps,omitempty"`
 }

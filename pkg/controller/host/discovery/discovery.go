@@ -116,8 +116,8 @@ func (d *Discovery) forget(version schema.GroupVersion) {
 	delete(d.types, version)
 }
 
-// readTypes reads the types of a version from the host. A version that does not exist has none. Hooks
-// choose versions, which must not lead to other paths.
+// readTypes reads the types of a version from the host. It returns none if the version does not
+// exist or would change the path: hooks choose versions.
 func (d *Discovery) readTypes(ctx context.Context, version schema.GroupVersion) (map[string]object.Type, error) {
 	if len(content.IsPathSegmentName(version.Group)) > 0 || len(content.IsPathSegmentName(version.Version)) > 0 {
 		return nil, nil

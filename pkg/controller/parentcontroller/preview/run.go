@@ -199,7 +199,7 @@ func (r *run) note(call hook.Call) {
 	r.preview.Calls = append(r.preview.Calls, call)
 }
 
-// callHooksForPreview is callHooks that waits until the related objects are listed.
+// callHooksForPreview is CallHooks, but waits until the related objects are listed.
 func (r *run) callHooksForPreview(
 	ctx context.Context, state *planner.State, snapshot *pipeline.Snapshot, webhook *hook.Webhook,
 ) (*planner.Responses, error) {

@@ -33,8 +33,8 @@ type Sync struct {
 
 // summary is the part of a Record about one sync.
 type summary struct {
-	// ended is the time at which it ended, and since the time at which synced got its value, in nanoseconds since
-	// 1970; zero before the first sync.
+	// ended is when the sync ended, and since is when synced got its value, in nanoseconds since 1970; zero before the
+	// first sync.
 	ended, since int64
 	took         time.Duration
 	// generation is the generation of the parent.

@@ -58,8 +58,8 @@ func (l *StepLog) add(parent object.Key, outcomes []pipeline.Outcome, ended time
 	}
 }
 
-// of returns the steps of the last sync of a parent that did something; nil if they are not known. They must not be
-// changed.
+// of returns the steps of a parent's last sync that did something; nil if they are not known. Callers must not change
+// them.
 func (l *StepLog) of(parent object.Key) *v1alpha1.SyncSteps {
 	l.mu.Lock()
 	defer l.mu.Unlock()

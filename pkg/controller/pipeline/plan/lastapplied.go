@@ -127,7 +127,7 @@ func shortened(value any) any {
 	})
 }
 
-// lengthened returns a copy of what was last applied in which texts of the values replace their digests. A digest
+// lengthened returns a copy of last in which texts from values replace their digests. A digest
 // that remains stands for a string that no value contains, so it differs from all values, as the string itself would.
 func lengthened(last map[string]any, values ...map[string]any) map[string]any {
 	texts := map[string]string{}

@@ -76,9 +76,9 @@ func (g *Guard) postponeChurn(plan *pipeline.Plan, state *state, now time.Time) 
 	return next, report
 }
 
-// churnOf returns a step that stands for the creations and deletions of a kind in a plan; nil if the plan does
-// not create any, or if none that the hook has made was or will be deleted. It also reports whether the plan neither
-// creates nor deletes any.
+// churnOf returns a step that stands for the creations and deletions of a kind in a plan; nil if the plan
+// creates none, or if neither it nor an earlier sync deletes one that the hook made. rests reports whether the plan
+// does neither.
 func (g *Guard) churnOf(plan *pipeline.Plan, history *history, of object.Type) (churn *pipeline.Step, rests bool) {
 	var first *pipeline.Step
 	deletes, names := history.deleted, uint64(0)

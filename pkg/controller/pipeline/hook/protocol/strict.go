@@ -183,7 +183,7 @@ var (
 	expressionFields = []string{"key", "operator", "values"}
 )
 
-// fieldsBeside returns the fields that the protocol has where the field at a path in a rule is.
+// fieldsBeside returns the fields that the protocol has at the level of a path in a rule.
 func fieldsBeside(path string) []string {
 	switch {
 	case strings.Contains(path, "matchExpressions["):
