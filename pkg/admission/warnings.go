@@ -198,7 +198,7 @@ func releasedParents(stored, updated *controller) (warnings []string) {
 		becomes := "they are no longer synced, and their children stay as they are"
 		switch {
 		case updated.finalizes && isKept:
-			becomes = "their finalize hook will be called"
+			becomes = "their finalize hook runs"
 		case stored.finalizes:
 			becomes = "their finalizer is removed without a call of the finalize hook, and their children stay as they are"
 		}

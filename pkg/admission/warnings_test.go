@@ -322,10 +322,10 @@ func TestParentsThatAChangeReleases(t *testing.T) {
 		return fmt.Sprintf("%s: parents (%s) that no longer match are released: %s", path, resource, becomes)
 	}
 	const pages = "pages.example.com"
-	const finalized = "their finalize hook will be called"
+	const finalized = "their finalize hook runs"
 	const stay = "they are no longer synced, and their children stay as they are"
 	const released = "their finalizer is removed without a call of the finalize hook, and their children stay as they are"
-	const lose = "spec.hooks.finalize: parents lose their finalizer: no hook will be called when they are deleted; " +
+	const lose = "spec.hooks.finalize: parents lose their finalizer: no hook runs when they are deleted; " +
 		"set it again to put the finalizer back"
 	empty := func(spec *v1alpha1.CompositeControllerSpec) {
 		spec.ParentResource.LabelSelector = &v1alpha1.LabelSelector{}

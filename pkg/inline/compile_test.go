@@ -26,8 +26,8 @@ func TestCompileErrors(t *testing.T) {
 				`inline.status.b: Invalid value: "variables.raedy": at 1:10: no variable raedy is defined before this; did ` +
 					`you mean ready?`,
 				`inline.children[0].object.kind: Required value`,
-				`inline.children[0].object.metadata.name: Invalid value: "${": has ${ without a matching }; write $${ if ${ ` +
-					`is meant literally`,
+				`inline.children[0].object.metadata.name: Invalid value: "${": has ${ without a matching }; write $${ for ` +
+					`a literal ${`,
 			},
 		},
 		"a pattern that is slow to compile": {

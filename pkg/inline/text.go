@@ -15,7 +15,7 @@ type part struct {
 }
 
 // errUnclosed is the error of a string with the beginning of an expression and not its end.
-var errUnclosed = errors.New("has ${ without a matching }; write $${ if ${ is meant literally")
+var errUnclosed = errors.New("has ${ without a matching }; write $${ for a literal ${")
 
 // split returns the parts of a string, none of which is empty text.
 func split(text string) (parts []part, err error) {

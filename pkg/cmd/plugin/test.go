@@ -52,7 +52,7 @@ updates, finalizers.
     - create ConfigMap shop
     - update status of Website shop
 
-Fields of objects that are missing in expect are ignored, unless it has exact: true. Inline hooks need no command. For
+The command ignores fields of objects that expect lacks, unless it has exact: true. Inline hooks need no command. For
 all others, the file tests/suite.yaml has the command that starts the hook:
 
   hookCommand: python3 hook.py $PORT
@@ -66,7 +66,7 @@ The exit code is 0 if all cases pass, 1 if some fail, and greater than 1 if they
   # Run the cases with "scale" in their names against a hook that is already running.
   kubectl metacontroller test --hook http://localhost:8080 --run scale
 
-  # Write the results of the cases to their files as expected, and review the changes.
+  # Write the results of the cases to expect in their files, and review the changes.
   kubectl metacontroller test --update && git diff
 
   # Write a report for a build server.
@@ -86,7 +86,7 @@ The exit code is 0 if all cases pass, 1 if some fail, and greater than 1 if they
 		"with the controllers and their CustomResourceDefinitions, if the folder does not have them.")
 	flags.StringVar(&t.pattern, "run", "", "Regular expression for the names of the cases to run.")
 	flags.BoolVar(&t.update, "update", false,
-		"Write the results of the cases to their files as expected, unless they are probably a mistake: an unexpected "+
+		"Write the results of the cases to expect in their files, unless they are probably a mistake: an unexpected "+
 			"failure or warning, or another response to the second call.")
 	flags.StringVar(&t.junit, "junit", "", "File to write a report to, in the JUnit format.")
 	t.addColor(command)
@@ -353,7 +353,7 @@ you keep it: it has objects of your cluster.`,
 	}
 	flags := command.Flags()
 	flags.StringVar(&r.folder, "folder", ".",
-		"Folder with the controller. The case is written to its subfolder tests.")
+		"Folder with the controller. The case goes to its subfolder tests.")
 	flags.StringVar(&r.name, "name", "", "Name of the case. By default, the name of the call.")
 	cmdutil.AddFilenameOptionFlags(command, &r.files,
 		"with the controllers and their CustomResourceDefinitions, if the folder does not have them.")

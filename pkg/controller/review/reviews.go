@@ -136,7 +136,7 @@ func (r *Reviews) enter(user string) error {
 		r.underWay[user]++
 		return nil
 	}
-	return apierrors.NewTooManyRequests(whose+" being answered, try again later", int(retryAfter.Seconds()))
+	return apierrors.NewTooManyRequests(whose+" being answered; try again later", int(retryAfter.Seconds()))
 }
 
 // unavailable returns the error of a review that the cluster keeps from being answered. It says when to try again.

@@ -71,11 +71,11 @@ func TestReviewsAreBoundedInNumber(t *testing.T) {
 	for range 4 {
 		enter("jane", "")
 	}
-	enter("jane", `4 reviews of user "jane" are being answered, try again later`)
+	enter("jane", `4 reviews of user "jane" are being answered; try again later`)
 	for range 4 {
 		enter("joe", "")
 	}
-	enter("jim", "8 reviews are being answered, try again later")
+	enter("jim", "8 reviews are being answered; try again later")
 	r.leave("jane")
 	enter("jim", "")
 	for range 3 {

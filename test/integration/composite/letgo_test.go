@@ -48,7 +48,7 @@ func TestANarrowerSelectorFinalizesAndSaysSo(t *testing.T) {
 	f := start(t, scripted(t, notFinalized).handle, withFinalize)
 	f.createParentsWithFinalizer(2)
 	f.patchWarned(elsewhere(), fmt.Sprintf("spec.parentResource.labelSelector: parents (%s) that no longer match "+
-		"are released: their finalize hook will be called", f.Parents.GroupResource()))
+		"are released: their finalize hook runs", f.Parents.GroupResource()))
 	for _, parent := range []string{"p0", "p1"} {
 		env.WaitForEvent(t, f.Namespace, parent, "NoLongerSelected", "the server calls its finalize hook")
 	}
@@ -78,7 +78,7 @@ func TestAFinalizeHookThatIsTakenAwaySaysSo(t *testing.T) {
 	f := start(t, scripted(t, notFinalized).handle, withFinalize)
 	f.createParentsWithFinalizer(2)
 	f.patchWarned(object{"spec": object{"hooks": object{"finalize": nil}}},
-		"spec.hooks.finalize: parents lose their finalizer: no hook will be called when they are deleted")
+		"spec.hooks.finalize: parents lose their finalizer: no hook runs when they are deleted")
 	for _, parent := range []string{"p0", "p1"} {
 		env.WaitForEvent(t, f.Namespace, parent, "NotFinalized", "the controller no longer has a finalize hook")
 	}

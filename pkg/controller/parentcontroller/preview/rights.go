@@ -71,8 +71,8 @@ func (r *run) permitRelated(ctx context.Context, reads []rights.Required) error 
 		types.Insert(one.GroupResource)
 	}
 	if r.isChosen.Load() && types.Len() > maxChosenTypes {
-		return fmt.Errorf("customize hook: the answer names %d types, and in a review of a given object or answer, "+
-			"it may name at most %d", types.Len(), maxChosenTypes)
+		return fmt.Errorf("customize hook: the answer names %d types, but the maximum in a review of a given object "+
+			"or answer is %d", types.Len(), maxChosenTypes)
 	}
 	return r.permitSelection(ctx, toList)
 }

@@ -35,8 +35,8 @@ func TestAGivenAnswerNamesABoundedNumberOfTypes(t *testing.T) {
 		of := rights.Object{GroupResource: schema.GroupResource{Group: "many.example", Resource: fmt.Sprint("type", i)}}
 		reads = append(reads, rights.Required{Right: rights.Right{Object: of, Verb: "list"}})
 	}
-	const want = "customize hook: the answer names 65 types, and in a review of a given object or answer, " +
-		"it may name at most 64"
+	const want = "customize hook: the answer names 65 types, but the maximum in a review of a given object " +
+		"or answer is 64"
 	if err := r.permitRelated(t.Context(), reads); err == nil || err.Error() != want {
 		t.Errorf("the error is %v, want %s", err, want)
 	}

@@ -95,8 +95,8 @@ func (k *keptChildren) add(of object.Type, child *object.Object) {
 // warning says which children are kept, and how to delete or release them.
 func (k *keptChildren) warning() pipeline.Warning {
 	return pipeline.Warning{Reason: pipeline.ChildKept, About: k.objects.kind.String(), Message: fmt.Sprintf(
-		"%s: the parent controls it, and the hook does not list it and never has, so it may belong to others: it is kept; "+
-			"to delete it, list it in an answer and leave it out afterwards; to release it, "+
+		"%s: the parent controls it but the hook has never listed it, so it may belong to others and the server keeps "+
+			"it; to delete it, list it in an answer and leave it out afterwards; to release it, "+
 			"change its labels so that the parent's selector does not match them", k.objects)}
 }
 

@@ -88,8 +88,8 @@ func TestTheWarningAboutKeptChildrenSaysWhatToDo(t *testing.T) {
 	w.hasAsIs(configMaps, ofParent("generation: 1"))
 	w.hasAsIs(configMaps, strings.Replace(ofParent("generation: 1"), "name: a,", "name: b,", 1))
 	want := []pipeline.Warning{{Reason: pipeline.ChildKept, About: "ConfigMap", Message: "" +
-		"ConfigMap default/a and 1 more: the parent controls it, and the hook does not list it and never has, " +
-		"so it may belong to others: it is kept; to delete it, list it in an answer and " +
+		"ConfigMap default/a and 1 more: the parent controls it but the hook has never listed it, " +
+		"so it may belong to others and the server keeps it; to delete it, list it in an answer and " +
 		"leave it out afterwards; to release it, change its labels so that the parent's selector does not match them"}}
 	if diff := cmp.Diff(want, w.plan(w.answer()).Warnings); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
