@@ -99,8 +99,9 @@ Test the hook, without a cluster:
 
 %[6]s
   kubectl apply -f crd.yaml
-  kubectl wait --for=condition=Established -f crd.yaml
-  kubectl apply -f controller.yaml -f example.yaml
+  kubectl apply -f controller.yaml
+  kubectl wait --for=condition=Ready -f controller.yaml
+  kubectl apply -f example.yaml
 
 README.md says more.
 `, folder, i.names.Kind, i.names.Plural, i.names.Group, hook, run)
