@@ -4222,7 +4222,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncStatus(ref common.ReferenceCall
 					},
 					"lastSteps": {
 						SchemaProps: spec.SchemaProps{
-							Description: "lastSteps are the steps of the last sync that did something. The server keeps them for the parents of each controller that it wrote last.",
+							Description: "lastSteps are the steps of the last sync that did something. The server keeps them for the parents that each controller wrote last.",
 							Ref:         ref(v1alpha1.SyncSteps{}.OpenAPIModelName()),
 						},
 					},
