@@ -330,7 +330,7 @@ func (c *compiler) node(content any, path *field.Path, known *language) node {
 	return literal(raw)
 }
 
-// ChildPath returns the path of a field of an object. A name that is no identifier is in brackets.
+// ChildPath returns the path of a field of an object. Names that are not identifiers are in brackets.
 func ChildPath(path *field.Path, name string) *field.Path {
 	if identifier(name) != nil {
 		return path.Key(name)

@@ -34,7 +34,7 @@ type CRD struct {
 func (e *Env) Install(t testing.TB, crd CRD) schema.GroupVersionResource {
 	t.Helper()
 	if crd.Group == "" && crd.Version == "" && crd.Schema == nil {
-		return e.spares.take(t, e, crd)
+		return e.spares.of(crd).take(t, e, crd)
 	}
 	return e.install(t, crd, 1)[0]
 }
@@ -58,13 +58,13 @@ type spareTypes struct {
 	batches map[shape]*batch
 }
 
-// shape is all that types with groups of their own differ in: a field of CRD that is not here keeps it out of spareTypes.
+// shape has the fields of a CRD in which spare types differ. Install keeps a CRD with any other field out of them.
 type shape struct {
 	kind                    string
 	clusterScoped, noStatus bool
 }
 
-// batch has the types of one shape.
+// batch has the spare types of one shape.
 type batch struct {
 	mu     sync.Mutex
 	unused []schema.GroupVersionResource
@@ -74,12 +74,8 @@ type batch struct {
 
 const largestBatch = 32
 
-func (s *spareTypes) take(t testing.TB, e *Env, crd CRD) schema.GroupVersionResource {
-	t.Helper()
-	return s.of(shape{crd.Kind, crd.ClusterScoped, crd.NoStatus}).take(t, e, crd)
-}
-
-func (s *spareTypes) of(wanted shape) *batch {
+func (s *spareTypes) of(crd CRD) *batch {
+	wanted := shape{crd.Kind, crd.ClusterScoped, crd.NoStatus}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.batches == nil {

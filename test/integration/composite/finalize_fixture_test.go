@@ -53,8 +53,7 @@ func done(asked request) object {
 	return object{"finalized": true, "status": object{"phase": "done"}, "children": []object{hook.ConfigMap(asked.Parent.GetName()+"-late", object{})}}
 }
 
-// doneOnceTouched answers like done once the parent has the annotation touched, and like before
-// otherwise. So no retry finalizes the parent until the test annotates it.
+// doneOnceTouched returns a hook that calls done if the parent has the annotation touched, and before otherwise. So a retry finalizes the parent only after the test has annotated it.
 func doneOnceTouched(before func(request) object) func(request) object {
 	return func(asked request) object {
 		if !hasAnnotation("touched")(&asked.Parent) {

@@ -61,7 +61,7 @@ func TestAControllerRunsOnWhileANewTypeCannotBeListed(t *testing.T) {
 		{"apiVersion": "v1", "resource": "configmaps", "updateStrategy": object{"method": "InPlace"}},
 		{"apiVersion": group + "/v2", "resource": "old"},
 	}}})
-	f.WaitForController(notListed("Old."+group+"/v2", "still runs"))
+	f.WaitForController(notReady("Old."+group+"/v2", "still runs"))
 	f.PatchParent("a", object{"spec": object{"value": "2"}})
 	f.WaitForConfigMap("a", harness.HasData("value", "2"))
 
@@ -88,7 +88,7 @@ func TestAControllerIsNotReadyWhileATypeCannotBeListed(t *testing.T) {
 			ResourceRule: v1alpha1.ResourceRule{APIVersion: group + "/v2", Resource: "old"},
 		})
 	})
-	f.WaitForController(notListed("Old." + group + "/v2"))
+	f.WaitForController(notReady("Old." + group + "/v2"))
 	env.Apply(t, strings.ReplaceAll(definition, "CONVERSION", "{strategy: None}"))
 	f.WaitForReady(metav1.ConditionTrue, "Running")
 }
@@ -116,14 +116,14 @@ spec:
 	f := start(t, answers(t, oneConfigMap), func(spec *v1alpha1.CompositeControllerSpec) {
 		spec.ParentResource.ResourceRule = v1alpha1.ResourceRule{APIVersion: group + "/v1", Resource: "websites"}
 	})
-	f.WaitForController(notListed("the cluster does not serve it; the cluster does not accept the names in its "+
+	f.WaitForController(notReady("the cluster does not serve it; the cluster does not accept the names in its "+
 		"CustomResourceDefinition: ", `"site" is already in use`))
 	env.Kubectl(t, "delete", "crd", "sites."+group)
 	f.WaitForReady(metav1.ConditionTrue, "Running")
 }
 
-// notListed waits until Ready says that a type cannot be listed.
-func notListed(words ...string) func(metav1.ObjectMeta, v1alpha1.ControllerStatus) error {
+// notReady returns a check that Ready is False with a message that has these words.
+func notReady(words ...string) func(metav1.ObjectMeta, v1alpha1.ControllerStatus) error {
 	return func(object metav1.ObjectMeta, status v1alpha1.ControllerStatus) error {
 		for _, condition := range status.Conditions {
 			if condition.Type != v1alpha1.ConditionReady || condition.ObservedGeneration != object.Generation || condition.Status != metav1.ConditionFalse {

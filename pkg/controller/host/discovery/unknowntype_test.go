@@ -86,6 +86,7 @@ func TestWhatTheHostKnowsOfATypeThatItDoesNotServe(t *testing.T) {
 		{"apps/v2", "deploymentz", `did you mean "deployments" in apps/v1? (resource is the plural, in lower case)`},
 		{"example.com/v1", "pages", `the cluster does not accept the names in its CustomResourceDefinition: "page" is already in use`},
 		{"example.com/v1", "books", ""}, // it is served all the same
+		{"apps/v1", "deployments/", `did you mean "deployments"? (resource is the plural, in lower case)`},
 		{"example.com/v1", "../../../../api/v1/namespaces/a/services/b/proxy/deployments", ""},
 	} {
 		if got := d.hint(t.Context(), &UnknownTypeError{APIVersion: test.apiVersion, Resource: test.resource}); got != test.want {
@@ -95,7 +96,8 @@ func TestWhatTheHostKnowsOfATypeThatItDoesNotServe(t *testing.T) {
 	if asked := fake.asked.Load(); asked != 2 {
 		t.Errorf("the host was asked for all types %d times, want twice", asked)
 	}
-	if asked := fake.askedForDefinitions.Load(); asked != 6 { // neither that of posters, which it does not list, nor another path
+	// It is asked neither for the definition of posters, which it does not list, nor at another path.
+	if asked := fake.askedForDefinitions.Load(); asked != 6 {
 		t.Errorf("the host was asked for %d definitions, want 6", asked)
 	}
 }

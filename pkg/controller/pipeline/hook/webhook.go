@@ -26,7 +26,8 @@ import (
 type Limits struct {
 	// MaxResponseBytes limits the size of an answer after decompression.
 	MaxResponseBytes int64
-	// MaxBytesInFlight bounds the bytes of requests and answers that all syncs have in memory at once. At least 1.
+	// MaxBytesInFlight bounds the bytes of requests and answers that all syncs have in memory at once: the Budget that
+	// all hooks share has this size. At least 1.
 	MaxBytesInFlight int64
 	// Denied lists the networks in which the server calls no hook, neither by the address that a name resolves to nor
 	// through a redirect.

@@ -78,7 +78,7 @@ func (g *Guard) postponeChurn(plan *pipeline.Plan, state *state, now time.Time) 
 
 // churnOf returns a step that stands for the creations and deletions of a kind in a plan; nil if the plan
 // creates none, or if neither it nor an earlier sync deletes one that the hook made. rests reports whether the plan
-// does neither.
+// neither creates nor deletes any.
 func (g *Guard) churnOf(plan *pipeline.Plan, history *history, of object.Type) (churn *pipeline.Step, rests bool) {
 	var first *pipeline.Step
 	deletes, names := history.deleted, uint64(0)
