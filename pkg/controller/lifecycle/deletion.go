@@ -14,7 +14,8 @@ import (
 
 // GitOps tools and package managers delete a controller, its parents, their CustomResourceDefinition and the hook
 // within milliseconds, in any order. So a controller with a finalize hook that is being deleted keeps running: it calls
-// the hook for the parents that are being deleted, or will be within deletionGrace. Then it stops, and its finalizer is
+// the hook for the parents that are being deleted, or will be: within deletionGrace, or when the cluster gets to them,
+// which deletes the objects of only a few CustomResourceDefinitions at a time. Then it stops, and its finalizer is
 // removed from the other parents.
 const (
 	// deletionGrace is the time, from the deletionTimestamp of the controller object, for which parents that are not being
@@ -42,6 +43,9 @@ func deletionWait(left parentcontroller.LeftToDo, deleted, now time.Time) error 
 		}
 		return fmt.Errorf("%w, or stops once the hook has not responded for %s: %s: %s", errWaitsForHook, hookPatience,
 			left.Failure.Parent, left.Failure.Message)
+	case left.ToBeDeleted > 0:
+		return fmt.Errorf("the controller is being deleted: it calls its finalize hook for parents that the cluster is yet "+
+			"to delete (%d), because their CustomResourceDefinition is being deleted", left.ToBeDeleted)
 	case left.Staying > 0 && now.Before(grace):
 		return fmt.Errorf("the controller is being deleted: it calls its finalize hook for parents that are deleted "+
 			"before %s; then its finalizer is removed from the others", grace.UTC().Format(time.RFC3339))

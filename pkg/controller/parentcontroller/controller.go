@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 
@@ -196,6 +197,7 @@ func (c *Controller) addParts(labels map[string]string) {
 	}
 	c.Leaving = &Leaving{
 		spec: spec, observer: observer, parents: c.parents, queue: queue, tracker: c.reporter.Tracker, isFilled: c.IsFilled,
+		isTypeBeingDeleted: c.isTypeBeingDeleted,
 	}
 	c.watcher = newObjectWatcher(spec.ResyncOn, c.Informers, c.resyncAll)
 	c.Previews = &preview.Previewer{
@@ -369,4 +371,9 @@ func (c *Controller) relatedConfig(ask related.AskFunc, changed func(parents ...
 func (c *Controller) resolveRelated(ctx context.Context, apiVersion, resource string) (object.Type, error) {
 	found, err := c.Discovery.Resolve(ctx, apiVersion, resource)
 	return found, c.Discovery.WithHint(ctx, err)
+}
+
+// isTypeBeingDeleted reports whether a resource comes from a CustomResourceDefinition that is being deleted.
+func (c *Controller) isTypeBeingDeleted(resource schema.GroupResource) bool {
+	return c.Discovery != nil && c.Discovery.IsBeingDeleted(resource)
 }

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/enumerate"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller/planner"
@@ -221,13 +223,14 @@ type Leaving struct {
 	queue    *syncqueue.Queue
 	tracker  *status.Tracker
 	isFilled func() bool
+	// isTypeBeingDeleted reports whether a resource comes from a CustomResourceDefinition that is being deleted.
+	isTypeBeingDeleted func(schema.GroupResource) bool
 
 	// begun is true from the first Begin on, and ended from End to Resume.
 	begun, ended atomic.Bool
 	// syncs counts the syncs under way.
 	syncs atomic.Int64
-	// answered is the time of the last answer of a hook, or of the first Begin if none came since then. It is in
-	// nanoseconds since 1970.
+	// answered is LeftToDo.Answered in nanoseconds since 1970.
 	answered atomic.Int64
 	// enqueued is the time at which Begin last enqueued the parents. One worker at a time calls Begin.
 	enqueued time.Time
@@ -245,9 +248,11 @@ type LeftToDo struct {
 	// them, by name, whose last sync failed; nil if none failed.
 	Finalizing int
 	Failure    *report.ParentError
-	// Staying counts the other parents with the finalizer.
-	Staying int
-	// Answered is the time of the last answer of a hook, or of the first Begin if none came since then.
+	// Staying counts the other parents with the finalizer. ToBeDeleted of them are not paused, and the cluster will
+	// delete them, because their CustomResourceDefinition is being deleted.
+	Staying, ToBeDeleted int
+	// Answered is the time of the last answer of a hook. It is the time of the last Begin that left the hook nothing to
+	// do, or else of the first Begin, if no answer came since then.
 	Answered time.Time
 }
 
@@ -269,8 +274,12 @@ func (l *Leaving) Begin() LeftToDo {
 		if !slices.Contains(parent.Finalizers, l.observer.Finalizer) {
 			continue
 		}
-		if !l.finalizes(l.observer.ParentAs(parent)) {
+		snapshot := l.observer.ParentAs(parent)
+		if !l.finalizes(snapshot) {
 			left.Staying++
+			if l.willFinalize(snapshot) {
+				left.ToBeDeleted++
+			}
 			continue
 		}
 		key := object.KeyOf(parent)
@@ -283,6 +292,10 @@ func (l *Leaving) Begin() LeftToDo {
 			left.Failure = failure
 		}
 	}
+	if !left.IsBusy && left.Finalizing == 0 {
+		left.Answered = now
+		l.answered.Store(now.UnixNano())
+	}
 	return left
 }
 
@@ -294,6 +307,12 @@ func (l *Leaving) callsAgain(now, answered time.Time) bool {
 // finalizes reports whether the finalize hook must be called for a parent before its finalizer is removed.
 func (l *Leaving) finalizes(snapshot *pipeline.Snapshot) bool {
 	return snapshot.Finalizing && snapshot.NeedsFinalizer && !l.spec.pauses(snapshot.Parent)
+}
+
+// willFinalize reports whether the hook must be called for a parent once the cluster has deleted it with its definition.
+func (l *Leaving) willFinalize(snapshot *pipeline.Snapshot) bool {
+	return snapshot.Parent.DeletionTimestamp == nil && !l.spec.pauses(snapshot.Parent) &&
+		l.isTypeBeingDeleted(snapshot.ParentType.GroupResource())
 }
 
 // leavesAlone reports whether this parent is not synced any longer.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
@@ -377,8 +378,12 @@ func TestAControllerThatLeavesSyncsOnlyWhatItFinalizes(t *testing.T) {
 		Hook:    hook.Options{Limits: hook.Limits{MaxResponseBytes: 1 << 20}, MaxIdleConnections: 1, Metrics: hook.NewMetrics()},
 		Syncs:   &rows.Syncs{}, Calls: calllog.New(time.Now()), Events: events,
 	}, spec)
-	if left := c.Leaving.Begin(); left.IsBusy || left.Finalizing != 1 || left.Staying != 2 {
+	if left := c.Leaving.Begin(); left.IsBusy || left.Finalizing != 1 || left.Staying != 2 || left.ToBeDeleted != 0 {
 		t.Errorf("at the beginning, there is left %+v", left)
+	}
+	c.Leaving.isTypeBeingDeleted = func(resource schema.GroupResource) bool { return resource.Group == "ctl.example" }
+	if left := c.Leaving.Begin(); left.Staying != 2 || left.ToBeDeleted != 1 {
+		t.Errorf("when the definition of the parents is being deleted, there is left %+v", left)
 	}
 	for _, name := range []string{"stays", "fresh", "paused"} {
 		if next := c.sync(t.Context(), web(name), syncqueue.ParentChanged); next != syncqueue.Done(0) {
@@ -416,6 +421,17 @@ func TestAControllerThatLeavesSyncsOnlyWhatItFinalizes(t *testing.T) {
 	c.sync(t.Context(), web("going"), syncqueue.ParentChanged)
 	if len(called) != 1 {
 		t.Errorf("the hook was called %d times after the controller resumed, want once", len(called))
+	}
+}
+
+// The cluster may take longer to delete the parents of a definition than a hook may stay silent.
+func TestTheHookOfAControllerThatLeavesIsNotSilentWhileItIsNotCalled(t *testing.T) {
+	const finalizer = `"finalizers":["metacontroller.io/compositecontroller-webs"]`
+	host := newHostOfWeb(t, `"name":"a","namespace":"default","uid":"u","resourceVersion":"1",`+finalizer, "")
+	c, _ := host.controller(t, `{}`, func(spec *Spec, webhook v1alpha1.Webhook) { spec.Finalize = &v1alpha1.Hook{Webhook: &webhook} })
+	before := c.Leaving.Begin().Answered
+	if left := c.Leaving.Begin(); left.Staying != 1 || !left.Answered.After(before) {
+		t.Errorf("there is left %+v, which has not changed since %s", left, before)
 	}
 }
 

@@ -219,7 +219,7 @@ func (c *Controller) waitForFinalizeHook(
 		note := &rows.Note{State: v1alpha1.SyncStateWaiting, Text: "the finalize hook has not finished"}
 		return syncResult{kind: waitingForFinalizeHook, next: next.Within(left), note: note}
 	}
-	definitionWaits := c.Discovery != nil && c.Discovery.IsBeingDeleted(snapshot.ParentType.GroupResource())
+	definitionWaits := c.isTypeBeingDeleted(snapshot.ParentType.GroupResource())
 	return syncResult{
 		kind: failedUnfinalized, why: &status.UnfinalizedError{Text: of.describe(snapshot, definitionWaits)},
 		wait: fmt.Sprint(due, definitionWaits), next: next, note: progress,
