@@ -72,6 +72,7 @@ func TestWhatADeletedControllerWaitsFor(t *testing.T) {
 
 // Each wait would last an hour, because the deletion is an hour ahead.
 func TestWhichDeletedControllersDoNotWait(t *testing.T) {
+	t.Parallel()
 	type composite = v1alpha1.CompositeController
 	noParentType := func(o *composite) { o.Spec.ParentResource.Resource = "no" }
 	noChildType := func(o *composite) { o.Spec.ChildResources[0].Resource = "no" }
@@ -91,6 +92,7 @@ func TestWhichDeletedControllersDoNotWait(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			f := newFixture(t)
 			object := finalizing("a", "v1 pods")
 			test.change(object)
@@ -115,6 +117,7 @@ func TestWhichDeletedControllersDoNotWait(t *testing.T) {
 
 // A process that begins while an object is being deleted finds what an earlier one has said about it.
 func TestADeletedControllerIsNotStalledAfterARestart(t *testing.T) {
+	t.Parallel()
 	own := fake.NewSimpleClientset()
 	object := finalizing("a", "v1 pods")
 	object.DeletionTimestamp = &metav1.Time{Time: time.Now()}

@@ -78,6 +78,7 @@ func TestAnotherProcessSearchesAgain(t *testing.T) {
 
 // To remove the finalizer from parents is to write to them.
 func TestAPausedControllerWhoseFinalizeHookIsRemovedLeavesItsParentsAlone(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	object := controllerOf("a", "v1 pods")
 	object.Finalizers = []string{v1alpha1.DrainFinalizer}

@@ -84,7 +84,7 @@ func makeFixture(t *testing.T, own *fake.Clientset) *fixture {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	events, err := report.NewEvents(ctx, config, scheme.Scheme, report.EventOptions{QPS: 1, Burst: 1})
+	events, err := report.NewEvents(context.WithoutCancel(ctx), config, scheme.Scheme, report.EventOptions{QPS: 1, Burst: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -60,6 +60,7 @@ func deleting(name string) *v1alpha1.CompositeController {
 
 // The host takes long to list all parents of a type.
 func TestControllersThatWaitForTheirParentsDoNotHoldUpTheStartOfOthers(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.host.set("webs", hangsAtPages)
 	for i := range workers {
@@ -86,6 +87,7 @@ func (f *fixture) hold(reason error) {
 }
 
 func TestControllersStopWhileTheyAreHeld(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.create(t, controllerOf("a", "v1 pods"))
 	f.untilReady(t, "a", "True Running")
@@ -103,6 +105,7 @@ func TestControllersStopWhileTheyAreHeld(t *testing.T) {
 
 // To remove the finalizer from parents is to act on them.
 func TestAControllerThatIsDeletedWaitsWhileItIsHeld(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.hold(errors.New("this server runs no controllers"))
 	f.create(t, deleting("a"))

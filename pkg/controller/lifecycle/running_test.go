@@ -39,6 +39,7 @@ func finalizing(name string, children ...string) *v1alpha1.CompositeController {
 }
 
 func TestAControllerThatStartsWithoutAChildTypeSyncsWhatIsDeleted(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.create(t, finalizing("a", "v1 pods", "v1 nonsense"))
 	f.untilReady(t, "a", `False UnknownType: child type: can't find resource "nonsense"`)
@@ -58,6 +59,7 @@ func TestAControllerThatStartsWithoutAChildTypeSyncsWhatIsDeleted(t *testing.T) 
 
 // After a restart, the parents must show what they wait for.
 func TestAControllerThatHasRunStartsWithoutAChildType(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	before := controllerOf("a", "v1 pods", "v1 nonsense")
 	before.Status.Parents = &v1alpha1.ParentCounts{Total: 1}
@@ -71,6 +73,7 @@ func TestAControllerThatHasRunStartsWithoutAChildType(t *testing.T) {
 
 // Its parents have no finalizer, so none hangs, and it has not synced any.
 func TestAControllerWithoutAFinalizeHookDoesNotStartWithoutAChildType(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.create(t, controllerOf("a", "v1 pods", "v1 nonsense"))
 	f.untilReady(t, "a", "False UnknownType")
@@ -92,6 +95,7 @@ func TestATypeIsRemovedFromADecorator(t *testing.T) {
 }
 
 func TestAControllerRunsOnWithoutAChildType(t *testing.T) {
+	t.Parallel()
 	f := makeFixture(t, fake.NewSimpleClientset())
 	f.create(t, finalizing("a", "v1 pods"))
 	waitUntil(t, func() string { return "the controller does not run" }, func() bool {
@@ -413,6 +417,7 @@ func TestAControllerIsNotReadyBeforeItSeesItsTypes(t *testing.T) {
 }
 
 func TestAStartWritesTheStatusOnce(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.create(t, controllerOf("shop", pods, visits))
 	f.untilReady(t, "shop", "True Running")
