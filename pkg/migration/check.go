@@ -210,7 +210,7 @@ func (c *check) findServer(ctx context.Context, findings sets.Set[string]) error
 	return nil
 }
 
-// findObjects checks all objects, unless problems that are known may make them unreadable.
+// findObjects checks all objects, unless problems that are known may keep them from being read.
 func (c *check) findObjects(ctx context.Context) error {
 	from := servedVersion
 	switch {

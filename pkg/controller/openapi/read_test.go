@@ -268,7 +268,7 @@ func TestAKindThatIsNotDescribed(t *testing.T) {
 	}
 }
 
-func TestUnreadableDocuments(t *testing.T) {
+func TestMalformedDocuments(t *testing.T) {
 	for name, document := range map[string]string{
 		"no JSON":               `<html>`,
 		"no schemas":            `{"components":{}}`,

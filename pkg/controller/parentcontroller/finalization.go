@@ -269,7 +269,7 @@ func (l *Leaving) Begin() LeftToDo {
 		l.enqueued = now
 	}
 	// In this order: a parent gets the finalizer in a sync, then the write is pending, and then the caches show it.
-	left := LeftToDo{IsBusy: l.syncs.Load() > 0 || !l.isFilled() || !l.parents.isSettled(), Answered: answered}
+	left := LeftToDo{IsBusy: l.syncs.Load() > 0 || !l.isFilled() || !l.parents.areIdle(), Answered: answered}
 	for _, parent := range l.observer.Parents() {
 		if !slices.Contains(parent.Finalizers, l.observer.Finalizer) {
 			continue

@@ -119,8 +119,8 @@ func (p *parentStates) record(parent object.Key) *rows.Record {
 	return nil
 }
 
-// isSettled reports whether no sync is under way, and the caches show what the last ones wrote.
-func (p *parentStates) isSettled() bool {
+// areIdle reports whether no sync is under way, and the caches show what the last ones wrote.
+func (p *parentStates) areIdle() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, state := range p.byKey {

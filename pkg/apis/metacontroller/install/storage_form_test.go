@@ -160,7 +160,7 @@ children:
 
 // The CRD of Metacontroller 4.17 let in texts that its own client could not read; one such object
 // broke the list of all.
-func TestAnUnreadableTimeoutDoesNotKeepAnObjectFromBeingRead(t *testing.T) {
+func TestAMalformedTimeoutDoesNotKeepAnObjectFromBeingRead(t *testing.T) {
 	stored := toJSON(t, `
 apiVersion: metacontroller.k8s.io/v1alpha1
 kind: CompositeController

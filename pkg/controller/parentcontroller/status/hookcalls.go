@@ -59,7 +59,7 @@ func (c *HookCalls) Update(hookName string, snapshot *pipeline.Snapshot, err err
 		c.drop(hookCall{hook.Sync, parent})
 	}
 	last := hookCall{hookName, parent}
-	if hook.Answered(err) || errors.Is(err, hook.ErrUnreadable) {
+	if hook.Answered(err) || errors.Is(err, hook.ErrMalformed) {
 		c.drop(last)
 		return
 	}

@@ -19,7 +19,7 @@ func TestAnAnswerOfAnyKindShowsThatTheHookIsReachable(t *testing.T) {
 		want bool
 	}{
 		"an answer":                     {nil, true},
-		"an answer that cannot be read": {fmt.Errorf("sync hook failed: %w: it is empty", hook.ErrUnreadable), true},
+		"an answer that cannot be read": {fmt.Errorf("sync hook failed: %w: it is empty", hook.ErrMalformed), true},
 		"a request to be called later":  {fmt.Errorf("sync hook failed: %w", &hook.ThrottledError{After: time.Second}), true},
 		"no answer":                     {refused, false},
 	}

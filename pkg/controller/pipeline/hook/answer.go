@@ -32,7 +32,7 @@ func (w *Webhook) checkStrict(ctx context.Context, d *protocol.Decoder) error {
 			texts[i] = err.Error()
 		}
 		return fmt.Errorf("%w: %s; %s, unknown and duplicate fields are errors",
-			ErrUnreadable, d.Redactor.Values(strings.Join(texts, ", ")), w.whyStrict())
+			ErrMalformed, d.Redactor.Values(strings.Join(texts, ", ")), w.whyStrict())
 	}
 	all := d.Redactor.Values(utilerrors.NewAggregate(found).Error())
 	klog.FromContext(ctx).Info("Hook answer has fields that are ignored", "hook", w.name, "url", w.shown, "fields", all)
@@ -59,7 +59,7 @@ func (w *Webhook) logsStrictErrors(ctx context.Context) bool {
 // do. nothing is the answer that wants nothing to exist.
 func (w *Webhook) forgottenAnswer(nothing string) error {
 	return fmt.Errorf("%w: it is null, as if a return statement were missing in the hook; if nothing should "+
-		"exist, return %s (%s, null is an error)", ErrUnreadable, nothing, w.whyStrict())
+		"exist, return %s (%s, null is an error)", ErrMalformed, nothing, w.whyStrict())
 }
 
 // checkForgotten returns an error if a strictly read sync hook answers without the field of children, and this would
@@ -77,7 +77,7 @@ func (w *Webhook) checkForgotten(d *protocol.Decoder, response *pipeline.Respons
 	}
 	return fmt.Errorf("%w: it has no field %q, and %s of this object exist (%s); list the ones to keep, "+
 		"or return %q: [] to delete all of them (%s, the field is required)",
-		ErrUnreadable, field, field, enumerate.First(maxListed, lost), field, w.whyStrict())
+		ErrMalformed, field, field, enumerate.First(maxListed, lost), field, w.whyStrict())
 }
 
 // maxWarnings limits the warnings about one answer.

@@ -64,7 +64,7 @@ func TestHowStrictlyAnswersAreRead(t *testing.T) {
 			}
 			want := "sync hook failed: " + address + `: the hook's answer cannot be read: unknown field "comment" (leave it out); with ` + test.strict +
 				", unknown and duplicate fields are errors"
-			if response != nil || err == nil || err.Error() != want || !errors.Is(err, ErrUnreadable) {
+			if response != nil || err == nil || err.Error() != want || !errors.Is(err, ErrMalformed) {
 				t.Errorf("response %v with error\n%v\nwant\n%s", response, err, want)
 			}
 		})
@@ -191,7 +191,7 @@ func TestAForgottenAnswerIsAnError(t *testing.T) {
 // checkForgotten checks an error; none is wanted if want is empty.
 func checkForgotten(t *testing.T, err error, want string) {
 	t.Helper()
-	if want == "" && err != nil || want != "" && (!errors.Is(err, ErrUnreadable) || !strings.Contains(err.Error(), want)) {
+	if want == "" && err != nil || want != "" && (!errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), want)) {
 		t.Errorf("the error is\n%v\nwant\n%s", err, want)
 	}
 }

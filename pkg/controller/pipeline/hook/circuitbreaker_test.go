@@ -286,7 +286,7 @@ func TestWhatShowsThatAHookIsThere(t *testing.T) {
 		want bool
 	}{
 		"an answer":                     {nil, true},
-		"an answer that cannot be read": {fmt.Errorf("%w: it is empty", ErrUnreadable), true},
+		"an answer that cannot be read": {fmt.Errorf("%w: it is empty", ErrMalformed), true},
 		"a request to be called later":  {&ThrottledError{}, true},
 		"no connection":                 {errRefused, false},
 		"a status that is no answer":    {errors.New("unsupported status code: 503 body: no healthy upstream"), false},

@@ -123,7 +123,7 @@ func TestAHookWhoseCertificateIsNotTrusted(t *testing.T) {
 		"x509: certificate signed by unknown authority " +
 		`(put the certificate of the authority, "O=Acme Co", that signed the hook's certificate into ` +
 		"spec.hooks.sync.webhook.caBundle.inline)"
-	if err == nil || err.Error() != want || errors.Is(err, ErrUnreadable) {
+	if err == nil || err.Error() != want || errors.Is(err, ErrMalformed) {
 		t.Errorf("error is\n%v\nwant\n%s", err, want)
 	}
 }

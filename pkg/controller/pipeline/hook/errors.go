@@ -16,19 +16,19 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/transport"
 )
 
-// ErrUnreadable is wrapped by every error about the content of an answer.
-var ErrUnreadable = protocol.ErrUnreadable
+// ErrMalformed is wrapped by every error about the content of an answer.
+var ErrMalformed = protocol.ErrMalformed
 
 // SourceError is the error of Connect if a Secret or ConfigMap is missing or unusable.
 type SourceError = transport.SourceError
 
 // Answered reports whether a call that ended with this error, or without one, shows that the hook is up. Besides
-// success, three errors do: an unreadable answer that is not the page of a proxy, a request to call later, and an answer
+// success, three errors do: a malformed answer that is not the page of a proxy, a request to call later, and an answer
 // that does not fit into the budget.
 func Answered(err error) bool {
 	_, throttled := errors.AsType[*ThrottledError](err)
 	_, page := errors.AsType[*pageError](err)
-	return err == nil || throttled || isNoRoom(err) || errors.Is(err, ErrUnreadable) && !page
+	return err == nil || throttled || isNoRoom(err) || errors.Is(err, ErrMalformed) && !page
 }
 
 // pageError is the error of an answer that is empty or not JSON. A proxy may answer so in the place of a hook that is

@@ -122,11 +122,11 @@ func (e *evaluator) evaluate(ctx context.Context, request []byte, cached cachedA
 	return evaluated, nil
 }
 
-// evaluationError is the error of a template that has no answer to a request. It counts as an unreadable answer, which
+// evaluationError is the error of a template that has no answer to a request. It counts as a malformed answer, which
 // shows nothing about whether a hook is up.
 type evaluationError struct{ text string }
 
 func (e *evaluationError) Error() string { return e.text }
 
-// Is reports whether the target is ErrUnreadable.
-func (e *evaluationError) Is(target error) bool { return target == ErrUnreadable }
+// Is reports whether the target is ErrMalformed.
+func (e *evaluationError) Is(target error) bool { return target == ErrMalformed }

@@ -131,7 +131,7 @@ func (w *Webhook) readBody(ctx context.Context, response *http.Response) (*bytes
 	}
 	w.spare.lastSize.Store(int64(body.Len()))
 	if int64(body.Len()) > w.limit {
-		return nil, fmt.Errorf("%w: it is larger than the %d bytes that %s", ErrUnreadable, w.limit, w.whyLimit)
+		return nil, fmt.Errorf("%w: it is larger than the %d bytes that %s", ErrMalformed, w.limit, w.whyLimit)
 	}
 	return body, nil
 }

@@ -69,7 +69,7 @@ func TestOnlyStatus200IsAnAnswer(t *testing.T) {
 			if err.Error() != want {
 				t.Errorf("error is\n%s\nwant\n%s", err, want)
 			}
-			if errors.Is(err, ErrUnreadable) {
+			if errors.Is(err, ErrMalformed) {
 				t.Error("a refusal is no answer that cannot be read")
 			}
 		})
@@ -136,7 +136,7 @@ func TestAnAnswerThatCannotBeReadNamesTheHook(t *testing.T) {
 	address := serve(t, answer(200, "<html>"))
 	_, err := webhook(t, address, "").SyncComposite(t.Context(), snapshot(t))
 	want := "sync hook failed: " + address + `: the hook's answer cannot be read: it must be a JSON object, but it is "<html>"`
-	if err == nil || err.Error() != want || !errors.Is(err, ErrUnreadable) {
+	if err == nil || err.Error() != want || !errors.Is(err, ErrMalformed) {
 		t.Errorf("error is\n%v\nwant\n%s", err, want)
 	}
 }

@@ -172,7 +172,7 @@ func TestARecordOfWhatWasLastAppliedThatCannotBeRead(t *testing.T) {
 			if diff := cmp.Diff([]string{"update ConfigMap default/a", "keep ConfigMap default/b"}, steps(planned)); diff != "" {
 				t.Errorf("refused %v, steps (-want +got):\n%s", planned.Refused, diff)
 			}
-			if why := stepFor(t, planned, "a").Why; why != whyUnreadable {
+			if why := stepFor(t, planned, "a").Why; why != whyMalformed {
 				t.Errorf("it says why: %s", why)
 			}
 			w.carryOut(planned)

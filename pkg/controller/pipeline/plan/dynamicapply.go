@@ -49,7 +49,7 @@ func (d dynamicApply) change(method Method, observed, desired *object.Object) (p
 		return step, err
 	}
 	if result.lastUnknown && hasRecord(observed) {
-		step.Why = whyUnreadable
+		step.Why = whyMalformed
 	}
 	// Recreate, too, keeps the annotation current, because a field that is not in it is never removed. The
 	// annotation and marks are not a reason to replace a child.
@@ -57,7 +57,7 @@ func (d dynamicApply) change(method Method, observed, desired *object.Object) (p
 	return step, err
 }
 
-const whyUnreadable = "its annotation " + object.LastAppliedAnnotation + " cannot be read, so fields that the hook " +
+const whyMalformed = "its annotation " + object.LastAppliedAnnotation + " cannot be read, so fields that the hook " +
 	"has left out since it was written stay"
 
 // markListed records on a child that the hook has listed it, as if nothing but its identity had been applied.

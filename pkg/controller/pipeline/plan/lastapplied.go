@@ -25,7 +25,7 @@ func recordsLastApplied(observed *object.Object) bool {
 	return readRecord(text) != nil
 }
 
-// hasRecord reports whether a child has a record of what was last applied, which may be unreadable.
+// hasRecord reports whether a child has a record of what was last applied, which may be malformed.
 func hasRecord(observed *object.Object) bool {
 	text, _ := observed.Annotation(object.LastAppliedAnnotation)
 	return !isEmptyRecord(text)

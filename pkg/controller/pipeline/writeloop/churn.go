@@ -54,7 +54,7 @@ func (g *Guard) postponeChurn(plan *pipeline.Plan, state *state, now time.Time) 
 		if step == nil {
 			history.wantedSince = time.Time{}
 			if history.loop != nil {
-				history.settle(absent, state.full(), now)
+				history.noteDesired(absent, state.full(), now)
 			}
 			continue
 		}

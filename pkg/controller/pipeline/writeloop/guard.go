@@ -173,7 +173,7 @@ func (g *Guard) markAbsent(plan *pipeline.Plan, state *state, now time.Time) {
 	}
 	for at := range g.looping[parent] {
 		if history := g.histories[at]; history != nil && at.as == "" && !wanted.Has(at.Key) {
-			history.settle(absent, state.full(), now)
+			history.noteDesired(absent, state.full(), now)
 		}
 	}
 }

@@ -91,8 +91,8 @@ type loop struct {
 	until, reported time.Time
 	// rivals are the names of the other controllers that take part, as far as they are known.
 	rivals []string
-	// settled is true if the hook no longer wants what was written again and again.
-	settled bool
+	// ended is true if the hook no longer wants what was written again and again.
+	ended bool
 }
 
 // isOfFormer reports whether the target was last written for an earlier parent of the same name.
@@ -115,7 +115,7 @@ func (h *history) clone() *history {
 // sides undo each other's writes, the side that was slowed down first sets the pace, and the steps of the other
 // side are never too early.
 func (h *history) attempt(step *pipeline.Step, state *state, now time.Time) (early bool, report []pipeline.WriteLoop) {
-	isSettled := h.loop != nil && h.settle(step.Desired, state.full(), now)
+	hasEnded := h.loop != nil && h.noteDesired(step.Desired, state.full(), now)
 	if !step.Op.FormsWriteLoops() {
 		h.wantedSince = time.Time{}
 		return false, nil
@@ -129,7 +129,7 @@ func (h *history) attempt(step *pipeline.Step, state *state, now time.Time) (ear
 	undone, changing := h.counts(step, state)
 	excess := max(undone-mostUndone(step), changing-maxChanging)
 	vanishes := step.Creates() && !h.isChurn
-	if excess <= 0 || isSettled || !vanishes && now.Sub(h.last) >= 2*delay(excess) {
+	if excess <= 0 || hasEnded || !vanishes && now.Sub(h.last) >= 2*delay(excess) {
 		return false, nil
 	}
 	if vanishes {
@@ -140,7 +140,7 @@ func (h *history) attempt(step *pipeline.Step, state *state, now time.Time) (ear
 	if h.loop == nil {
 		h.loop = &loop{}
 	}
-	h.loop.until, h.loop.settled = until, false
+	h.loop.until, h.loop.ended = until, false
 	h.loop.WriteLoop = pipeline.WriteLoop{
 		Parent: object.KeyOf(state.snapshot.Parent),
 		Object: step.Key(), OfParent: step.Op.OnParent(), OfStatus: step.Op == pipeline.Status,
@@ -210,20 +210,20 @@ func (h *history) wrote(step *pipeline.Step, state *state, now time.Time) {
 	h.path, h.parent, h.parentUID = step.Path, object.KeyOf(state.snapshot.Parent), state.snapshot.Parent.UID
 }
 
-// settle records what the hook wants of the target of a loop. It reports whether the loop has ended because the hook
+// noteDesired records what the hook wants of the target of a loop. It reports whether the loop has ended because the hook
 // keeps wanting something else than what was written again and again.
-func (h *history) settle(desired, full uint64, now time.Time) bool {
+func (h *history) noteDesired(desired, full uint64, now time.Time) bool {
 	switch {
 	case h.seenAt.IsZero():
 		h.seen, h.seenState, h.seenAt = desired, full, now
 	case h.seen == desired:
 		other := h.turned || !h.loop.AnswerChanges && desired != h.desired
-		h.loop.settled = h.loop.settled || other && now.Sub(h.seenAt) >= settling
+		h.loop.ended = h.loop.ended || other && now.Sub(h.seenAt) >= settling
 	default:
 		h.turned = h.seenState == full
 		h.seen, h.seenState, h.seenAt = desired, full, now
 	}
-	return h.loop.settled
+	return h.loop.ended
 }
 
 // window returns the maximum pause after which a repeated write counts as undone.
@@ -271,7 +271,7 @@ func (h *history) isOver(now time.Time) bool {
 
 // end returns the time when the loop will have ended if nothing more is written.
 func (h *history) end() time.Time {
-	if h.loop.settled {
+	if h.loop.ended {
 		return h.last.Add(settling)
 	}
 	return latest(h.last, h.loop.until).Add(max(calm, 2*h.pause))

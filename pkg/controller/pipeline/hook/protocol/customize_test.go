@@ -171,7 +171,7 @@ func TestRelatedRulesThatAreRefused(t *testing.T) {
 			if err == nil {
 				t.Fatalf("read as %v", got)
 			}
-			if got != nil || !errors.Is(err, ErrUnreadable) || !strings.Contains(err.Error(), test.want) {
+			if got != nil || !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("read as %v with error\n%v\nwant\n%s", got, err, test.want)
 			}
 		})

@@ -16,9 +16,9 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/redact"
 )
 
-// ErrUnreadable is wrapped by every error about the content of an answer. An answer that cannot be read changes
+// ErrMalformed is wrapped by every error about the content of an answer. An answer that cannot be read changes
 // nothing in the host.
-var ErrUnreadable = errors.New("the hook's answer cannot be read")
+var ErrMalformed = errors.New("the hook's answer cannot be read")
 
 // Decoder reads one answer.
 type Decoder struct {
@@ -86,10 +86,10 @@ func (f fields) within(value []byte) []string {
 }
 
 // read reads the JSON object of an answer. A null counts as an empty object. The last one of duplicate fields wins.
-// Errors wrap ErrUnreadable.
+// Errors wrap ErrMalformed.
 func (d *Decoder) read(answer []byte, fields fields) error {
 	if err := d.readObject(answer, fields); err != nil {
-		return fmt.Errorf("%w: %s", ErrUnreadable, d.Redactor.Values(err.Error()))
+		return fmt.Errorf("%w: %s", ErrMalformed, d.Redactor.Values(err.Error()))
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ func FuzzDecodeResponse(f *testing.F) {
 		}
 		response, err := (&Decoder{}).Response(format, body)
 		if err != nil {
-			if response != nil || !errors.Is(err, ErrUnreadable) {
+			if response != nil || !errors.Is(err, ErrMalformed) {
 				t.Errorf("response %v with error %v", response, err)
 			}
 			return
@@ -72,7 +72,7 @@ func FuzzDecodeCustomize(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		rules, err := (&Decoder{}).RelatedRules(body)
 		if err != nil {
-			if rules != nil || !errors.Is(err, ErrUnreadable) {
+			if rules != nil || !errors.Is(err, ErrMalformed) {
 				t.Errorf("rules %v with error %v", rules, err)
 			}
 			return

@@ -139,7 +139,7 @@ func TestDecodeResponseRefuses(t *testing.T) {
 		if err == nil {
 			t.Fatalf("read as %+v", got)
 		}
-		if !errors.Is(err, ErrUnreadable) || !strings.HasPrefix(err.Error(), "the hook's answer cannot be read: ") {
+		if !errors.Is(err, ErrMalformed) || !strings.HasPrefix(err.Error(), "the hook's answer cannot be read: ") {
 			t.Errorf("error is %q, want it to say that the answer cannot be read", err)
 		}
 		if want := f.says(test.want); !strings.Contains(err.Error(), want) {
