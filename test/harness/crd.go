@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -45,14 +46,12 @@ func (e *Env) install(t testing.TB, crd CRD, count int) []schema.GroupVersionRes
 	for i := range installed {
 		installed[i] = e.create(t, crd)
 	}
-	for _, resource := range installed {
-		e.WaitUntilServed(t, resource)
-	}
+	e.WaitUntilServed(t, installed...)
 	return installed
 }
 
-// spareTypes are types with groups of their own that no test has used. kube-apiserver serves a type a second after its
-// creation, and waits for another two before it creates the first object, so several types are installed at once.
+// spareTypes are types with groups of their own that no test has used. kube-apiserver serves a type a second after the
+// first request, and waits for another two before it creates the first object, so several types are installed at once.
 type spareTypes struct {
 	mu      sync.Mutex
 	batches map[shape]*batch
@@ -143,21 +142,31 @@ func (e *Env) create(t testing.TB, crd CRD) schema.GroupVersionResource {
 	return resource
 }
 
-// WaitUntilServed waits until the host serves a resource and lists it in its discovery document.
-func (e *Env) WaitUntilServed(t testing.TB, resource schema.GroupVersionResource) {
+// WaitUntilServed waits until the host serves resources and lists them in its discovery document. It asks for all of them
+// at once, because kube-apiserver takes a second for the first request about each type.
+func (e *Env) WaitUntilServed(t testing.TB, resources ...schema.GroupVersionResource) {
 	t.Helper()
 	e.Eventually(t, func(ctx context.Context) error {
-		if _, err := e.Dynamic.Resource(resource).List(ctx, metav1.ListOptions{}); err != nil {
-			return err
+		var asking errgroup.Group
+		for _, resource := range resources {
+			asking.Go(func() error { return e.serves(ctx, resource) })
 		}
-		// The discovery document follows later.
-		told, err := e.Kube.Discovery().ServerResourcesForGroupVersion(resource.GroupVersion().String())
-		if err != nil {
-			return err
-		}
-		if !slices.ContainsFunc(told.APIResources, func(served metav1.APIResource) bool { return served.Name == resource.Resource }) {
-			return fmt.Errorf("the cluster does not tell that it serves %s", resource)
-		}
-		return nil
+		return asking.Wait()
 	})
+}
+
+// serves returns an error while the host does not serve a resource or does not list it in its discovery document.
+func (e *Env) serves(ctx context.Context, resource schema.GroupVersionResource) error {
+	if _, err := e.Dynamic.Resource(resource).List(ctx, metav1.ListOptions{}); err != nil {
+		return err
+	}
+	// The discovery document follows later.
+	told, err := e.Kube.Discovery().ServerResourcesForGroupVersion(resource.GroupVersion().String())
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(told.APIResources, func(served metav1.APIResource) bool { return served.Name == resource.Resource }) {
+		return fmt.Errorf("the cluster does not tell that it serves %s", resource)
+	}
+	return nil
 }
