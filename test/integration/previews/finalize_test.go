@@ -96,6 +96,7 @@ func TestTheWritesOfAParentThatIsLetGoAreThePreviewedOnes(t *testing.T) {
 	f.pause("a", false)
 	f.WaitForFinalizers("a")
 	f.expectWrites(from, []string{"update Thing a", "update status Thing a"})
+	env.WaitForEvent(t, f.Namespace, "a", "NoLongerSelected", "") // which is written later than the parent
 
 	from = env.AuditEnd(t)
 	spec.Hooks.Finalize = nil
