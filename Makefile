@@ -134,8 +134,8 @@ migrate: build ## Move the cluster of $KUBECONFIG from Metacontroller to the ser
 #
 # SLOWEST are the packages that take longest, so they begin before the others. By default, a program with the race
 # detector sleeps for a second before it exits.
-RACED ?= $(addprefix ./test/,conformance/... integration/api integration/certificates integration/observing \
-	integration/previews integration/replicas integration/tracing)
+RACED ?= $(addprefix ./test/,integration/replicas integration/api conformance/... integration/certificates \
+	integration/observing integration/previews integration/tracing)
 SLOWEST := $(addprefix ./test/integration/,composite migrate manual decorator)
 
 .PHONY: test
