@@ -146,7 +146,7 @@ test: host-binaries build ## Run all tests (RACED).
 	go list $(SLOWEST) ./test/... | grep -vE "$$others" | grep -vxF "$$raced" | \
 		$(TEST_ENVIRONMENT) xargs -r go test -count=1 -p 4 -parallel 16 -timeout 30m && \
 	$(TEST_ENVIRONMENT) METACONTROLLER_APISERVER="$(CURDIR)/bin/test/metacontroller-apiserver" GORACE=atexit_sleep_ms=0 \
-	go test $(RACE) -count=1 -p 3 -parallel 16 -timeout 30m $$raced $$(go list ./... | grep -v /test/)
+	go test $(RACE) -count=1 -p 4 -parallel 16 -timeout 30m $$raced $$(go list ./... | grep -v /test/)
 
 # The packages are those whose tests depend most on what kube-apiserver does.
 .PHONY: test-kubernetes

@@ -120,6 +120,7 @@ func newDependencies(
 	objects := cache.NewInformers(ctx, clients.host, informerLinger)
 	made = append(made, objects.Shutdown)
 	return parentcontroller.Dependencies{
+		Settings:    config.Settings,
 		Informers:   objects,
 		Discovery:   discovery.New(clients.host, groupChanged),
 		Permissions: permissions.New(reviews),
@@ -132,19 +133,14 @@ func newDependencies(
 			Budget:  hook.NewBudget(config.Hooks.MaxBytesInFlight),
 			Metrics: calls, MayCall: term.Check, Sources: objects, DeveloperMode: config.DeveloperMode,
 		},
-		WriteLoops: writeloop.NewRegistry(),
-		Engine:     config.ApplyStrategy.engine(),
-		Workers:    config.Workers,
-		Resync:     config.CacheFlushInterval,
-		Metrics:    config.Metrics,
-		Tracer:     tracing.New(config.Tracing),
-
-		DeveloperMode:         config.DeveloperMode,
-		RequireServiceAccount: config.RequireServiceAccount,
-		Syncs:                 &rows.Syncs{},
-		Calls:                 kept,
-		Revisions:             stored,
-		RevisionNamespace:     config.Namespace,
+		WriteLoops:        writeloop.NewRegistry(),
+		Engine:            config.ApplyStrategy.engine(),
+		Metrics:           config.Metrics,
+		Tracer:            tracing.New(config.Tracing),
+		Syncs:             &rows.Syncs{},
+		Calls:             kept,
+		Revisions:         stored,
+		RevisionNamespace: config.Namespace,
 	}, undo, nil
 }
 

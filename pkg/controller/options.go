@@ -14,6 +14,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/leader"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/transport"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
@@ -47,10 +48,9 @@ type Config struct {
 
 // Options are the settings of the controller loop.
 type Options struct {
+	parentcontroller.Settings
 	// Namespace is the server's own. It holds the ControllerRevisions of cluster-scoped parents.
 	Namespace string
-	// Workers is the maximum number of parents of one controller that are synced concurrently. It is at least 1.
-	Workers int
 	// ParallelWrites is the maximum number of writes to the host at once in the whole process,
 	// ParallelWritesPerSync the maximum for one parent. At least 1.
 	ParallelWrites        int
@@ -65,18 +65,11 @@ type Options struct {
 	ApplyFieldManager string
 	// Client limits the rate of requests to the host.
 	Client ClientLimits
-	// CacheFlushInterval is the interval at which all parents are synced again. Zero disables it.
-	CacheFlushInterval time.Duration
 	// DiscoveryInterval is the interval at which the types in use are read from the host again. Most changes are
 	// noticed without that, at once. Zero disables it.
 	DiscoveryInterval time.Duration
 	// Hooks are the limits of hooks.
 	Hooks hook.Limits
-	// DeveloperMode reports more to the authors of hooks, and reports it each time.
-	DeveloperMode bool
-	// RequireServiceAccount is true if controllers without a service account are refused. Those that
-	// are stored run, and their status says so.
-	RequireServiceAccount bool
 }
 
 // DeveloperEvents are the limits of events in the developer's mode: none that a person would reach.
@@ -85,13 +78,12 @@ func DeveloperEvents() report.EventOptions { return report.EventOptions{QPS: 100
 // DefaultOptions returns the settings of a server without flags.
 func DefaultOptions() Options {
 	return Options{
-		Workers:               5,
+		Settings:              parentcontroller.Settings{Workers: 5, CacheFlushInterval: 30 * time.Minute},
 		ParallelWrites:        64,
 		ParallelWritesPerSync: 16,
 		Events:                report.EventOptions{QPS: 1. / 300, Burst: 25},
 		ApplyStrategy:         DynamicApply,
 		ApplyFieldManager:     host.FieldManager,
-		CacheFlushInterval:    30 * time.Minute,
 		DiscoveryInterval:     30 * time.Second,
 		Hooks: hook.Limits{
 			MaxResponseBytes: 32 << 20, MaxBytesInFlight: 64 << 20,

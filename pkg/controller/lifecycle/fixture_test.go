@@ -100,7 +100,7 @@ func makeFixture(t *testing.T, own *fake.Clientset) *fixture {
 		Permissions: permissions.New(reviews),
 		Informers:   objects, Discovery: hosttest.Discovery(t), Actor: &act.Actor{Writer: host.NewWriter(client, 1), Parallel: 1},
 		Events: events, Hook: hook.Options{Limits: hook.Limits{MaxResponseBytes: 1 << 20}, MaxIdleConnections: 1, Metrics: hook.NewMetrics(), Sources: objects},
-		Workers: 1, Metrics: prometheus.NewRegistry(), Revisions: stored, Held: func() error { return *heldBy.Load() },
+		Settings: parentcontroller.Settings{Workers: 1}, Metrics: prometheus.NewRegistry(), Revisions: stored, Held: func() error { return *heldBy.Load() },
 	}
 	drainer := drain.New(client, dependencies.Discovery, dependencies.Actor, events.NotFinalized)
 	f := &fixture{Reconciler: ForComposites(own, informers, dependencies, drainer), own: own, host: fakeHost, reviews: reviews, heldBy: heldBy}

@@ -40,8 +40,23 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
+// Settings are the settings of the process that its parent controllers read.
+type Settings struct {
+	// Workers is the maximum number of parents of one controller that are synced concurrently. It is at least 1.
+	Workers int
+	// CacheFlushInterval is the interval at which all parents are synced again. Zero disables it.
+	CacheFlushInterval time.Duration
+	// DeveloperMode reports more to the authors of hooks: it logs what each sync did, shows whole errors, and repeats
+	// events about warnings and errors.
+	DeveloperMode bool
+	// RequireServiceAccount is true if controllers without a service account are refused. Those that are stored run, and
+	// their status says that new ones need one.
+	RequireServiceAccount bool
+}
+
 // Dependencies are shared by the parent controllers of a process.
 type Dependencies struct {
+	Settings
 	Informers *cache.Informers
 	// Discovery finds the types that the rules of customize hooks name.
 	Discovery *discovery.Discovery
@@ -56,16 +71,6 @@ type Dependencies struct {
 	WriteLoops *writeloop.Registry
 	// Engine applies the children of types for which the spec names no engine.
 	Engine plan.Engine
-	// Workers is the number of parents of one controller that are synced at once.
-	Workers int
-	// Resync is the period in which all parents of all controllers are synced again; zero disables it.
-	Resync time.Duration
-	// DeveloperMode logs what each sync did, shows whole errors, and repeats events about warnings and
-	// errors.
-	DeveloperMode bool
-	// RequireServiceAccount makes the status of a controller without a service account say that new ones
-	// need one.
-	RequireServiceAccount bool
 	// Held returns why no controller may run; nil if they may. If the function is nil, they always may.
 	Held func() error
 	// Metrics registers the metrics of the queue and of the health of a running controller.
@@ -187,7 +192,7 @@ func (c *Controller) addParts(labels map[string]string) {
 	queue.Requeued = func(parent object.Key) { c.rows.Changed(parent) }
 	c.triggers = triggers{
 		spec: spec, observer: observer, queue: queue, tracker: c.reporter.Tracker, nameConflicts: newNameConflicts(),
-		requests: newResyncRequests(), periods: []time.Duration{spec.Resync, c.Resync},
+		requests: newResyncRequests(), periods: []time.Duration{spec.Resync, c.CacheFlushInterval},
 		rows: &rows.Rows{
 			Syncs: c.Syncs, Reference: spec.reference(), UID: spec.UID, Labels: labels,
 			ShortName: spec.Kind.ShortName, NamesTypes: spec.Kind.NamesTypes, ClusterNamespace: c.RevisionNamespace,

@@ -261,7 +261,7 @@ func made(t *testing.T) *Controller {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	t.Cleanup(cancel)
 	actor := &act.Actor{Writer: host.NewWriter(client, 1), Parallel: 1}
-	c, err := New(Dependencies{Informers: cache.NewInformers(ctx, client, 0), Actor: actor, Workers: 2, Metrics: prometheus.NewRegistry()}, spec)
+	c, err := New(Dependencies{Informers: cache.NewInformers(ctx, client, 0), Actor: actor, Settings: Settings{Workers: 2}, Metrics: prometheus.NewRegistry()}, spec)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -97,7 +97,7 @@ func TestSyncsAreLoggedInTheDeveloperMode(t *testing.T) {
 			}))
 			defer wanting.Close()
 			c := controllerAt(t, config, Dependencies{
-				DeveloperMode: developer, Metrics: prometheus.NewRegistry(), Hook: hook.Options{Limits: hook.Limits{MaxResponseBytes: 1 << 20}},
+				Settings: Settings{DeveloperMode: developer}, Metrics: prometheus.NewRegistry(), Hook: hook.Options{Limits: hook.Limits{MaxResponseBytes: 1 << 20}},
 			}, specOf(at(wanting.URL), pods))
 			var lines []string
 			logger := funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})

@@ -54,7 +54,7 @@ func controllerOfBank(t *testing.T) *parentcontroller.Controller {
 	url := "http://127.0.0.1:1/never"
 	c, err := parentcontroller.New(parentcontroller.Dependencies{
 		Metrics: prometheus.NewRegistry(), Hook: hook.Options{Limits: hook.Limits{MaxResponseBytes: 1 << 20}},
-		Informers: cache.NewInformers(ctx, client, 0), Workers: 1,
+		Informers: cache.NewInformers(ctx, client, 0), Settings: parentcontroller.Settings{Workers: 1},
 		Actor: &act.Actor{Writer: host.NewWriter(client, 1), Parallel: 1},
 	}, &parentcontroller.Spec{
 		Kind: composite.Kind(), Name: "webs", Object: []byte(`{}`),
