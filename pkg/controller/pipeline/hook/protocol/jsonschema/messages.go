@@ -6,6 +6,7 @@ package jsonschema
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
@@ -35,26 +36,31 @@ func Request(kind Kind, version v1alpha1.HookVersion) *Schema {
 	if version == v1alpha1.HookVersionV2 {
 		keys = `The keys are "namespace/name", and "name" for cluster-scoped objects.`
 	}
-	s := object("", map[string]*Schema{
+	s := request(map[string]*Schema{
 		"controller":  reference("object", "The controller as it is stored."),
 		kind.parent:   reference("object", "The object that is synced."),
 		kind.children: reference("groups", "The "+kind.children+" that exist, with a group for each type of the spec. "+keys),
 		"related": reference("groups",
 			"The objects that the customize hook asked for, with a group for each type. "+keys),
 		"finalizing": {Type: "boolean", Description: "Whether this is a call of the finalize hook."},
-	}, "controller", kind.parent, kind.children, "related", "finalizing")
+	})
 	s.Title = fmt.Sprintf("Request to the sync or finalize hook of a %scontroller, version %s", kind.Name, version)
 	return document(s, map[string]*Schema{"object": observed(), "groups": groups()})
 }
 
 // CustomizeRequest returns the schema of the requests to customize hooks.
 func CustomizeRequest() *Schema {
-	s := object("", map[string]*Schema{
+	s := request(map[string]*Schema{
 		"controller": reference("object", "The controller as it is stored."),
 		"parent":     reference("object", "The object whose related objects the hook selects."),
-	}, "controller", "parent")
+	})
 	s.Title = "Request to a customize hook, all versions"
 	return document(s, map[string]*Schema{"object": observed()})
+}
+
+// request returns the schema of a request with these fields. It always has all of them.
+func request(fields map[string]*Schema) *Schema {
+	return object("", fields, slices.Sorted(maps.Keys(fields))...)
 }
 
 // Answer returns the schema of the answers of sync and finalize hooks.
