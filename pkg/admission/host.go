@@ -132,10 +132,20 @@ func readTypes(
 	}
 }
 
-// defines reports whether the host has a CustomResourceDefinition with a type, which it may not serve yet.
-func (h Host) defines(ctx context.Context, of schema.GroupVersionResource) bool {
-	definition, err := h.Definitions.Get(ctx, of.GroupResource().String())
-	return err == nil && nearest.Defines(definition, of.Version)
+// hint returns what the host knows about a type that it does not serve: the names of its CustomResourceDefinition are in
+// use, or there is a type with a similar name. It returns "" if it knows nothing.
+func (h Host) hint(ctx context.Context, of schema.GroupVersionResource, meant string) string {
+	defined, conflict := false, ""
+	if definition, err := h.Definitions.Get(ctx, of.GroupResource().String()); err == nil {
+		defined, conflict = nearest.Defines(definition, of.Version)
+	}
+	switch {
+	case conflict != "":
+		return "; " + conflict
+	case meant != "" && !defined:
+		return fmt.Sprintf("; did you mean %s?", meant)
+	}
+	return ""
 }
 
 // allTypes lists the types of all groups. Those of groups that do not answer are left out.

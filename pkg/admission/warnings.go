@@ -111,7 +111,6 @@ func (w *Warnings) types(ctx context.Context, c *controller) (warnings []string)
 	for i, rule := range rules {
 		of := known[rule.GroupVersionResource]
 		if !of.served {
-			hint := ""
 			// The types of the same version come first, and are already known.
 			others := slices.DeleteFunc(slices.Clone(lists), func(list *metav1.APIResourceList) bool {
 				return list.GroupVersion != rule.GroupVersion().String()
@@ -120,15 +119,13 @@ func (w *Warnings) types(ctx context.Context, c *controller) (warnings []string)
 			if meant == "" {
 				meant = nearest.Resource(rule.GroupVersionResource, allTypes())
 			}
-			if meant != "" && !w.host.defines(ctx, rule.GroupVersionResource) {
-				hint = fmt.Sprintf("; did you mean %s?", meant)
-			}
 			consequence := "the controller starts as soon as it does"
 			if i >= len(c.parents)+len(c.children)+len(c.watched) {
 				consequence = "parents whose customize hook asks for it fail until it does"
 			}
 			warnings = append(warnings, fmt.Sprintf("%s: the cluster does not serve %q in %s yet; %s%s",
-				rule.path, rule.Resource, rule.GroupVersion(), consequence, hint))
+				rule.path, rule.Resource, rule.GroupVersion(), consequence,
+				w.host.hint(ctx, rule.GroupVersionResource, meant)))
 		}
 		if of.served && !of.hasStatus && i < len(c.parents) && !c.decorates {
 			consequence := "so the status that hooks return is lost"

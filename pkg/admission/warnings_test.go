@@ -107,6 +107,14 @@ func TestWarnings(t *testing.T) {
 				}},
 			object: composed(), want: []string{noPages},
 		},
+		"a type whose names are in use": {
+			host: &fakeHost{served: map[string][]string{"v1": {"pods"}}, definitions: map[string]string{
+				"pages.example.com": `{spec: {versions: [{name: v1, served: true}]}, status: {conditions: [` +
+					`{type: NamesAccepted, status: "False", message: '"pages" is already in use'}]}}`,
+			}},
+			object: composed(),
+			want:   []string{noPages + `; the cluster does not accept the names in its CustomResourceDefinition: "pages" is already in use`},
+		},
 		"a type that is defined in another version, beside one of a near name": {
 			host: &fakeHost{served: map[string][]string{"example.com/v1": {"page", "page/status"}, "v1": {"pods"}},
 				definitions: map[string]string{

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -134,8 +135,8 @@ func isIn(wanted schema.GroupVersionResource, list *metav1.APIResourceList) bool
 }
 
 // Defines reports whether a CustomResourceDefinition, as JSON, has a version. The cluster serves that soon if it does
-// not yet.
-func Defines(definition []byte, version string) bool {
+// not yet, unless conflict says why not: the names of the type are in use.
+func Defines(definition []byte, version string) (defined bool, conflict string) {
 	var of struct {
 		Spec struct {
 			Versions []struct {
@@ -143,16 +144,22 @@ func Defines(definition []byte, version string) bool {
 				Served bool   `json:"served"`
 			} `json:"versions"`
 		} `json:"spec"`
+		Status struct {
+			Conditions []metav1.Condition `json:"conditions"`
+		} `json:"status"`
 	}
 	if err := json.Unmarshal(definition, &of); err != nil {
-		return false
+		return false, ""
 	}
 	for _, one := range of.Spec.Versions {
-		if one.Name == version && one.Served {
-			return true
-		}
+		defined = defined || one.Name == version && one.Served
 	}
-	return false
+	accepted := meta.FindStatusCondition(of.Status.Conditions, "NamesAccepted")
+	if defined && accepted != nil && accepted.Status == metav1.ConditionFalse &&
+		!meta.IsStatusConditionTrue(of.Status.Conditions, "Established") {
+		conflict = "the cluster does not accept the names in its CustomResourceDefinition: " + accepted.Message
+	}
+	return defined, conflict
 }
 
 func phrase(found string, version schema.GroupVersion, wanted schema.GroupVersionResource) string {

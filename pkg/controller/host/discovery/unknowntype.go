@@ -13,7 +13,6 @@ import (
 	"time"
 
 	apidiscovery "k8s.io/api/apidiscovery/v2"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -109,10 +108,10 @@ func (d *Discovery) hint(ctx context.Context, unknown *UnknownTypeError) string 
 	if meant == "" && d.custom.get(wanted.GroupResource()) == nil {
 		return ""
 	}
-	definition := d.definition(ctx, wanted.GroupResource())
+	defined, conflict := nearest.Defines(d.definition(ctx, wanted.GroupResource()), wanted.Version)
 	switch {
-	case nearest.Defines(definition, wanted.Version): // it may be served soon
-		return conflict(definition)
+	case defined: // it may be served soon
+		return conflict
 	case meant != "":
 		return "did you mean " + meant + "? (resource is the plural, in lower case)"
 	}
@@ -133,25 +132,6 @@ func (d *Discovery) definition(ctx context.Context, of schema.GroupResource) []b
 		return nil
 	}
 	return definition
-}
-
-// conflict says why the host serves no type of a CustomResourceDefinition: its names are in use. It returns "" if they
-// are not, or if the host serves the type all the same.
-func conflict(definition []byte) string {
-	var of struct {
-		Status struct {
-			Conditions []metav1.Condition `json:"conditions"`
-		} `json:"status"`
-	}
-	if err := json.Unmarshal(definition, &of); err != nil {
-		return ""
-	}
-	accepted := meta.FindStatusCondition(of.Status.Conditions, "NamesAccepted")
-	if accepted == nil || accepted.Status != metav1.ConditionFalse ||
-		meta.IsStatusConditionTrue(of.Status.Conditions, "Established") {
-		return ""
-	}
-	return "the cluster does not accept the names in its CustomResourceDefinition: " + accepted.Message
 }
 
 // allTypes returns the types of all groups. If the host does not send them, it returns the types of the last
