@@ -35,15 +35,15 @@ var errWaitsForHook = errors.New("the controller is being deleted: it calls its 
 
 // deletionWait says what a controller that was deleted at some time waits for before it stops; nil if it can stop.
 func deletionWait(left parentcontroller.LeftToDo, deleted, now time.Time) error {
-	grace := deleted.Add(deletionGrace)
+	grace, silent := deleted.Add(deletionGrace), now.Sub(left.Answered) >= hookPatience
 	switch {
-	case (left.IsBusy || left.Finalizing > 0) && now.Sub(left.Answered) < hookPatience:
+	case (left.IsBusy || left.Finalizing > 0) && !silent:
 		if left.Failure == nil {
 			return errWaitsForHook
 		}
 		return fmt.Errorf("%w, or stops once the hook has not responded for %s: %s: %s", errWaitsForHook, hookPatience,
 			left.Failure.Parent, left.Failure.Message)
-	case left.ToBeDeleted > 0:
+	case left.ToBeDeleted > 0 && !silent:
 		return fmt.Errorf("the controller is being deleted: it calls its finalize hook for parents that the cluster is yet "+
 			"to delete (%d), because their CustomResourceDefinition is being deleted", left.ToBeDeleted)
 	case left.Staying > 0 && now.Before(grace):

@@ -248,8 +248,8 @@ type LeftToDo struct {
 	// them, by name, whose last sync failed; nil if none failed.
 	Finalizing int
 	Failure    *report.ParentError
-	// Staying counts the other parents with the finalizer. ToBeDeleted of them are not paused, and the cluster will
-	// delete them, because their CustomResourceDefinition is being deleted.
+	// Staying counts the other parents with the finalizer. For ToBeDeleted of them, the hook must be called once the
+	// cluster has deleted them, because their CustomResourceDefinition is being deleted.
 	Staying, ToBeDeleted int
 	// Answered is the time of the last answer of a hook. It is the time of the last Begin that left the hook nothing to
 	// do, or else of the first Begin, if no answer came since then.
@@ -311,7 +311,7 @@ func (l *Leaving) finalizes(snapshot *pipeline.Snapshot) bool {
 
 // willFinalize reports whether the hook must be called for a parent once the cluster has deleted it with its definition.
 func (l *Leaving) willFinalize(snapshot *pipeline.Snapshot) bool {
-	return snapshot.Parent.DeletionTimestamp == nil && !l.spec.pauses(snapshot.Parent) &&
+	return snapshot.Parent.DeletionTimestamp == nil && snapshot.NeedsFinalizer && !l.spec.pauses(snapshot.Parent) &&
 		l.isTypeBeingDeleted(snapshot.ParentType.GroupResource())
 }
 

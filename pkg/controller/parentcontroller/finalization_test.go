@@ -337,6 +337,7 @@ func TestAControllerThatLeavesSyncsOnlyWhatItFinalizes(t *testing.T) {
 		"going":  finalizer + deleted,
 		"paused": finalizer + deleted + `,"annotations":{"metacontroller.k8s.io/paused":"true"}`,
 		"stays":  finalizer,
+		"halted": finalizer + `,"annotations":{"metacontroller.k8s.io/paused":"true"}`,
 		"fresh":  `"labels":{}`,
 	}
 	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -378,11 +379,11 @@ func TestAControllerThatLeavesSyncsOnlyWhatItFinalizes(t *testing.T) {
 		Hook:    hook.Options{Limits: hook.Limits{MaxResponseBytes: 1 << 20}, MaxIdleConnections: 1, Metrics: hook.NewMetrics()},
 		Syncs:   &rows.Syncs{}, Calls: calllog.New(time.Now()), Events: events,
 	}, spec)
-	if left := c.Leaving.Begin(); left.IsBusy || left.Finalizing != 1 || left.Staying != 2 || left.ToBeDeleted != 0 {
+	if left := c.Leaving.Begin(); left.IsBusy || left.Finalizing != 1 || left.Staying != 3 || left.ToBeDeleted != 0 {
 		t.Errorf("at the beginning, there is left %+v", left)
 	}
 	c.Leaving.isTypeBeingDeleted = func(resource schema.GroupResource) bool { return resource.Group == "ctl.example" }
-	if left := c.Leaving.Begin(); left.Staying != 2 || left.ToBeDeleted != 1 {
+	if left := c.Leaving.Begin(); left.Staying != 3 || left.ToBeDeleted != 1 {
 		t.Errorf("when the definition of the parents is being deleted, there is left %+v", left)
 	}
 	for _, name := range []string{"stays", "fresh", "paused"} {
