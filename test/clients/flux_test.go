@@ -4,6 +4,7 @@
 package clients
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -42,19 +43,20 @@ func newFlux(t *testing.T) *ssa.ResourceManager {
 	})
 }
 
-// fluxApply applies manifests as a Kustomization of the release's name.
-func fluxApply(t *testing.T, r *release, manifests ...string) *ssa.ChangeSet {
+// fluxApply applies manifests as a Kustomization of the release's name. Like kustomize-controller, it tries again if that
+// fails: the cluster may list a new type in its discovery document only later.
+func fluxApply(t *testing.T, r *release, manifests ...string) (changes *ssa.ChangeSet) {
 	t.Helper()
-	flux := newFlux(t)
-	all := objects(t, manifests...)
-	if err := normalize.UnstructuredList(all); err != nil {
-		t.Fatal(err)
-	}
-	flux.SetOwnerLabels(all, r.name, r.namespace)
-	changes, err := flux.ApplyAllStaged(t.Context(), all, ssa.DefaultApplyOptions())
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.Eventually(t, func(ctx context.Context) (err error) {
+		flux := newFlux(t)
+		all := objects(t, manifests...)
+		if err := normalize.UnstructuredList(all); err != nil {
+			t.Fatal(err)
+		}
+		flux.SetOwnerLabels(all, r.name, r.namespace)
+		changes, err = flux.ApplyAllStaged(ctx, all, ssa.DefaultApplyOptions())
+		return err
+	})
 	return changes
 }
 
