@@ -97,11 +97,14 @@ func (a argoCD) do(ctx context.Context, what string, about application) (texts [
 	return texts, hook.Post(ctx, string(a)+"/"+what, body, &texts)
 }
 
+// sync syncs the Application, with retries as by its syncPolicy.retry: in the first attempts, the cluster may not list a
+// new type in its discovery document yet.
 func (a argoCD) sync(t *testing.T, about application) {
 	t.Helper()
-	if _, err := a.do(t.Context(), "sync", about); err != nil {
-		t.Fatal(err)
-	}
+	env.Eventually(t, func(ctx context.Context) error {
+		_, err := a.do(ctx, "sync", about)
+		return err
+	})
 }
 
 // delete deletes the Application, and waits until its objects are gone.
