@@ -20,7 +20,7 @@ type controller struct {
 	// parents are the types of the objects that are synced, children those of the objects that are
 	// created for them.
 	parents, children []typeRule
-	// related are the types that the customize hook may ask for; without any, it may ask for all.
+	// related are the types that the customize hook may ask for; if empty, it may ask for all.
 	related []typeRule
 	access  v1alpha1.Access
 	// watched are the types of the objects of resyncOn, and watchedNames their namespaces and names.
@@ -38,7 +38,7 @@ type controller struct {
 	customizes bool
 	// rolls is true if a child type has a rolling update method.
 	rolls bool
-	// spec is the whole spec.
+	// spec is the complete spec.
 	spec any
 }
 

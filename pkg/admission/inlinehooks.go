@@ -22,7 +22,7 @@ type Schemas interface {
 	Of(ctx context.Context, kinds []schema.GroupVersionKind) (map[schema.GroupVersionKind]*check.Schema, error)
 }
 
-// inlineRule is a hook that is written in the controller.
+// inlineRule is an inline hook, its field in the spec, and its form.
 type inlineRule struct {
 	path *field.Path
 	hook *v1alpha1.InlineHook

@@ -96,9 +96,8 @@ func tenants(object any) ([]string, error) {
 	return nil, nil
 }
 
-// tenantsOf returns the namespaces whose tenants a controller belongs to: the namespace of its service account, or
-// else the namespaces that it is limited to. A controller without any has an author with rights in the whole
-// cluster.
+// tenantsOf returns the namespaces whose tenants a controller belongs to: the namespace of its service account, or else
+// the namespaces that it is limited to. A controller without any has an author with rights in the entire cluster.
 func tenantsOf(access v1alpha1.Access) []string {
 	if account := access.ServiceAccount; account != nil {
 		return []string{account.Namespace}
@@ -148,8 +147,8 @@ func (p *ParentIndex) warnings(name string, c *controller) []string {
 	return warnOfOthers(parents.path.String(), parents.GroupVersion().String(), others)
 }
 
-// mayShareParents reports whether a CompositeController, of which these are the namespaces and the selector, may handle
-// the same parents as another one for the same type.
+// mayShareParents reports whether a CompositeController with these namespaces and this selector may handle the same
+// parents as another one for the same type.
 func mayShareParents(namespaces []string, selector *v1alpha1.LabelSelector, other *v1alpha1.CompositeController) bool {
 	return shareNamespaces(namespaces, other.Spec.Namespaces) &&
 		!areDisjoint(selector, other.Spec.ParentResource.LabelSelector)
@@ -187,8 +186,8 @@ func shareNamespaces(a, b []string) bool {
 // mostCompared bounds the requirements of a selector that are compared with those of another one.
 const mostCompared = 32
 
-// areDisjoint reports whether two selectors certainly select no object in common. Of long selectors,
-// only the beginning counts.
+// areDisjoint returns true only if two selectors can never select the same object. It compares only the first
+// requirements of long selectors.
 func areDisjoint(a, b *v1alpha1.LabelSelector) bool {
 	return slices.ContainsFunc(beginning(requirements(a)), func(one labels.Requirement) bool {
 		return slices.ContainsFunc(beginning(requirements(b)), func(other labels.Requirement) bool {

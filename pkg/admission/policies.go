@@ -24,8 +24,8 @@ import (
 // HookAddressesPlugin is the name of the plugin HookAddresses.
 const HookAddressesPlugin = "HookAddresses"
 
-// HookAddresses refuses hooks at denied addresses. Host names pass: the addresses that they resolve
-// to are checked at each call.
+// HookAddresses refuses hooks at denied addresses. Host names pass: each call checks the addresses that they resolve
+// to.
 type HookAddresses struct {
 	*admission.Handler
 	denied hookaddress.Denied
@@ -38,8 +38,8 @@ func NewHookAddresses(denied hookaddress.Denied) *HookAddresses {
 	return &HookAddresses{Handler: admission.NewHandler(admission.Create, admission.Update), denied: denied}
 }
 
-// Validate returns an error that names all hooks at denied addresses. An address that the stored
-// controller has already does not keep it from being changed in other ways.
+// Validate returns an error that names all hooks at denied addresses. An address that the stored controller already has
+// does not prevent other changes.
 func (h *HookAddresses) Validate(_ context.Context, request admission.Attributes, _ admission.ObjectInterfaces) error {
 	updated, stored := controllerOf(request.GetObject()), controllerOf(request.GetOldObject())
 	if updated == nil || request.GetSubresource() != "" {

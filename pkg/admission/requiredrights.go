@@ -144,8 +144,8 @@ func (r *rightsCollector) ofConnection(path *field.Path, settings v1alpha1.Conne
 	}
 }
 
-// add adds rights to the objects of a type: in the namespaces of the controller, or in the whole cluster
-// if it has none or the objects are in none.
+// add adds rights to the objects of a type: in the namespaces of the controller, or in the entire cluster if it has
+// none or the objects are cluster-scoped.
 func (r *rightsCollector) add(rule typeRule, all []rights.Right) {
 	known := r.known[rule.GroupVersionResource]
 	if len(r.namespaces) == 0 || known.served && !known.namespaced {
@@ -203,7 +203,7 @@ type scope bool
 const (
 	// whereItIs is where the object is: in its namespace, if it has one.
 	whereItIs scope = false
-	// everywhere is the whole cluster, also for an object in a namespace.
+	// everywhere is the entire cluster, also for an object in a namespace.
 	everywhere scope = true
 )
 

@@ -29,15 +29,15 @@ import (
 const RightsPlugin = "ControllerRights"
 
 // rightsTimeout bounds how long the host may take for all reviews. It is shorter than the deadline
-// of a request, so that the user gets an error that names the reason.
+// of a request so that the user gets an error that names the reason.
 const rightsTimeout = 10 * time.Second
 
 // retryAfterSeconds is the delay before a client retries a request that failed because the host did not answer a
 // review.
 const retryAfterSeconds = 1
 
-// Rights refuses to create a controller that may do what its author may not. A user who changes the spec of a
-// controller in any way becomes its author.
+// Rights rejects a controller that may do what its author may not. A user who changes the spec of a controller in any
+// way becomes its author.
 type Rights struct {
 	*admission.Handler
 	hostUser

@@ -98,8 +98,8 @@ func (w *Warnings) Validate(ctx context.Context, request admission.Attributes, _
 	return nil
 }
 
-// types returns warnings about types that the host does not serve yet, about parents that have no
-// status, about rules that can never have a child, and about types outside of all namespaces.
+// types returns warnings about types that the host does not serve yet, about parents that have no status, about rules
+// that can never have a child, and about cluster-scoped types.
 func (w *Warnings) types(ctx context.Context, c *controller) (warnings []string) {
 	rules := slices.Concat(c.parents, c.children, c.watched, c.related)
 	known, lists, err := w.host.lookUpTypes(ctx, rules)

@@ -32,7 +32,7 @@ type certificateKeeper struct {
 	runner dynamiccertificates.ControllerRunner
 
 	mu sync.Mutex
-	// stopped is true once the server has stopped, which it may do before it has begun to serve.
+	// stopped is true once the server has stopped. The server may stop before it serves.
 	stopped bool
 	running sync.WaitGroup
 }

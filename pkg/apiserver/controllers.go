@@ -16,7 +16,7 @@ import (
 )
 
 // stopTimeout bounds how long the server waits for its controllers to stop. It is shorter than the
-// grace period of a Pod, so that there is time left to drain the API and to close the storage.
+// grace period of a Pod so that there is time left to drain the API and to close the storage.
 const stopTimeout = 20 * time.Second
 
 // controllers runs the controller loop in the process of the API. The loop starts when the API serves. The server
@@ -49,8 +49,8 @@ func (c *controllers) install(server *genericapiserver.GenericAPIServer) error {
 	)
 }
 
-// onFailure sets the function to call if the controllers end by themselves. It must be called
-// before the server runs.
+// onFailure sets the function to call if the controllers end by themselves. The caller must call it before the server
+// runs.
 func (c *controllers) onFailure(fail context.CancelCauseFunc) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -33,7 +33,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
-// Leader tells which process runs the controllers.
+// Leader reports which process runs the controllers.
 type Leader interface {
 	// Leads reports whether this process runs the controllers.
 	Leads() bool
@@ -215,7 +215,7 @@ type trustedService struct {
 	} `json:"spec"`
 }
 
-// Connect returns a transport: the same one as before as long as the APIService says the same.
+// Connect returns a transport. It reuses the last one while the APIService names the same server and authority.
 func (t *Trust) Connect(ctx context.Context) (http.RoundTripper, error) {
 	ctx, cancel := context.WithTimeout(ctx, trustTimeout)
 	defer cancel()

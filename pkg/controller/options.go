@@ -35,7 +35,7 @@ type Config struct {
 	Registration *registration.Registration
 	// Metrics registers the metrics of controllers while they run.
 	Metrics prometheus.Registerer
-	// Tracing traces syncs; nil if they are not traced. It must be shut down after the controllers have ended.
+	// Tracing traces syncs; nil if they are not traced. The caller must shut it down after the controllers have ended.
 	Tracing trace.TracerProvider
 	// Election elects the process that runs the controllers; nil if there are no others. Storage is the ID of the
 	// storage.
@@ -51,8 +51,8 @@ type Options struct {
 	parentcontroller.Settings
 	// Namespace is the server's own. It holds the ControllerRevisions of cluster-scoped parents.
 	Namespace string
-	// ParallelWrites is the maximum number of writes to the host at once in the whole process,
-	// ParallelWritesPerSync the maximum for one parent. At least 1.
+	// ParallelWrites is the maximum number of writes to the host at once in the entire process, ParallelWritesPerSync
+	// the maximum for one parent. At least 1.
 	ParallelWrites        int
 	ParallelWritesPerSync int
 	// TargetLabelSelector selects the controllers to run. Empty selects all.

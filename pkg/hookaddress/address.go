@@ -19,8 +19,8 @@ type Address struct {
 	Path    *string
 }
 
-// Service names a Service of the host cluster. It has the fields of ServiceReference, internal and
-// public, so that both can be converted to it.
+// Service names a Service of the host cluster. It has the fields of both ServiceReference types, internal and public,
+// so Go can convert both to it.
 type Service struct {
 	Name      string
 	Namespace string

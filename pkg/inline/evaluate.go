@@ -228,7 +228,7 @@ func (x *expression) failed(err error) error {
 	return &Error{Path: x.path, At: at, Err: err}
 }
 
-// source returns the expression as it is written, which names it among those of a text.
+// source returns the source of the expression, which identifies it among the expressions of a text.
 func (x *expression) source() string { return text.Shorten(x.ast.Source().Content(), 100) }
 
 // invalid returns the error of an expression whose value cannot be used.

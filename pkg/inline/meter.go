@@ -462,7 +462,7 @@ func implementation(call interpreter.InterpretableCall, known map[string]*functi
 	}
 }
 
-// variadic returns the implementation of a function for so many arguments.
+// variadic returns the implementation of a function that takes args arguments.
 func variadic(of *functions.Overload, args int) functions.FunctionOp {
 	switch {
 	case args == 1 && of.Unary != nil:

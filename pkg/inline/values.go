@@ -21,7 +21,7 @@ import (
 )
 
 // adapter makes CEL values of decoded JSON, and of what expressions construct. Its maps are iterated in the order of
-// their keys, so that the same request always has the same answer.
+// their keys so that the same request always has the same answer.
 type adapter struct{ types.Adapter }
 
 // NativeToValue implements types.Adapter.

@@ -137,7 +137,7 @@ func (c *copier) refuseOthers(differences []difference) error {
 		counted(len(others), "object"), enumerate.FirstFunc(maxNamed, others, difference.String))
 }
 
-// write makes differences go. It returns all errors, so that users see all objects that are refused.
+// write makes differences go. It returns all errors so that users see all objects that are refused.
 func (c *copier) write(ctx context.Context, differences []difference, to side) error {
 	failed := make([]error, len(differences))
 	workqueue.ParallelizeUntil(ctx, parallel, len(differences), func(i int) {

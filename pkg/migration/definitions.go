@@ -142,7 +142,8 @@ func (s *switcher) open(ctx context.Context, kinds []kind) error {
 
 func (s *switcher) openAll(ctx context.Context) error { return s.open(ctx, kinds()) }
 
-// show makes the definitions serve the API, and hide stops that: clients that watch them list again, at the server.
+// show makes the definitions serve the API. After hide, they no longer do, and clients that watch them list again at
+// the server.
 func (s *switcher) show(ctx context.Context) error {
 	return s.changeDefinitions(ctx, func(of definition) bool { return of.serve(servedVersion, true) })
 }

@@ -77,7 +77,7 @@ func (o objects) deleting() error {
 	return nil
 }
 
-// fieldsAnnotation is on objects in the definitions whose schema lacks fields of the server. It has the whole object.
+// fieldsAnnotation is on objects in the definitions whose schema lacks fields of the server. It has the entire object.
 const fieldsAnnotation = group + "/fields-of-metacontroller-apiserver"
 
 // fields is the value of the fieldsAnnotation.

@@ -66,8 +66,7 @@ func (r *Reviewer) Missing(ctx context.Context, required []Required) ([]Required
 		}
 		verbs[req.Object].Insert(req.Verb)
 	}
-	// Many users have all rights to a type or none. One review for any verb first saves reviews for
-	// each verb.
+	// Many users have all rights to a type or none. Asking about any verb first saves a review for each verb.
 	var all, rest []Right
 	for _, of := range order {
 		if len(verbs[of]) > 2 {

@@ -18,7 +18,7 @@ import (
 type Object struct {
 	schema.GroupResource
 	Subresource string
-	// Namespace is empty for all namespaces, and for objects that are in none.
+	// Namespace is empty for all namespaces, and for cluster-scoped objects.
 	Namespace, Name string
 }
 
@@ -52,7 +52,7 @@ func Rules(missing []Required) string {
 	return text.String()
 }
 
-// namespaces returns the namespaces of required rights, first "" for the whole cluster.
+// namespaces returns the namespaces of required rights, first "" for the entire cluster.
 func namespaces(required []Required) []string {
 	all := sets.New[string]()
 	for _, req := range required {

@@ -108,7 +108,7 @@ func (s situation) authoritiesInUse(wanted content) []*x509.Certificate {
 }
 
 // unfit returns why the serving certificate has to be replaced, or "" if it need not be. While an authority is
-// announced, what the former ones signed is served on, though not to its end.
+// announced, the server continues to serve what the former ones signed, though not to its end.
 func (s situation) unfit(wanted content) string {
 	issuers := []*x509.Certificate{wanted.authority.cert}
 	if s.now.Before(wanted.since.Add(announcement)) {
@@ -132,7 +132,8 @@ func (s situation) stillTrusted(wanted content) []*x509.Certificate {
 	return kept
 }
 
-// canWait reports whether what is served can be served on while the host does not trust the next content.
+// canWait reports whether the server can continue to serve its certificate while the host does not trust the next
+// content.
 func (s situation) canWait() bool {
 	return !s.isProvisional && s.now.Before(s.held.serving.cert.NotAfter)
 }

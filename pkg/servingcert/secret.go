@@ -47,8 +47,8 @@ const (
 type SecretConfig struct {
 	// Namespace and Name identify the Secret.
 	Namespace, Name string
-	// APIService is the name of the APIService whose caBundle is kept, if it refers to the Service of this
-	// name in Namespace.
+	// APIService is the name of the APIService whose caBundle the provider maintains if it refers to Service in
+	// Namespace.
 	APIService, Service string
 	// DNSNames and IPs are the names and addresses that clients reach the server by.
 	DNSNames []string
@@ -60,8 +60,8 @@ type SecretConfig struct {
 	Clock clock.WithTicker
 }
 
-// SecretProvider provides a serving certificate that is kept in a Secret of the host, where replicas share it.
-// It keeps the caBundle of the APIService such that the host trusts what is served. The API server runs it,
+// SecretProvider provides a serving certificate that is kept in a Secret of the host, where replicas share it. It
+// maintains the caBundle of the APIService, which makes the host trust the served certificate. The API server runs it,
 // gets the certificate from it, and listens for new ones.
 type SecretProvider struct {
 	config SecretConfig
@@ -302,7 +302,7 @@ func (p *SecretProvider) mayWrite() bool {
 	return !p.config.Clock.Now().Before(p.pausedUntil)
 }
 
-// countWrite counts a write that has succeeded. A failed one tells nothing about others who write.
+// countWrite counts a write that has succeeded. A failed one says nothing about other writers.
 func (p *SecretProvider) countWrite() {
 	if p.writes.TryAccept() {
 		return

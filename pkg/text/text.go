@@ -9,7 +9,7 @@ import "strings"
 // ellipsis replaces omitted text.
 const ellipsis = "…"
 
-// Shorten returns a text of at most that many bytes. It truncates longer texts.
+// Shorten returns a text, which it truncates if the text is longer than most bytes.
 func Shorten(text string, most int) string {
 	if len(text) <= most {
 		return text

@@ -191,7 +191,7 @@ func (a *adopt) wanted(
 	return wanted, err
 }
 
-// reasonAgainst returns why an object is skipped, or an empty text.
+// reasonAgainst returns why adopt skips an object; empty if it does not.
 func (a *adopt) reasonAgainst(
 	ctx context.Context, find *lookup.Lookup, client dynamic.Interface, of *adoption, one *candidate,
 ) (string, error) {

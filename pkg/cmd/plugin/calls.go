@@ -331,7 +331,7 @@ func (r *replay) run(ctx context.Context, name string) error {
 	return exitOf(&result)
 }
 
-// replayable returns why a call cannot be replayed.
+// replayable returns an error if a call cannot be replayed.
 func replayable(call *v1alpha1.HookCall) error {
 	switch request := call.Status.Request; {
 	case call.Spec.Hook == "customize":

@@ -115,7 +115,7 @@ func (c *cluster) addAllNamespaces(command *cobra.Command) {
 		"Use all namespaces, regardless of --namespace. This is the default if no parent is named.")
 }
 
-// namespaceOrAll returns the namespace of the flag, or an empty text for all namespaces.
+// namespaceOrAll returns the namespace of the flag; empty for all namespaces.
 func (c *cluster) namespaceOrAll() string {
 	if c.allNamespaces {
 		return ""

@@ -193,7 +193,7 @@ func (r *rolloutStatus) progress(ctx context.Context, of *lookup.Parent) (*progr
 	return seen, nil
 }
 
-// isBehind reports whether no revision records the parent as it is, so that no child can be at its version.
+// isBehind reports whether no revision records the current parent. If so, no child can be at its version.
 func isBehind(parent *unstructured.Unstructured, revisions []v1alpha1.ControllerRevision) (bool, error) {
 	for i := range revisions {
 		patch, err := backTo(parent, &revisions[i], &revisions[0])

@@ -30,7 +30,7 @@ type subject struct {
 	object []byte
 	// found is true if the controller was not named, but found by the type of the parent.
 	found bool
-	// optional is true if another controller may have the parent instead.
+	// optional is true if another controller may handle the parent instead.
 	optional bool
 }
 

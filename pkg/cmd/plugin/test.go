@@ -222,7 +222,7 @@ func (t *test) start(ctx context.Context, suite *hooktest.Suite) (*localhook.Pro
 // runner runs a case with some hooks.
 type runner func(ctx context.Context, of *hooktest.Case, hooks hooktest.Hooks) *hooktest.Result
 
-// runInTurn runs one case after the other, so that the output of the program belongs to one case.
+// runInTurn runs one case after the other so that the output of the program belongs to one case.
 func runInTurn(
 	ctx context.Context, suite *hooktest.Suite, run runner, program *localhook.Program,
 ) iter.Seq[*hooktest.Result] {

@@ -79,8 +79,8 @@ func NewCommand() (*cobra.Command, error) {
 	return command, nil
 }
 
-// applyToProcess applies the settings that the libraries hold for the whole process: feature gates,
-// the log, and metrics.
+// applyToProcess applies the settings that the libraries hold for the entire process: feature gates, the log, and
+// metrics.
 func (o *Options) applyToProcess() error {
 	if err := o.ServerRun.ComponentGlobalsRegistry.Set(); err != nil {
 		return err

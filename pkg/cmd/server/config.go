@@ -393,7 +393,7 @@ func newLive(handle *controller.Handle, hostConfig *rest.Config) (metacontroller
 	}, nil
 }
 
-// runLive serves these kinds until stop is called or ctx ends.
+// runLive runs the sources of Syncs and HookCalls until the caller calls stop or ctx ends.
 func runLive(ctx context.Context, live metacontrollerrest.Live) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup

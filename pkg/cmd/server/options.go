@@ -28,9 +28,8 @@ const (
 	defaultEtcdPrefix = "/metacontroller"
 	defaultPort       = 6443
 
-	// watchDrainTimeout bounds how long watches may take to end at shutdown. The server ends each
-	// in order, so that clients start a new one at another server instead of waiting for a broken
-	// connection.
+	// watchDrainTimeout bounds how long watches may take to end at shutdown. The server ends each in an orderly way so
+	// that clients start a new one at another server instead of waiting for a broken connection.
 	watchDrainTimeout = 10 * time.Second
 )
 
@@ -39,7 +38,7 @@ const (
 	// shutdownDelay is the time for which a server still serves after it has announced that it stops: the time until
 	// the host has taken it out of the endpoints. With a single server, waiting would only make the gap longer.
 	shutdownDelay = 10 * time.Second
-	// goawayChance is the probability with which the server responds to a request with GOAWAY, so that the client
+	// goawayChance is the probability with which the server responds to a request with GOAWAY so that the client
 	// reconnects. Otherwise the host would keep its connections and send all its requests to one server.
 	goawayChance = 0.001
 )
@@ -243,7 +242,7 @@ func (o *Options) etcdCertificates() []string {
 	return set
 }
 
-// nameEtcd adds the external etcd to a start error that only says that a deadline has passed. The log has the reason.
+// nameEtcd names the external etcd in a start error that says only that a deadline has passed. The log has the reason.
 func (o *Options) nameEtcd(err error) error {
 	if o.embedded() || !errors.Is(err, context.DeadlineExceeded) {
 		return err

@@ -110,8 +110,8 @@ func keepStorage(kept storage, stopServer context.CancelCauseFunc) func() error 
 	}
 }
 
-// limitMemory sets the memory limit of Go's runtime to nine tenths of the limit of the cgroup, so that Go collects
-// garbage more often before the kernel would end the process. The environment variable GOMEMLIMIT takes precedence.
+// limitMemory sets the memory limit of Go's runtime to nine tenths of the limit of the cgroup. Go then collects garbage
+// more often before the kernel would end the process. The environment variable GOMEMLIMIT takes precedence.
 func limitMemory(ctx context.Context) {
 	logger := klog.FromContext(ctx)
 	switch limit, err := memlimit.Set(memlimit.WithRatio(0.9)); {

@@ -97,9 +97,9 @@ func (d directory) remove(names []string) error {
 	return errors.Join(errs...)
 }
 
-// fromOldest returns the names of the snapshots but one, from the oldest on. A snapshot from the future was named by a
-// clock that was ahead, so that nothing is known of its age. It counts as older than those with a time that can be
-// true: otherwise such names would stay, and each new snapshot would be removed by the next one.
+// fromOldest returns the names of the snapshots but one, from the oldest on. A clock that was ahead named a snapshot
+// from the future, so its age is unknown. It counts as older than those with a time that can be true: otherwise such
+// names would stay, and each new snapshot would be removed by the next one.
 func fromOldest(entries []os.DirEntry, now time.Time, except string) []string {
 	var future, past []string // each in order of time, because entries are in order of names
 	for _, entry := range entries {

@@ -158,7 +158,7 @@ func compress(snapshot io.Reader, into io.Writer) error {
 	return zip.Close()
 }
 
-// receive copies a snapshot. It returns an error if that is not the whole one.
+// receive copies a snapshot. It returns an error if the snapshot is incomplete.
 func receive(snapshot io.Reader, into io.Writer) error {
 	checksum := etcd.NewChecksum()
 	if _, err := io.Copy(io.MultiWriter(into, checksum), snapshot); err != nil {
@@ -172,7 +172,7 @@ const (
 	// removed.
 	fileTime = "metacontroller-20060102T150405.000Z.db.gz"
 	// partMark is in the name of a part, which is a snapshot that is still being copied. It follows the name that the
-	// file gets when it is whole, and a random text follows it.
+	// file gets when it is complete, and a random text follows it.
 	partMark = ".part-"
 )
 

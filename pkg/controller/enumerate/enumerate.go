@@ -18,8 +18,7 @@ func All(names []string) string {
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
-// First returns at most that many of the first names, and the number of the others, such as
-// "a, b and 3 more".
+// First returns the first names, at most the given number, and the number of the others, such as "a, b and 3 more".
 func First(most int, names []string) string {
 	return FirstFunc(most, names, func(name string) string { return name })
 }

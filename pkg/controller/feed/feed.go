@@ -15,15 +15,15 @@ import (
 // interval is the time for which the feed collects changes before it notifies a follower.
 const interval = 100 * time.Millisecond
 
-// Feed tells its followers the keys of objects that have changed. The zero value has no followers. Its methods may be
-// called concurrently.
+// Feed notifies its followers of the keys of objects that have changed. The zero value has no followers. Its methods
+// may be called concurrently.
 type Feed[K comparable] struct {
 	mu sync.Mutex // for changes of followers
 	// followers is never changed, but replaced; nil if there are none.
 	followers atomic.Pointer[[]*follower[K]]
 }
 
-// follower has the keys of which it has not been told yet.
+// follower has the keys that it has not received yet.
 type follower[K comparable] struct {
 	mu      sync.Mutex
 	changed map[K]struct{}
@@ -45,8 +45,8 @@ func (f *Feed[K]) Changed(key K) {
 	}
 }
 
-// Follow calls first, and from then on tells which objects have changed since, until ctx ends or one of the
-// functions returns an error. It returns that error, or the error of ctx.
+// Follow calls first, and then calls tell with the keys of objects that have changed since, until ctx ends or one of
+// the functions returns an error. It returns that error, or the error of ctx.
 func (f *Feed[K]) Follow(ctx context.Context, first func() error, tell func(changed []K) error) error {
 	me := &follower[K]{changed: map[K]struct{}{}, wake: make(chan struct{}, 1)}
 	f.replace(func(all []*follower[K]) []*follower[K] { return append(all, me) })

@@ -127,8 +127,8 @@ func (c *Client) Watch(
 	return stream, err
 }
 
-// optionsVersion is the version that list options are encoded in. With another version the host
-// does not see that the list is to be streamed.
+// optionsVersion is the version that list options are encoded in. With another version the host does not see that it
+// should stream the list.
 var optionsVersion = metav1.Unversioned
 
 func (c *Client) listRequest(of object.Type, namespace string, options metav1.ListOptions) *rest.Request {
@@ -228,7 +228,7 @@ func (a Account) username() string {
 }
 
 // impersonate makes a request as a user; empty is the server itself. The host adds the groups of a service account.
-// It sets a header of the request instead of using a client for each account, so that all accounts share the
+// It sets a header of the request instead of using a client for each account so that all accounts share the
 // connections of one client.
 func impersonate(request *rest.Request, user string) *rest.Request {
 	if user == "" {

@@ -120,8 +120,8 @@ func tokenAfter(err error) (token string, expired bool) {
 	return token, true
 }
 
-// parseMetadata returns the metadata of the items that mention the text in it, and the token of the
-// next page. Of items that are whole objects, only the metadata is read.
+// parseMetadata returns the metadata of the items that mention the text in it, and the token of the next page. Of items
+// that are complete objects, it reads only the metadata.
 func parseMetadata(body []byte, text string) (page []metav1.PartialObjectMetadata, next string, err error) {
 	var list metav1.ListMeta
 	if err := json.Unmarshal(object.Lookup(body, "metadata"), &list); err != nil {

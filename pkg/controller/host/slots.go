@@ -37,8 +37,8 @@ func newSlots(count int) *slots {
 	return &slots{free: count, owners: map[string]*slotOwner{}}
 }
 
-// acquire waits until the owner has one more slot, which must be released. It returns the cause of
-// ctx if that ends first.
+// acquire waits until the owner has one more slot, which the caller must release. It returns the cause of ctx if ctx
+// ends first.
 func (s *slots) acquire(ctx context.Context, name string) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -29,8 +29,8 @@ type Writer struct {
 	dryRun bool
 }
 
-// NewWriter returns a writer with at most that many parallel writes. The process has one. See For for the writers of
-// its controllers.
+// NewWriter returns a writer that runs at most parallel writes at a time. The process has one. See For for the writers
+// of its controllers.
 func NewWriter(client *Client, parallel int) *Writer {
 	return &Writer{client: client, slots: newSlots(parallel)}
 }

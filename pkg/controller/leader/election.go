@@ -32,7 +32,7 @@ const (
 	retryPeriod   = time.Second
 )
 
-// RequestTimeout bounds a request for the Lease, so that there is time for another one before the renew deadline.
+// RequestTimeout bounds a request for the Lease so that there is time for another one before the renew deadline.
 const RequestTimeout = renewDeadline / 2
 
 // Config says for which Lease a process is a candidate.
@@ -195,7 +195,8 @@ func (e *Election) runTerm(ctx context.Context, work func(context.Context, *Term
 	return err
 }
 
-// beginWork returns the term, and what is to be called when its work has ended. The term is nil if it has ended.
+// beginWork returns the term, and a function to call when its work has ended. Both are nil if there is no term or it
+// has ended.
 func (e *Election) beginWork() (term *Term, end func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -124,8 +124,8 @@ func whyReleased(spec *parentcontroller.Spec) pipeline.UnfinalizedReason {
 }
 
 // drainOnDelete removes the finalizer of a controller that is being deleted from all its parents. It skips parents
-// outside of the controller's namespaces that its account may not update. Otherwise anyone who may write a parent
-// could block the deletion for ever, by putting the finalizer on it.
+// outside the controller's namespaces that its account may not update. Otherwise anyone who may write a parent could
+// block the deletion forever by adding the finalizer to it.
 func (f *finalizers) drainOnDelete(state *controllerState, object controllerObject) error {
 	as := drain.Remover{
 		Account:    parentcontroller.AccountOf(object.GetAccess()),
@@ -141,7 +141,7 @@ func drainedOnDelete(object controllerObject) []v1alpha1.ResourceRule {
 	return append(current, except(object.GetStatus().HeldResources, current)...)
 }
 
-// except returns the rules whose resources others do not name, in any version.
+// except returns the rules for resources that others do not name in any version.
 func except(rules, others []v1alpha1.ResourceRule) []v1alpha1.ResourceRule {
 	return slices.DeleteFunc(slices.Clone(rules), func(rule v1alpha1.ResourceRule) bool {
 		return slices.ContainsFunc(others, func(other v1alpha1.ResourceRule) bool {

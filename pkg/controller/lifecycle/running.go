@@ -223,7 +223,7 @@ func (r *Reconciler) require(spec *parentcontroller.Spec) *permissions.Requireme
 
 // checkReads returns an error if the service account of a spec may not read what the spec needs. If the account is
 // known to lack a right, checkReads also stops the controller that runs with an earlier spec. known is false if the
-// cluster has not answered yet: the name is enqueued when it has, so that no worker waits.
+// cluster has not answered yet: no worker waits, and the name is enqueued when it has answered.
 func (r *Reconciler) checkReads(
 	ctx context.Context, state *controllerState, spec *parentcontroller.Spec,
 ) (known bool, err error) {

@@ -8,6 +8,6 @@
 // parts of objects and new entries. It is pure: it does no I/O. It needs no schema, since the
 // sets themselves say what identifies the items of lists.
 //
-// Extract returns the part of an object that a set names, Overlap and ChangeOf compare sets,
-// Change tells what others keep, and Managers moves fields between plain writes and server-side apply.
+// Extract returns the part of an object that a set names, Overlap and ChangeOf compare sets, Change reports what others
+// keep, and Managers moves fields between plain writes and server-side apply.
 package managedfields

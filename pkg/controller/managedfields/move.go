@@ -19,7 +19,7 @@ type Managers struct {
 
 // ToApply moves fields from plain writes to server-side apply: the fields that were last applied, and the
 // fields that both own. Server-side apply removes a field that is no longer applied only if it has no other
-// owner. Plain writes keep the fields that the host and its admission have set, so that these are not removed.
+// owner. Plain writes keep the fields that the host and its admission have set so that these are not removed.
 // The result shares entries with the argument.
 func (m Managers) ToApply(
 	entries []metav1.ManagedFieldsEntry, lastApplied map[string]any,
@@ -152,8 +152,8 @@ func within(set *fieldpath.Set, content any) *fieldpath.Set {
 	return result
 }
 
-// named returns the values in an object or a list that an element of a set may name. There is more than one if
-// list items lack a key that the host has defaulted.
+// named returns the values in an object or a list that a path element may name. There may be several if list items lack
+// a key that the host has defaulted.
 func named(element fieldpath.PathElement, content any) []any {
 	switch content := content.(type) {
 	case map[string]any:

@@ -14,7 +14,7 @@ import (
 )
 
 // Queue has the metrics of one work queue. It is the queue's workqueue.MetricsProvider and a
-// prometheus.Collector. The owner of the queue registers it while the queue is in use, so that no
+// prometheus.Collector. The owner of the queue registers it while the queue is in use so that no
 // metrics of queues that are gone are shown.
 type Queue struct {
 	collectors

@@ -27,8 +27,8 @@ const kubectlLastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configu
 
 // Object is one object. It is immutable once parsed: caches, snapshots and plans share it.
 //
-// The embedded ObjectMeta leaves out managedFields and the two annotations that repeat a whole
-// object, LastAppliedAnnotation and kubectl's. All other annotations are there.
+// The embedded ObjectMeta leaves out managedFields and the two annotations that repeat an entire object,
+// LastAppliedAnnotation and kubectl's. All other annotations are there.
 type Object struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
@@ -100,7 +100,7 @@ func (o *Object) Annotation(name string) (value string, there bool) {
 // HasLastApplied reports whether the object has LastAppliedAnnotation, even if it is empty.
 func (o *Object) HasLastApplied() bool { return o.hasLastApplied }
 
-// repeatsObject reports whether an annotation of that name repeats a whole object.
+// repeatsObject reports whether an annotation of that name repeats an entire object.
 func repeatsObject(name string) bool {
 	return name == LastAppliedAnnotation || name == kubectlLastAppliedAnnotation
 }

@@ -93,7 +93,7 @@ func (p *parser) next() (*Object, error) {
 // parser reads objects.
 type parser struct {
 	scanner
-	// out is a pointer, because an object that is a part of the parser would keep the whole parser alive.
+	// out is a pointer, because an object that is a part of the parser would keep the entire parser alive.
 	out  *Object
 	hash xxhash.Digest
 	// managedFields is the raw value of that field.
@@ -224,7 +224,7 @@ func (p *parser) name(path string) (string, error) {
 	return intern(&p.scanner, p.interned.names, func(s *scanner) (string, error) { return s.string(path) })
 }
 
-// annotations reads all annotations except those that repeat a whole object.
+// annotations reads all annotations except those that repeat an entire object.
 func (p *parser) annotations(path string) (map[string]string, error) {
 	p.hasLastApplied = false
 	return p.stringMap(path, func(name string) bool {

@@ -156,7 +156,7 @@ func (s *scanner) stringMap(path string, leaveOut func(name string) bool) (map[s
 	return read, err
 }
 
-// value reads the whole next value. It is a part of the input.
+// value reads the entire next value. It is a part of the input.
 func (s *scanner) value() ([]byte, error) {
 	value, err := s.dec.ReadValue()
 	if err != nil {

@@ -158,7 +158,7 @@ func (n *node) isLeaf() bool {
 	return n.Items == nil && n.Properties == nil && n.AdditionalProperties == nil
 }
 
-// leaf returns the type of a schema that is a leaf; nil if its values may be of several kinds.
+// leaf returns the type of a leaf schema; nil if its values may be of several kinds.
 func (r *reader) leaf(n *node) *Type {
 	kind := n.kind()
 	if kind != "" && r.leaves[kind] == nil {
@@ -167,7 +167,7 @@ func (r *reader) leaf(n *node) *Type {
 	return r.leaves[kind]
 }
 
-// kind returns the kind of JSON of the values; empty if there may be several.
+// kind returns the JSON kind of the values; empty if there may be several.
 func (n *node) kind() string {
 	if n.OneOf != nil || n.AnyOf != nil || n.IntOrString || n.Format == "int-or-string" {
 		return ""

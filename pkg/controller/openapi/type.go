@@ -6,7 +6,7 @@ package openapi
 // Type is what is known about a value. A nil Type stands for a value without a known schema; all
 // methods may be called on it.
 type Type struct {
-	// kind is the kind of JSON of the value, such as "integer"; empty if there may be several.
+	// kind is the JSON kind of the value, such as "integer"; empty if there may be several.
 	kind string
 	// quantity is true if the value is a quantity.
 	quantity bool
@@ -22,7 +22,7 @@ type Type struct {
 	open bool
 	// values is the type of an object's other fields.
 	values *Type
-	// resource is true if an object is a whole resource, alone or within another.
+	// resource is true if an object is a complete resource, alone or within another.
 	resource bool
 }
 
@@ -84,7 +84,7 @@ func (t *Type) Each() *Type {
 	return t.values
 }
 
-// Kind returns the kind of JSON of the value, such as "integer"; empty if there may be several, or none is known.
+// Kind returns the JSON kind of the value, such as "integer"; empty if there may be several, or none is known.
 func (t *Type) Kind() string {
 	if t == nil {
 		return ""

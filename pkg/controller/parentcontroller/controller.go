@@ -46,8 +46,8 @@ type Settings struct {
 	Workers int
 	// CacheFlushInterval is the interval at which all parents are synced again. Zero disables it.
 	CacheFlushInterval time.Duration
-	// DeveloperMode reports more to the authors of hooks: it logs what each sync did, shows whole errors, and repeats
-	// events about warnings and errors.
+	// DeveloperMode reports more to the authors of hooks: it logs what each sync did, shows complete errors, and
+	// repeats events about warnings and errors.
 	DeveloperMode bool
 	// RequireServiceAccount is true if controllers without a service account are refused. Those that are stored run, and
 	// their status says that new ones need one.
@@ -104,7 +104,7 @@ type Controller struct {
 	Reads *permissions.Requirement
 	// Previews previews syncs of the parents.
 	Previews *preview.Previewer
-	// Leaving is for a controller whose object is being deleted.
+	// Leaving ends a controller whose object is being deleted, or whose next spec does not finalize what this one does.
 	Leaving *Leaving
 	// reporter writes events about the parents, and keeps what the status says about them.
 	reporter   *status.Reporter
@@ -258,9 +258,9 @@ func (c *Controller) compareTemplates(published map[object.Type]*openapi.Type) {
 	c.mismatch.Store(ptr.To(strings.Join(warnings, "; ")))
 }
 
-// Connect makes the hooks read their credentials. It must be called before Run. Events about the
-// credentials, and about the types of the controller, are about the object. The error is a
-// *hook.SourceError if a Secret or ConfigMap is missing or invalid.
+// Connect makes the hooks read their credentials. The caller must call it before Run. Events about the credentials, and
+// about the types of the controller, are about the object. The error is a *hook.SourceError if a Secret or ConfigMap is
+// missing or invalid.
 func (c *Controller) Connect(ctx context.Context, object runtime.Object) error {
 	logger := klog.FromContext(ctx)
 	c.reporter.About(object)

@@ -100,8 +100,8 @@ func (c *Controller) RuntimeProblem() *report.Problem {
 	return nil
 }
 
-// refusalProblem returns the problem of a refusal, which is the same one for the same refusal. It must
-// not be changed.
+// refusalProblem returns the problem of a refusal. It returns the same problem for the same refusal; callers must not
+// change it.
 func (c *Controller) refusalProblem(refusal *permissions.Error) *report.Problem {
 	if before := c.lastRefusal.Load(); before != nil && errors.Is(before.Err, refusal) {
 		return before

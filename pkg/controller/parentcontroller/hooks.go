@@ -98,7 +98,7 @@ func moveToV2(spec *Spec, hooks []namedHook) (names []string, remedy string) {
 	return names, remedy
 }
 
-// inV2 returns a hook as it is in version v2.
+// inV2 returns the form of a hook in version v2.
 func inV2(spec *v1alpha1.Hook) *v1alpha1.Hook {
 	v2 := v1alpha1.HookVersionV2
 	return &v1alpha1.Hook{Version: &v2, Webhook: spec.Webhook, Inline: spec.Inline}

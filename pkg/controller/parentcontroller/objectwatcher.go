@@ -49,7 +49,7 @@ type objectWatcher struct {
 
 	mu sync.Mutex
 	// versions holds the version of each object. During the rollout of an object, it holds the version before the
-	// rollout. It is zero if the version is unknown.
+	// rollout. An unknown version is zero.
 	versions []uint64
 	// started is true if another version is a change.
 	started bool
@@ -133,9 +133,9 @@ func (w *objectWatcher) watch(ctx context.Context, i int, of WatchedObject, read
 	}
 }
 
-// set notes the version of an object. It reports whether that is a change after which all parents are to be synced.
-// While another version rolls out, it may have answered about some of them. So the end of the rollout is a change, also
-// if that was undone.
+// set notes the version of an object. It reports whether that is a change after which all parents must be synced. While
+// another version rolls out, it may have answered about some of them. So the end of the rollout is a change, also if
+// that was undone.
 func (w *objectWatcher) set(i int, version uint64, hasEnded bool) (changed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -179,8 +179,8 @@ func (w *objectWatcher) problem() *report.Problem {
 	return nil
 }
 
-// version returns a value that changes when all parents are to be synced. It is zero while the object does not exist,
-// and hasEnded is false while the object rolls out.
+// version returns a value that changes when all parents must be synced. It is zero while the object does not exist, and
+// hasEnded is false while the object rolls out.
 func (w WatchedObject) version(now *object.Object) (version uint64, hasEnded bool) {
 	if now == nil {
 		return 0, false

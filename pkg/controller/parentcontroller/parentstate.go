@@ -36,12 +36,10 @@ type parentState struct {
 	finalizerSteps []pipeline.Outcome
 	// pending are the last writes, until the caches show them.
 	pending observe.OwnWrites
-	// unseenSince is the time since which the caches have not shown the last writes; zero if they
-	// have.
+	// unseenSince is when a sync first found that the caches do not show the last writes; zero if they do.
 	unseenSince time.Time
-	// unfinishedSince is the time since which no sync has succeeded, if a sync has since ended
-	// without success and without a failure. It is in nanoseconds since 1970; zero if there is
-	// none.
+	// unfinishedSince is the time from which no sync has succeeded, if a sync has since ended without success and
+	// without a failure. It is in nanoseconds since 1970; zero if there is none.
 	unfinishedSince int64
 	// bytes is the part of the hook budget that the next sync reserves at its beginning.
 	bytes int64
@@ -165,7 +163,7 @@ func (p *parentStates) recall(ctx context.Context, parent *object.Object) (_ *pl
 	}
 }
 
-// copyOf copies the state of a parent. It is not ok while a sync is under way, or has just written.
+// copyOf copies the state of a parent. ok is false while a sync runs, and until the caches show what it wrote.
 func (p *parentStates) copyOf(parent *object.Object) (copied *planner.State, bytes int64, ok bool) {
 	state := p.find(object.KeyOf(parent))
 	if state == nil {

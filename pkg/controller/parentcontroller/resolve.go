@@ -162,8 +162,8 @@ func ResolveTarget(
 }
 
 // ResolveAccess sets the account of the controller, and what it may reach. The types of parents and children must be
-// resolved. The error names one that is outside of all namespaces, or it is a *discovery.Error if the host does not
-// return the related types.
+// resolved. The error names one that is cluster-scoped, or it is a *discovery.Error if the host does not return the
+// related types.
 func (s *Spec) ResolveAccess(ctx context.Context, discovery *discovery.Discovery, access *v1alpha1.Access) error {
 	if account := access.ServiceAccount; account != nil && (account.Namespace == "" || account.Name == "") {
 		return errors.New("spec.serviceAccount names no account: set its namespace and its name")

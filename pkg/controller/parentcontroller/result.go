@@ -88,7 +88,7 @@ type syncResult struct {
 	note *rows.Note
 }
 
-// resultKind tells the results of syncs.
+// resultKind distinguishes the results of syncs.
 type resultKind int
 
 const (

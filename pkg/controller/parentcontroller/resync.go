@@ -34,15 +34,14 @@ func (s *Selection) selects(parent *object.Object) bool {
 		(s.Labels == nil || s.Labels.Matches(labels.Set(parent.Labels)))
 }
 
-// Parents that are synced on request, or because of an object of spec.resyncOn, are enqueued some at a time, so that
+// Parents that are synced on request, or because of an object of spec.resyncOn, are enqueued some at a time so that
 // the hook is not called about all of them at once.
 const (
 	resyncBatch    = 10
 	resyncInterval = 100 * time.Millisecond
 )
 
-// resyncRequests are the parents that are to be synced although nothing has changed. Its methods may be called
-// concurrently.
+// resyncRequests are the parents to sync although nothing has changed. Its methods may be called concurrently.
 type resyncRequests struct {
 	mu sync.Mutex
 	// waiting are the parents in the order in which they are enqueued, each once. causes are their causes.

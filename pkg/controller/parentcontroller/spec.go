@@ -75,8 +75,8 @@ type Spec struct {
 type Kind struct {
 	// Name is the name of the kind, such as "CompositeController".
 	Name string
-	// ShortName is the short name of the kind, such as "cc". NamesTypes is true if parents may be of several types, so
-	// that the names of Syncs have the type.
+	// ShortName is the short name of the kind, such as "cc". NamesTypes is true if parents may be of several types. The
+	// names of Syncs then have the type.
 	ShortName  string
 	NamesTypes bool
 	// FinalizerPrefix is the beginning of the finalizers that controllers put on their parents. It
@@ -95,8 +95,8 @@ func (k Kind) Finalizer(name string) string { return k.FinalizerPrefix + name }
 type Target struct {
 	Type  object.Type
 	Rules []observe.Rule
-	// ForeignStatus is true if the type does not come from a CustomResourceDefinition, so that
-	// something else writes the status of its objects.
+	// ForeignStatus is true if the type does not come from a CustomResourceDefinition, so something else writes the
+	// status of its objects.
 	ForeignStatus bool
 }
 

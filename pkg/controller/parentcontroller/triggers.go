@@ -34,7 +34,7 @@ type triggers struct {
 	rows          *rows.Rows
 	tracker       *status.Tracker
 	nameConflicts *nameConflicts
-	// requests are the parents that are to be synced although nothing has changed.
+	// requests are the parents to sync although nothing has changed.
 	requests *resyncRequests
 	// periods are the periods in which all parents are synced again; those that are zero do not count.
 	periods []time.Duration

@@ -21,7 +21,7 @@ import (
 // answer is the cluster's answer to a question.
 type answer struct {
 	question
-	// asking is locked during a review, so that all waiting callers share one review.
+	// asking is locked during a review so that all waiting callers share one review.
 	asking sync.Mutex
 	// last is nil before the first review.
 	last atomic.Pointer[verdict]
@@ -32,7 +32,7 @@ type answer struct {
 	requirements sets.Set[*Requirement]
 	// kept is until when the answer is kept without a requirement; zero if only requirements have needed it.
 	kept time.Time
-	// told is the outcome that the requirements were notified of.
+	// told is the outcome that the requirements know.
 	told outcome
 }
 
@@ -89,9 +89,9 @@ func (v *verdict) isDue(now time.Time) bool {
 // errNoAnswer is the error if the cluster does not respond to a review in time.
 var errNoAnswer = fmt.Errorf("no answer within %s", reviewTimeout)
 
-// ask asks the cluster if the last verdict fulfils a condition, and tells the requirements if the answer has changed.
-// It waits for reviewTimeout at most, from the time at which it or its caller has limited ctx. It does nothing if ctx
-// is canceled before the cluster answers.
+// ask asks the cluster if the last verdict fulfils a condition, and notifies the requirements if the answer has
+// changed. It waits for at most reviewTimeout, from the time at which it or its caller has limited ctx. It does nothing
+// if ctx is canceled before the cluster answers.
 func (p *Permissions) ask(ctx context.Context, a *answer, condition func(last *verdict) bool) {
 	a.asking.Lock()
 	defer a.asking.Unlock()

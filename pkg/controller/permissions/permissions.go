@@ -95,8 +95,8 @@ func (p *Permissions) isEmpty() bool {
 	return len(p.answers) == 0
 }
 
-// refresh starts asking again about rights whose answers are old. It does not wait, so that an account with many rights
-// does not delay the others.
+// refresh starts asking again about rights whose answers are old. It does not wait, so an account with many rights does
+// not delay the others.
 func (p *Permissions) refresh(ctx context.Context, running *sync.WaitGroup) {
 	now := time.Now()
 	for account, due := range p.due(now) {
@@ -151,10 +151,10 @@ func (p *Permissions) inUse(condition func(*answer) bool) (found []*answer) {
 	return found
 }
 
-// Allows reports whether an account has a right that is needed now and then, such as one for each namespace of
-// parents. It sends a review if the last answer is older than RefreshInterval, or if there is none. The answer is
-// kept for Patience after the last use, and is not refreshed in the background during that time. The error says that
-// the cluster does not respond, or it is the error of ctx.
+// Allows reports whether an account has a right that it needs only occasionally, such as one for each namespace of
+// parents. It sends a review if the last answer is older than RefreshInterval, or if there is none. The answer is kept
+// for Patience after the last use, and is not refreshed in the background during that time. The error says that the
+// cluster does not respond, or it is the error of ctx.
 func (p *Permissions) Allows(
 	ctx context.Context, account v1alpha1.ServiceAccountReference, right rights.Right,
 ) (bool, error) {

@@ -30,9 +30,8 @@ type Requirement struct {
 	changed func()
 }
 
-// Require returns a requirement, which must be closed. It calls changed, which must not block, when
-// the result of Check may be another than before. A call may still come after Close. Without an account,
-// nothing is required.
+// Require returns a requirement, which the caller must close. It calls changed, which must not block, when the result
+// of Check may have changed. A call may still come after Close. Without an account, nothing is required.
 func (p *Permissions) Require(
 	account *v1alpha1.ServiceAccountReference, required []rights.Required, changed func(),
 ) *Requirement {
@@ -65,8 +64,8 @@ func (r *Requirement) Close() {
 }
 
 // Check returns nil if the account has all the rights. If the cluster has not been asked for one of them yet, Check
-// asks and waits for the answer, for reviewTimeout at most. It requests missing answers in the background. The error
-// is an *Error, or the error of ctx.
+// asks and waits for the answer, for at most reviewTimeout. It requests missing answers in the background. The error is
+// an *Error, or the error of ctx.
 func (r *Requirement) Check(ctx context.Context) error {
 	if r == nil || r.isMet(time.Now()) {
 		return nil
@@ -74,14 +73,14 @@ func (r *Requirement) Check(ctx context.Context) error {
 	limited, cancel := context.WithTimeoutCause(ctx, reviewTimeout, errNoAnswer)
 	defer cancel()
 	unasked := slices.DeleteFunc(slices.Clone(r.answers), func(a *answer) bool { return a.last.Load() != nil })
-	// As many as the account has turns at most. Those that have no turn in time are noted as unanswered.
+	// At most as many as the account has turns. Those that get no turn in time are noted as unanswered.
 	workqueue.ParallelizeUntil(ctx, parallelReviewsOfAccount, len(unasked), func(i int) {
 		r.permissions.ask(limited, unasked[i], func(last *verdict) bool { return last == nil })
 	})
 	return r.failure(ctx, time.Now())
 }
 
-// IsAnswered reports whether the cluster has been asked for all the rights, so that Check does not wait for it.
+// IsAnswered reports whether the cluster has been asked for all the rights. If so, Check does not wait for it.
 func (r *Requirement) IsAnswered() bool {
 	return r == nil || !slices.ContainsFunc(r.answers, func(a *answer) bool { return a.last.Load() == nil })
 }
@@ -119,7 +118,7 @@ func (r *Requirement) failure(ctx context.Context, now time.Time) error {
 }
 
 // ToShow returns the permissions that an account needs before hooks may see objects of a type in these namespaces, or
-// in the whole cluster if namespaces is empty. what names the part of the spec that selects the objects.
+// in the entire cluster if namespaces is empty. what names the part of the spec that selects the objects.
 func ToShow(of object.Type, namespaces []string, what string) (required []rights.Required) {
 	if !of.Namespaced || len(namespaces) == 0 {
 		namespaces = []string{""}

@@ -206,7 +206,7 @@ func (op Op) Writes() bool { return op.traits().writes }
 // OnParent reports whether the op writes the parent. All others are about children.
 func (op Op) OnParent() bool { return op.traits().onParent }
 
-// Deletes reports whether the op deletes its object, so that the host stores no result.
+// Deletes reports whether the op deletes its object. If so, the host stores no result.
 func (op Op) Deletes() bool { return op.traits().deletes }
 
 // CreatesMissing reports whether the op creates its object if none was observed.

@@ -18,7 +18,7 @@ type Snapshot struct {
 	ParentType object.Type
 	// ParentSchema is the host's schema of ParentType; nil if it is not known.
 	ParentSchema *openapi.Type
-	// SchemasVersion changes when the schema of a type does.
+	// SchemasVersion changes when the schema of a type changes.
 	SchemasVersion uint64
 	// Parent is the object that is being synced: the parent of a CompositeController, or the target of a
 	// DecoratorController.
@@ -57,7 +57,7 @@ type Snapshot struct {
 	// ForeignStatus is true if the parent's type does not come from a CustomResourceDefinition. Another writer
 	// owns such a status, so it is left alone unless the answer of the hook has one.
 	ForeignStatus bool
-	// NoOp is an answer of which an earlier sync has found that it leaves nothing to write; nil if there is none.
+	// NoOp is an answer that an earlier sync found to leave nothing to write; nil if there is none.
 	NoOp *NoOp
 }
 

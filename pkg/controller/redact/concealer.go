@@ -58,8 +58,8 @@ func (k *Key) New() *Concealer {
 	return &Concealer{key: k, values: map[string]string{}}
 }
 
-// shortest is the length in bytes from which a value is searched for outside of Secrets. A shorter one would be
-// found everywhere.
+// shortest is the length in bytes from which a value is searched for outside Secrets. A shorter one would be found
+// everywhere.
 const shortest = 6
 
 // Learn adds the values of the Secrets in a JSON document. It ignores input that is not valid JSON.
@@ -91,7 +91,7 @@ func (c *Concealer) add(value string) {
 }
 
 // JSON returns a JSON document in which digests replace all values of Secrets. In the data of a Secret, digests are
-// base64-encoded like values, so that hooks can decode them. JSON returns nil if the input is not valid JSON and may
+// base64-encoded like values so that hooks can decode them. JSON returns nil if the input is not valid JSON and may
 // contain Secrets.
 func (c *Concealer) JSON(raw []byte) []byte {
 	c.Learn(raw)

@@ -30,7 +30,7 @@ type Redactor struct {
 	Credentials []string
 	// Request and Answer are the bodies of the call. The answer need not be JSON.
 	Request, Answer []byte
-	// Controller is the controller in the request, for a request that is not whole; nil for one that is.
+	// Controller is the controller in the request, for an incomplete request; nil for a complete one.
 	Controller []byte
 
 	// secret is nil until the first text is redacted.
@@ -50,9 +50,9 @@ const (
 	maxDepth = 48
 )
 
-// Body returns a request or an answer as it may be shown. JSON stays JSON: the values of Secrets in
-// it are blanked wherever they are. In other texts that mention Secrets, the values of all quoted
-// keys are blanked, too, because one of them may be of a Secret that cannot be read.
+// Body returns a request or an answer in a form that may be shown. JSON stays JSON: the values of Secrets in it are
+// blanked wherever they are. In other texts that mention Secrets, the values of all quoted keys are blanked, too,
+// because one of them may be of a Secret that cannot be read.
 func (r *Redactor) Body(body []byte) string {
 	body = bytes.TrimSpace(body)
 	if r.isTooMuch() || len(body) > maxBodyBytes && r.MayShowSecrets() || !r.search(appendTexts(nil, body, r.secret)) {
@@ -131,8 +131,8 @@ func (r *Redactor) HidesNothing() bool {
 	return !r.isTooMuch() && len(r.secret.values)+len(r.Credentials) == 0
 }
 
-// Beginning returns the beginning of a body, of which the rest is not known, as it may be shown. There must
-// be no Secrets in the whole body. What may be the beginning of a credential is left out at the end.
+// Beginning redacts the beginning of a body whose rest is unknown. No part of the body may contain Secrets. Beginning
+// leaves out an end that may be the beginning of a secret value.
 func (r *Redactor) Beginning(body []byte) string {
 	if r.isTooMuch() || !r.search(body) {
 		return NotShown
@@ -165,8 +165,8 @@ func isJSON(body []byte) bool {
 	return jsontext.Value(body).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
-// appendValue appends a JSON value as it may be shown. Inside a list of Secrets, the items are
-// Secrets whatever their kind.
+// appendValue appends a JSON value in a form that may be shown. Inside a list of Secrets, the items are Secrets
+// whatever their kind.
 func (r *Redactor) appendValue(to, raw []byte, isSecret bool, depth int) []byte {
 	if depth > maxDepth {
 		return appendQuote(to, NotShown)
@@ -243,7 +243,7 @@ var (
 		`|('(?:\\.|[^'\\])*'\s*:\s*)b?(?:'(?:\\.|[^'\\])*'?|"(?:\\.|[^"\\])*"?|[^\s"'{}\[\],]+)`)
 )
 
-// text returns a text as it may be shown.
+// text returns a text in a form that may be shown.
 func (r *Redactor) text(text string, depth int) string {
 	if MentionsSecret([]byte(text)) {
 		switch trimmed := []byte(strings.TrimSpace(text)); {

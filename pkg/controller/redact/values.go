@@ -29,7 +29,7 @@ const minSecretBytes = 4
 // maxValues limits how many values are searched for in a text.
 const maxValues = 100_000
 
-// secretValues are the values of the Secrets in bodies, whole and in parts.
+// secretValues are the values of the Secrets in bodies, complete and in parts.
 type secretValues struct {
 	values []string
 	// tooMuch is true if not all values were collected.
@@ -95,7 +95,7 @@ func (v *secretValues) addBroken(body []byte) {
 			return
 		}
 		if kind, length := decoder.StackIndex(decoder.StackDepth()); token.Kind() != '"' || kind == '{' && length%2 == 1 {
-			continue // it is no text, or it is a name
+			continue // it is not a text, or it is a name
 		}
 		if field := decoder.StackPointer().Parent().LastToken(); isSecretField(field) {
 			v.addText(token.String(), field == "data")
@@ -233,7 +233,7 @@ func afterAuthority(address string) string {
 const (
 	// fewValues bounds the values that are replaced without a search for those that are in the text.
 	fewValues = 16
-	// maxTried limits the values of which all forms are searched for, which takes tens of milliseconds.
+	// maxTried limits the number of values whose forms are all searched for, which takes tens of milliseconds.
 	maxTried = 10_000
 )
 
@@ -257,8 +257,8 @@ func appendTexts(to, body []byte, values *secretValues) []byte {
 	return to
 }
 
-// formsIn returns the forms of values that occur in texts, and of few values all forms. It returns false if so many
-// values may be in the texts that the search would take too long.
+// formsIn returns the forms of values that occur in texts; if there are few values, it returns all forms. It returns
+// false if the texts may have too many values for a search.
 func (v *secretValues) formsIn(texts []byte) (forms []string, complete bool) {
 	if len(v.values) <= fewValues {
 		for _, value := range v.values {

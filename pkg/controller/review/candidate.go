@@ -71,8 +71,8 @@ func (a *ownAPI) candidate(
 }
 
 // mayUpdate returns an error unless the author of the review may update the stored controller object: by the roles and
-// by the policies of the cluster, which know what is whose. A request of one's own sends the hook, with the
-// credentials of the controller, what the controller does not send.
+// by the policies of the cluster, which know who owns what. With a request from the author, the server sends the hook
+// something that the controller does not send, with the credentials of the controller.
 func (a *ownAPI) mayUpdate(ctx context.Context, stored parentcontroller.ControllerObject) error {
 	client, err := a.clientOfAuthor(&warnings{})
 	if err != nil {
@@ -165,7 +165,7 @@ func (a *ownAPI) updatedManifest(stored parentcontroller.ControllerObject) ([]by
 	return object.WithMember(raw, "spec", a.spec.Candidate.Raw)
 }
 
-// specField is a field of a spec in a message.
+// specField matches the beginning of the path of a spec's field in a message.
 var specField = regexp.MustCompile(`\bspec\.`)
 
 // aboutCandidate returns an error about a controller object as one about the candidate: it names the

@@ -49,7 +49,7 @@ func (r *reviewing) runSafely(ctx context.Context) (err error) {
 	return r.run(ctx)
 }
 
-// run makes the status. The error is the error of the whole review.
+// run makes the status. The error is the error of the entire review.
 func (r *reviewing) run(ctx context.Context) (err error) {
 	if r.subject, err = r.findSubject(ctx); err != nil {
 		return err
@@ -84,7 +84,7 @@ func (r *reviewing) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// pause waits after one parent of several, so that the syncs of the running controllers have the
+// pause waits after one parent of several so that the syncs of the running controllers have the
 // processor to themselves most of the time.
 func pause(ctx context.Context, took time.Duration) {
 	timer := time.NewTimer(min(pauseFactor*took, maxPause))

@@ -34,7 +34,7 @@ type syncing struct {
 	given map[callKey]bool
 }
 
-// callKey tells the calls about one parent.
+// callKey identifies a call about a parent.
 type callKey struct{ hook, revision string }
 
 func keyOf(call *hook.Call) callKey { return callKey{call.Hook, call.Snapshot.Revision} }

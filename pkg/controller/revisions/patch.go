@@ -125,7 +125,7 @@ func Restore(parent *object.Object, revision *v1alpha1.ControllerRevision, paths
 }
 
 // Recorded returns the paths of a revision. One that Metacontroller wrote does not record them: its paths are those of
-// the current revision of the parent, and the whole spec if that does not record them either.
+// the current revision of the parent, and the entire spec if that does not record them either.
 func Recorded(revision, current *v1alpha1.ControllerRevision) []string {
 	for _, one := range []*v1alpha1.ControllerRevision{revision, current} {
 		if paths, found := recordedPaths(one); found {

@@ -23,7 +23,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// Stored is a stored ControllerRevision. It must not be changed. Its parentPatch is parsed only once.
+// Stored is a stored ControllerRevision. Its users must not change it. It parses its parentPatch only once.
 type Stored struct {
 	*v1alpha1.ControllerRevision
 	patch func() ([]byte, error)
@@ -123,10 +123,10 @@ func satisfy(set map[string]string, selector labels.Selector) {
 	}
 }
 
-// OwnedBy returns the revisions of the snapshot's parent, the newest first: those that the parent controls, and
-// the orphans that it may adopt. A parent that is being deleted may not adopt anything. Orphans that can only
-// be its own still count as its revisions: the host's garbage collector has orphaned them because the user has
-// asked for it. They must not be changed.
+// OwnedBy returns the revisions of the snapshot's parent, the newest first: those that the parent controls, and the
+// orphans that it may adopt. A parent that is being deleted may not adopt anything. Orphans that can only be its own
+// still count as its revisions: the host's garbage collector has orphaned them because the user has asked for it. The
+// caller must not change them.
 //
 // A revision that the parent controls is not released even if the selector does not match its labels. Metacontroller
 // releases it, and then can neither use it nor create it again, because the name is in use.

@@ -31,7 +31,7 @@ type Types struct {
 	// Parents and Children are the kinds of the parents and the children. One is empty if the cluster does not serve its
 	// type yet.
 	Parents, Children []schema.GroupVersionKind
-	// Schemas are the schemas of these kinds. A kind without one is not compared.
+	// Schemas are the schemas of the parents and the children. A kind without one is not compared.
 	Schemas map[schema.GroupVersionKind]*Schema
 }
 
@@ -72,7 +72,7 @@ func decoded(value *v1alpha1.JSONValue) (content any) {
 type checker struct {
 	types Types
 	form  inline.Form
-	// kinds are the kinds of JSON of the values of expressions, by their paths; empty if there may be several.
+	// kinds are the JSON kinds of the values of expressions, by their paths; empty if there may be several.
 	kinds    map[string]string
 	warnings []string
 }
@@ -110,7 +110,7 @@ func (c *checker) child(content any, path *field.Path) {
 	if slices.Contains(declared, is) {
 		c.value(object, path, c.types.Schemas[is], nameOf(is))
 	} else if !slices.ContainsFunc(declared, func(one schema.GroupVersionKind) bool {
-		return one.Empty() || one.GroupKind() == is.GroupKind() // of a type that is not served yet, or of another version
+		return one.Empty() || one.GroupKind() == is.GroupKind() // not served yet, or another version
 	}) {
 		c.warn(path.Child("kind"), "%s declares no kind %q in apiVersion %q, so parents that want the object fail; "+
 			"declared are: %s", c.rules(), kind, apiVersion, strings.Join(namesOf(declared), ", "))
@@ -161,7 +161,7 @@ func meant(nearest string) string {
 	return "; did you mean " + nearest + "?"
 }
 
-// kindOf returns the kind of JSON that a part of a template becomes; empty if it is not known.
+// kindOf returns the JSON kind that a part of a template becomes; empty if it is not known.
 func (c *checker) kindOf(content any, path *field.Path) string {
 	switch content := content.(type) {
 	case map[string]any:
@@ -186,7 +186,7 @@ func (c *checker) kindOf(content any, path *field.Path) string {
 	return ""
 }
 
-// kindOfType returns the kind of JSON of the values of an expression; empty if there may be several. A double may be an
+// kindOfType returns the JSON kind of the values of an expression; empty if there may be several. A double may be an
 // integer.
 func kindOfType(of *types.Type) string {
 	switch of.Kind() {

@@ -103,7 +103,7 @@ func (c *checker) expressions(template *inline.Template, known scope) {
 	}
 }
 
-// kindOfPlace returns the kind of JSON of a value; empty if it is not known. A number may be an integer.
+// kindOfPlace returns the JSON kind of a value; empty if it is not known. A number may be an integer.
 func kindOfPlace(of place) string {
 	if kind := of.of.Kind(); kind != "number" {
 		return kind

@@ -27,8 +27,8 @@ func storageOf(dataDir string) string { return filepath.Join(dataDir, "etcd") }
 // memberOf returns where etcd keeps its files.
 func memberOf(etcdDir string) string { return filepath.Join(etcdDir, "member") }
 
-// prepareStorage makes the directory of etcd, and removes what a process that was killed has left in it. The data
-// directory must be locked.
+// prepareStorage makes the directory of etcd, and removes what a process that was killed has left in it. The caller
+// must hold the lock of the data directory.
 func prepareStorage(logger klog.Logger, etcdDir string) error {
 	if err := makePrivate(etcdDir); err != nil {
 		return err
@@ -82,7 +82,7 @@ func beginFirstStart(logger klog.Logger, etcdDir string) error {
 	return syncDirectory(etcdDir)
 }
 
-// finishFirstStart returns before anything is stored, so that no later start takes the storage for one that was never
+// finishFirstStart returns before anything is stored so that no later start takes the storage for one that was never
 // ready.
 func finishFirstStart(etcdDir string) error {
 	err := os.Remove(filepath.Join(etcdDir, firstStartName))

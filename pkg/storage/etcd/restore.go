@@ -28,8 +28,8 @@ const revisionBump = 1_000_000_000
 
 // Restored describes the result of Restore.
 type Restored struct {
-	// Revision is the revision from which the storage continues. All earlier revisions count as compacted, so that
-	// existing watches list again.
+	// Revision is the revision from which the storage continues. All earlier revisions count as compacted, so existing
+	// watches list again.
 	Revision int64
 	// Former is the new location of the previous storage of the data directory, or "".
 	Former string

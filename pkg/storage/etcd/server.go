@@ -129,7 +129,7 @@ func (s *Server) start(ctx context.Context, dataDir string, quotaBytes int64) er
 	return nil
 }
 
-// launch starts etcd in a goroutine of its own, so that only that goroutine ends where etcd would end the process.
+// launch starts etcd in a goroutine of its own so that only that goroutine ends where etcd would end the process.
 // If it returns an etcd together with an error, the caller must close the etcd, too.
 func (s *Server) launch(ctx context.Context, config *embed.Config) (*embed.Etcd, error) {
 	type outcome struct {
@@ -206,8 +206,8 @@ func (s *Server) connect() (*clientv3.Client, error) {
 	return clientv3.New(clientv3.Config{Endpoints: []string{s.Endpoint()}, Logger: zap.NewNop()})
 }
 
-// Err delivers at most one error: the reason why etcd ended before Close. The server must be closed
-// then, and nothing that it serves can be relied on.
+// Err delivers at most one error: the reason why etcd ended before Close. The caller must then close the server, and
+// must not rely on anything that it serves.
 func (s *Server) Err() <-chan error {
 	return s.failures
 }

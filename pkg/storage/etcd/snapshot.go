@@ -130,7 +130,7 @@ type Checksum struct {
 	last []byte
 }
 
-// NewChecksum returns a Checksum to which the whole snapshot is to be written.
+// NewChecksum returns a Checksum. The caller writes the entire snapshot to it.
 func NewChecksum() *Checksum { return &Checksum{of: sha256.New()} }
 
 // Write never fails.
@@ -143,7 +143,7 @@ func (c *Checksum) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Verify returns an error unless what was written is a whole snapshot.
+// Verify returns an error unless what was written is a complete snapshot.
 func (c *Checksum) Verify() error {
 	if len(c.last) < sha256.Size || !bytes.Equal(c.of.Sum(nil), c.last) {
 		return errors.New("not a whole snapshot: its checksum is wrong")

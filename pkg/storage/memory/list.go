@@ -27,12 +27,12 @@ type ListOptions struct {
 	Match           metav1.ResourceVersionMatch
 }
 
-// List returns the objects in the order of their keys, and the metadata of the list. They must not be changed.
+// List returns the objects in the order of their keys, and the metadata of the list. The caller must not change them.
 //
-// A list in several parts shows each part as it is when the client requests it. All have the version of the first
-// part: a watch from it tells what has changed in the meantime. Each part may come from another replica: a list
-// continues after a key, and the order of keys is the same on all replicas. Clients do not recover from a list that
-// breaks off, but they do from a watch that is refused.
+// A list in several parts shows each part as it is when the client requests it. All have the version of the first part:
+// a watch from it reports what has changed in the meantime. Each part may come from another replica: a list continues
+// after a key, and the order of keys is the same on all replicas. Clients do not recover from a list that breaks off,
+// but they do from a watch that is refused.
 func (s *Store[T]) List(options ListOptions) ([]T, metav1.ListMeta, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

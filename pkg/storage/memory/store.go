@@ -57,7 +57,7 @@ type Store[T Object] struct {
 	byVersion list.List
 	// removed is the number of entries of objects that are gone.
 	removed int
-	// ordered are the entries of the objects that are there, by key; nil if that is to be found out. See inOrder.
+	// ordered are the entries of the existing objects, by key; nil until inOrder computes them.
 	ordered []*entry[T]
 	// changed is closed and replaced with each change.
 	changed chan struct{}

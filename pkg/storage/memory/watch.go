@@ -73,14 +73,14 @@ func (s *Store[T]) Watch(ctx context.Context, options WatchOptions) (watch.Inter
 type watcher[T Object] struct {
 	store   *Store[T]
 	options WatchOptions
-	// ever selects what the client may have been told.
+	// ever selects the objects that the client may have received.
 	ever Selection
 	// at is the version up to which the client has received all events, or zero before the first objects.
 	at uint64
 	// initial is true if the watch begins with events for the existing objects, and marksEnd is true if a bookmark
 	// marks their end.
 	initial, marksEnd bool
-	// told has which objects the client has, true, and has not, false, as far as that is known. It is there only if
+	// told says which objects the client has, true, and does not have, false, as far as that is known. It is nil unless
 	// the selection depends on what changes.
 	told map[types.NamespacedName]bool
 
@@ -213,7 +213,7 @@ func (w *watcher[T]) send(ctx context.Context, event watch.Event) bool {
 	}
 }
 
-// bookmark returns an event that tells the version that the client is at.
+// bookmark returns an event with the version that the client is at.
 func (w *watcher[T]) bookmark(annotations map[string]string) watch.Event {
 	mark := w.store.kind.New()
 	mark.SetResourceVersion(formatVersion(w.at))

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package validation checks whether an object can be stored. It takes an object, and for an update the stored object
-// too. It returns warnings and errors; each error has its field and says what would be valid. The package is pure.
+// too. It returns warnings and errors; each error names its field and says what would be valid. The package has no side
+// effects.
 //
 // What Metacontroller 4.17 accepts and runs is valid. What it accepts and can never run is refused.
 // What runs but is likely a mistake leads to a warning.

@@ -235,8 +235,8 @@ func isASCII(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r >= 0x80 })
 }
 
-// isHostName reports whether a name can be looked up. Unlike the name of a Service, it may contain capitals and
-// underscores.
+// isHostName reports whether a name can be looked up. Unlike the name of a Service, it may contain uppercase letters
+// and underscores.
 func isHostName(name string) bool {
 	if len(name) > 253 {
 		return false

@@ -140,8 +140,8 @@ func withOtherPort(host string, hooks []namedHook) string {
 	return ""
 }
 
-// isOutside reports whether a host is likely outside of the cluster and its network. A name of two parts counts as
-// the name of a Service and its namespace unless it ends in a common top-level domain.
+// isOutside reports whether a host is likely outside the cluster and its network. A name of two parts counts as the
+// name of a Service and its namespace unless it ends in a common top-level domain.
 func isOutside(host string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	if ip := net.ParseIP(host); ip != nil {

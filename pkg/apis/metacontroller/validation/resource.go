@@ -78,8 +78,8 @@ func validateLabelSelector(selector *metav1.LabelSelector, path *field.Path) fie
 	return errs
 }
 
-// validateAnnotationSelector checks a selector by the rules of annotations: values are any text,
-// and keys may have capitals in their domain.
+// validateAnnotationSelector checks a selector against the rules for annotations: values may be any text, and keys may
+// have uppercase letters in their prefix.
 func validateAnnotationSelector(selector *v1alpha1.AnnotationSelector, path *field.Path) field.ErrorList {
 	if selector == nil {
 		return nil

@@ -236,7 +236,7 @@ func (c *testedController) fieldPaths() []string {
 	return []string{"spec"}
 }
 
-// recordLastApplied sets the last-applied annotation of dynamic apply on a child, unless it exists.
+// recordLastApplied sets the last-applied annotation of dynamic apply on a child that lacks it.
 func recordLastApplied(child, wanted *unstructured.Unstructured) error {
 	annotations := child.GetAnnotations()
 	if _, recorded := annotations[object.LastAppliedAnnotation]; recorded {

@@ -130,7 +130,7 @@ func (s *Suite) rulesOf(related groups) (rules []any, err error) {
 			names[object.GetNamespace()] = append(names[object.GetNamespace()], object.GetName())
 		}
 		if len(names) == 0 {
-			names[""] = []string{"-"} // which is no name, so it selects nothing
+			names[""] = []string{"-"} // not a valid name, so it selects nothing
 		}
 		for _, namespace := range slices.Sorted(maps.Keys(names)) {
 			rule := map[string]any{"apiVersion": apiVersion, "resource": of.Name, "names": names[namespace]}

@@ -177,7 +177,7 @@ func addAnswers(fields map[string]any, sync *v1alpha1.ReviewedSync) error {
 	return nil
 }
 
-// stepOf returns a step with all its fields.
+// stepOf returns the fields of a step.
 func stepOf(sync *v1alpha1.ReviewedSync, step *v1alpha1.ReviewedStep) map[string]any {
 	fields := map[string]any{"step": nameOf(sync, step), "why": step.Why}
 	changes := map[string]any{}

@@ -11,10 +11,10 @@ import (
 	"unicode"
 )
 
-// Escape returns a text without control characters, so that what others have written into an object or an answer cannot
-// take over the terminal that it is shown on: they could hide text, replace it, or fill the clipboard. As in the tables
-// of kubectl, escape is "^[" and carriage return "\r"; the others follow the same forms. Line breaks and tabs remain.
-// Characters that change the direction of writing are escaped as well.
+// Escape returns a text without control characters. With them, what others have written into an object or an answer
+// could take over the terminal: it could hide text, replace it, or fill the clipboard. As in the tables of kubectl,
+// escape is "^[" and carriage return "\r"; the others follow the same forms. Line breaks and tabs remain. Characters
+// that change the direction of writing are escaped as well.
 func Escape(text string) string {
 	if strings.IndexFunc(text, isUnsafe) < 0 {
 		return text

@@ -16,10 +16,10 @@ import (
 // backlog are the changes that a handler has not been called for yet. It has one history for each
 // object, however often the object changes.
 //
-// Changes of one object are joined, so that the handler is called with the first state and the last one. A state in
-// between stays only if it may concern others than these: another owner, other labels or annotations. A reader of
-// the cache may have seen that state, so the handler must be notified that it no longer applies. For the same
-// reason, the backlog keeps a deletion, and an object that was created and deleted in the meantime.
+// It joins the changes of one object, so the handler gets the first state and the last one. A state in between stays
+// only if it may concern others than these: another owner, other labels or annotations. A reader of the cache may have
+// seen that state, so the handler must be notified that it no longer applies. For the same reason, the backlog keeps a
+// deletion, and an object that was created and deleted in the meantime.
 type backlog struct {
 	inOrder []*history
 	// byName has the histories by the names of their objects, once there are more than fewObjects.

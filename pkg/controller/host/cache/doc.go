@@ -15,7 +15,7 @@
 // # Life of an informer
 //
 // An informer starts with its first view. After its last view is released it lingers: it runs on
-// for some seconds, so that a controller that replaces another one finds the objects there. It does
+// for some seconds so that a controller that replaces another one finds the objects there. It does
 // not linger if it is of a single object, or if the host does not let it list and watch.
 //
 // # Selectors
@@ -58,10 +58,10 @@
 //
 // # Trouble
 //
-// A store knows what keeps it from following the host (trouble.go): requests that are refused, and
-// watches that end in an error or as soon as they have begun, which listwatch.go sees. A view that is
-// synced tells of it only after some seconds, since it is nothing but the restart of a host most of
-// the time. A view that is not tells of it at once, and since when it waits for its first list.
+// A store knows what keeps it from following the host (trouble.go): requests that are refused, and watches that end in
+// an error or as soon as they have begun, which listwatch.go sees. A synced view reports such trouble only after some
+// seconds, because it is usually just a restart of the host. A view that is not synced reports it at once, with the
+// time when it began to wait for its first list.
 //
 // # Waiting for a write
 //

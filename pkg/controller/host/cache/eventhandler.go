@@ -114,9 +114,8 @@ func (r *Registration) enqueueInitial() {
 	}
 }
 
-// enqueue enqueues a call for a change, as the view shows it: an object that enters the selection
-// is new, an object that leaves it is gone, and a change outside of the selection is none. It is
-// called with the informer's lock held.
+// enqueue enqueues a call for a change, as the view shows it: an object that enters the selection is new, an object
+// that leaves it is gone, and a change outside the selection is none. It is called with the informer's lock held.
 func (r *Registration) enqueue(before, after *object.Object) {
 	if !r.view.selects(before) {
 		before = nil

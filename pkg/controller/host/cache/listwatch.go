@@ -99,8 +99,8 @@ var (
 	errCutList   = errors.New("the streamed list ends before it is complete")
 )
 
-// stream is a watch of the host that tells a store how it fares. A reflector does not say what
-// an event of the type ERROR said, nor that a watch ends right after it began.
+// stream is a watch of the host that reports its state to a store. A reflector does not say what an event of the type
+// ERROR said, nor that a watch ends right after it began.
 type stream struct {
 	host     watch.Interface
 	store    *store
@@ -177,8 +177,7 @@ func (s *stream) observe(event watch.Event) {
 	}
 }
 
-// end tells the store. A resource version that is too old is not an error: the reflector lists
-// again.
+// end reports the end to the store. A resource version that is too old is not an error: the reflector lists again.
 func (s *stream) end(err error) {
 	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
 		err = nil

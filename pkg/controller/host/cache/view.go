@@ -93,7 +93,7 @@ func (v *View) WatchError() error {
 	return v.informer.watchError(v, 0)
 }
 
-// WaitsSince returns the time since which the view waits for the host to end its response to the list of all
+// WaitsSince returns the time when the view began to wait for the host to complete its response to the list of all
 // objects; zero if the view is synced.
 func (v *View) WaitsSince() time.Time { return v.informer.waitsSince(v) }
 

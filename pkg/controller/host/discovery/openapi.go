@@ -189,7 +189,7 @@ type document struct {
 	url string
 	// isCurrent is true while the host is not expected to publish a newer document.
 	isCurrent bool
-	// types has an entry for each kind that was read, nil if the document does not describe it.
+	// types has an entry for each kind that was read; the entry is nil if the document does not describe the kind.
 	types map[schema.GroupVersionKind]*openapi.Type
 }
 

@@ -42,9 +42,9 @@ func (e *UnknownTypeError) with(hint string) string {
 		e.Resource, e.APIVersion, hint)
 }
 
-// isOfKubernetes reports whether the API group of the type is built into Kubernetes. No
-// CustomResourceDefinition adds types to such a group. The name alone does not tell: the group
-// gateway.networking.k8s.io has nothing but CustomResourceDefinitions.
+// isOfKubernetes reports whether the API group of the type is built into Kubernetes. No CustomResourceDefinition adds
+// types to such a group. The name alone does not show it: the group gateway.networking.k8s.io has nothing but
+// CustomResourceDefinitions.
 func (e *UnknownTypeError) isOfKubernetes() bool {
 	version, err := schema.ParseGroupVersion(e.APIVersion)
 	return err == nil && scheme.Scheme.IsGroupRegistered(version.Group)
@@ -62,8 +62,8 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// catalogMaxAge is the time for which the list of all types is reused to find similar names, so that retries of many
-// controllers read it once.
+// catalogMaxAge is the time for which the list of all types is reused to find similar names. Retries of many
+// controllers then read it once.
 const catalogMaxAge = time.Minute
 
 // catalogTimeout bounds the wait for the list of all types, and for a definition.

@@ -10,6 +10,6 @@
 // Package act writes the removals, like the steps of a sync, as the account of the controller.
 //
 // A removal and a search may take long. So Drain and Search return at once: they report whether the result is known,
-// and call notify when it is. The work is done in turns (queue.go) of some objects each, so that a type with many
+// and call notify when it is. The work is done in turns (queue.go) of some objects each so that a type with many
 // objects does not delay the others. removal.go is one removal, and scanner.go has the scans.
 package drain

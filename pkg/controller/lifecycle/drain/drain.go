@@ -75,9 +75,9 @@ func (r Remover) mayLeave(parent *object.Object, err error) bool {
 // is called. A resource that the host does not serve in any version has no objects.
 //
 // Drain does not wait: it begins the removal unless there is one of these resources as that Remover, and reports
-// whether it is done. The error says why the removal has failed so far, for some objects or a whole resource; it is
-// tried again. notify is called when the removal is done, and after each attempt that failed. There is one removal
-// of a finalizer at a time: the removal of the last call.
+// whether it is done. The error says why the removal has failed so far, for some objects or all of a resource; it is
+// tried again. notify is called when the removal is done, and after each attempt that failed. There is one removal of a
+// finalizer at a time: the removal of the last call.
 func (d *Drainer) Drain(
 	finalizer string, why pipeline.UnfinalizedReason, as Remover, resources []v1alpha1.ResourceRule, notify func(),
 ) (done bool, err error) {

@@ -96,8 +96,7 @@ type scan struct {
 	waiting map[types.UID]func()
 	// found are the finalizers on the objects, except the removed ones.
 	found sets.Set[string]
-	// removed are the finalizers that were removed since the scan began. The scan may have passed
-	// objects before that.
+	// removed are the finalizers that were removed since the scan began. The scan may have passed their objects before.
 	removed sets.Set[string]
 }
 
@@ -153,8 +152,7 @@ func (s *scan) turn(ctx context.Context) result {
 	return ended
 }
 
-// dropUnwanted drops the scan if the controllers that wait for it are gone. It reports whether they
-// are.
+// dropUnwanted drops the scan if the controllers that wait for it are gone, and reports whether it did.
 func (s *scan) dropUnwanted() bool {
 	s.scanner.mu.Lock()
 	defer s.scanner.mu.Unlock()

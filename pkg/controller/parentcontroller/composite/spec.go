@@ -35,8 +35,8 @@ func Kind() parentcontroller.Kind {
 	}
 }
 
-// NoStatusSubresourceError is returned if the type of parents has no status subresource, so that
-// the status of parents cannot be written.
+// NoStatusSubresourceError is the error about a type of parents without a status subresource. The controller cannot
+// write the status of such parents.
 type NoStatusSubresourceError struct{ Parent object.Type }
 
 func (e *NoStatusSubresourceError) Error() string {

@@ -41,8 +41,8 @@ func (p *Previewer) Reach(namespace string) (all []rights.Object) {
 	return all
 }
 
-// reachOf returns the objects of a type in some namespaces; in the whole cluster if there are none, or if the
-// objects are in none.
+// reachOf returns the objects of a type in some namespaces; in the entire cluster if there are none, or if the objects
+// are cluster-scoped.
 func reachOf(of object.Type, within []string) (all []rights.Object) {
 	if !of.Namespaced || len(within) == 0 {
 		within = []string{""}

@@ -99,7 +99,7 @@ type Preview struct {
 	Rollout *Rollout
 	// Answer is what the hooks want in all; nil before they have answered.
 	Answer *pipeline.Response
-	// Paused is true if the parent is paused, so that its syncs do nothing.
+	// Paused is true if the parent is paused. Its syncs then do nothing.
 	Paused bool
 	// Err is the error of the sync. Refusal is the error if the user may not see the preview.
 	Err, Refusal error

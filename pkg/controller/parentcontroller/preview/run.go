@@ -28,7 +28,7 @@ type run struct {
 	options Options
 	// exists is true if the host has the parent.
 	exists bool
-	// listed has an element when related objects may have been listed.
+	// listed has an element when the cache may have listed related objects.
 	listed chan struct{}
 	// isGiven is true if an answer is given that has children.
 	isGiven atomic.Bool
@@ -153,7 +153,7 @@ func (r *run) routeHooks(ctx context.Context) {
 	r.planner.Related = related.New(config)
 }
 
-// answer returns the answer that is given to a call, or why the hook is not called.
+// answer returns the given answer to a call, nil if the preview calls the hook, or an error if it does not.
 func (r *run) answer(ctx context.Context, call hook.Call) ([]byte, error) {
 	toShow := relatedOf(call.Snapshot)
 	if call.Snapshot.Present != nil {
@@ -189,7 +189,7 @@ func (r *run) request(call hook.Call) []byte {
 	return unblanked(r.options.Request, call.Request)
 }
 
-// note notes a call. The same one again replaces the first.
+// note records a call. A repeated call replaces the first one.
 func (r *run) note(call hook.Call) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -32,7 +32,7 @@ type syncKey struct {
 }
 
 // Follow calls tell with all Syncs, and then with those that have changed and those that are gone, until ctx ends or
-// tell returns an error. It returns that error, or the error of ctx. The Syncs must not be changed.
+// tell returns an error. It returns that error, or the error of ctx. The caller must not change the Syncs.
 func (s *Syncs) Follow(
 	ctx context.Context, tell func(changed []*v1alpha1.Sync, gone []types.NamespacedName) error,
 ) error {

@@ -32,7 +32,7 @@ type Reporter struct {
 	types  typeWarnings
 }
 
-// Reported records what events have reported about a parent, so that the next sync does not report it again.
+// Reported records what events have reported about a parent so that the next sync does not report it again.
 type Reported struct {
 	warnings reportedWarnings
 	// hookEvents are the keys of the events of the hook's last answer; nil if it had none.

@@ -178,7 +178,7 @@ func (t *Tracker) IsFailing(parent object.Key) bool {
 	return t.parents[parent].Failure != nil
 }
 
-// Warned returns the parents whose last plan had warnings, or of which the host has warned.
+// Warned returns the parents whose last plan had warnings, or about which the host has warned.
 func (t *Tracker) Warned() (parents []object.Key) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -257,7 +257,7 @@ func (t *Tracker) warning() *report.ParentWarning {
 		Warning: pipeline.Warning{Reason: shown[0].Reason, Message: strings.Join(messages, "; ")}}
 }
 
-// pausedParent returns one of the parents that are paused. It is the same one as before as long as that is.
+// pausedParent returns a paused parent. It returns the same parent for as long as that parent is paused.
 func (t *Tracker) pausedParent() object.Key {
 	if t.paused > 0 && !t.parents[t.shownPaused].Paused {
 		for parent, health := range t.parents {

@@ -44,7 +44,7 @@ func (w *typeWarnings) isNew(text string) bool {
 // before the controller runs.
 func (r *Reporter) About(controller runtime.Object) { r.types.controller = controller }
 
-// TypeWarnings writes an event about each text of which the host warns about the type of a view, once.
+// TypeWarnings writes one event for each distinct warning of the host about the type of a view.
 func (r *Reporter) TypeWarnings(view *cache.View) {
 	for _, text := range view.Warnings() {
 		if r.types.controller != nil && r.types.isNew(view.Type.String()+" "+text) {

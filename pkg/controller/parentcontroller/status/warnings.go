@@ -24,7 +24,7 @@ type reportedWarnings struct {
 	deletion *pipeline.Warning
 }
 
-// maxReportedOfWrites bounds the memory for warnings of writes. After so many, they get events again.
+// maxReportedOfWrites bounds the number of remembered warnings of writes. Beyond it, they get events again.
 const maxReportedOfWrites = 100
 
 // RecallDeletion returns the findings with the warning about deleted children in place of the warning that the same

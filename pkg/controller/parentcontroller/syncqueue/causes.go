@@ -14,7 +14,7 @@ type Cause uint8
 const (
 	// Asked is a sync that a user requested (parentcontroller.Controller.RequestSyncs).
 	Asked Cause = iota
-	// ParentChanged is a change of a parent, or its end (the event handler of parents).
+	// ParentChanged is a parent that changed or is gone (the event handler of parents).
 	ParentChanged
 	// ControllerStarted is the first sync of a parent that exists when its controller starts (the event handler of
 	// parents).

@@ -35,7 +35,7 @@ type SyncFunc func(ctx context.Context, parent object.Key, cause Cause) Result
 
 // Queue is the work queue of one running controller with its workers.
 type Queue struct {
-	// Metrics measures the queue. It should be registered while Run runs.
+	// Metrics measures the queue. The caller should keep it registered while Run runs.
 	Metrics *metrics.Queue
 	// Requeued is called after each sync, when it is known when the parent is synced next; nil calls nothing.
 	Requeued func(parent object.Key)
@@ -203,12 +203,12 @@ func (q *Queue) requeue(parent object.Key, started time.Time, result Result) {
 	q.add(parent, outOfTurn, after)
 }
 
-// NextSync returns when a parent is synced next because of its last sync; zero if that asked for no other one.
+// NextSync returns the time of the next sync that the last sync of a parent asked for; zero if it asked for none.
 func (q *Queue) NextSync(parent object.Key) time.Time {
 	q.requeueTimes.mu.Lock()
 	defer q.requeueTimes.mu.Unlock()
 	return q.requeueTimes.of[parent].scheduled
 }
 
-// Failures returns how many syncs of a parent in a row were to be tried again.
+// Failures returns how many consecutive syncs of a parent asked for a retry with backoff.
 func (q *Queue) Failures(parent object.Key) int { return q.backoff.NumRequeues(parent) }

@@ -43,7 +43,7 @@ type wakes struct {
 	turns turns
 }
 
-// note notes why a parent is to be synced now, and returns its turn.
+// note records why a parent needs a sync now, and returns its turn.
 func (w *wakes) note(cause Cause, now time.Time, parent object.Key) turn {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -53,7 +53,7 @@ func (w *wakes) note(cause Cause, now time.Time, parent object.Key) turn {
 	return noted.turn
 }
 
-// noteLater notes why a parent is to be synced at a time, when it gets a turn.
+// noteLater records why a parent needs a sync at a later time, at which it gets a turn.
 func (w *wakes) noteLater(cause Cause, at time.Time, parent object.Key) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 
 // Actor carries out plans in the host.
 type Actor struct {
-	// Writer bounds the writes of the whole process.
+	// Writer bounds the writes of the entire process.
 	Writer *host.Writer
 	// Parallel is the maximum number of concurrent writes of one sync.
 	Parallel int
@@ -36,7 +36,7 @@ func (a *Actor) DryRun() *Actor { return &Actor{Writer: a.Writer.DryRun(), Paral
 
 // Act takes the steps of a plan that write, and returns the outcome of each. If a step fails, Act still takes the
 // others, with two exceptions: after a failed write of the parent it takes no further step, and after any failure the
-// finalizer stays on the parent, so that the controller can try again before the parent is deleted.
+// finalizer stays on the parent so that the controller can try again before the parent is deleted.
 func (a *Actor) Act(ctx context.Context, snapshot *pipeline.Snapshot, plan *pipeline.Plan) []pipeline.Outcome {
 	var outcomes []pipeline.Outcome
 	for _, phase := range phasesOf(plan) {

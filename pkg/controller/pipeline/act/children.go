@@ -92,7 +92,7 @@ func (a *Actor) delete(ctx context.Context, step pipeline.Step) error {
 //   - If we own the same fields already, it keeps the child.
 //   - If another owner keeps a field that the hook has dropped, applying would never remove that field, so it
 //     deletes the child.
-//   - Otherwise it applies the body. Then we own exactly what the hook wants, so that a field that the hook drops
+//   - Otherwise it applies the body. Then we own exactly what the hook wants, so a field that the hook drops
 //     later differs from one that it never wanted.
 func (a *Actor) changeOwners(ctx context.Context, step pipeline.Step, tried *object.Object) (*object.Object, error) {
 	change, err := managedfields.ChangeOf(step.Observed.Applied, tried.Applied)

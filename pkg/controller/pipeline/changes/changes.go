@@ -16,7 +16,7 @@ import (
 
 // Change is a field whose value changes.
 type Change struct {
-	// Path is the field, such as "spec.containers[name=web].image"; empty for a whole new object.
+	// Path is the field, such as "spec.containers[name=web].image"; empty for a new object.
 	Path string
 	// From is the value before the change, To the value after it; nil if there is none.
 	From, To any

@@ -86,7 +86,7 @@ const maxWarnings = 5
 // maxListed limits how many children a message names.
 const maxListed = 5
 
-// warnings returns a warning about each field of an answer that the protocol does not have. The snapshot has the
+// warnings returns a warning about each field of an answer that the protocol does not define. The snapshot has the
 // children that an answer without the field of children deletes; it is nil for answers that cannot have that field.
 func (w *Webhook) warnings(d *protocol.Decoder, childrenField string, snapshot *pipeline.Snapshot) []pipeline.Warning {
 	unknown := d.UnknownFields()

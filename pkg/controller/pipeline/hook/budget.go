@@ -38,7 +38,7 @@ type owner struct {
 	users int
 }
 
-// NewBudget returns a budget of so many bytes.
+// NewBudget returns a budget of the given number of bytes.
 func NewBudget(bytes int64) *Budget {
 	return &Budget{
 		ofOwner: max(bytes/2, 1), all: semaphore.NewWeighted(max(bytes, 1)), owners: map[string]*owner{},
@@ -54,7 +54,7 @@ func (e *NoRoomError) Error() string {
 		"--hook-max-bytes-in-flight"
 }
 
-// minRoom is the number of bytes that a sync has at first. They count only for its owner, so that syncs that need no
+// minRoom is the number of bytes that a sync has at first. They count only for its owner so that syncs that need no
 // more continue although others use up the budget.
 const minRoom = 16 << 10
 
@@ -70,8 +70,8 @@ type Room struct {
 	taken, used, needed int64
 }
 
-// Enter waits until there is room for a sync that needs about that many bytes. If ctx ends first, Enter returns its
-// cause. Calls with the context that Enter returns use this room. The caller leaves the room.
+// Enter waits until there is room for a sync that needs about the given number of bytes. If ctx ends first, Enter
+// returns its cause. Calls with the context that Enter returns use this room. The caller must leave the room.
 func (b *Budget) Enter(ctx context.Context, name string, bytes int64) (context.Context, *Room, error) {
 	if b == nil {
 		return ctx, nil, nil
@@ -217,7 +217,7 @@ func (r *Room) free(bytes int64) {
 	r.used -= bytes
 }
 
-// reader returns a reader that takes room for what it reads. It takes that many bytes at once.
+// reader returns a reader that takes room for what it reads. It takes the given number of bytes at once.
 func (r *Room) reader(of io.Reader, bytes int64) (io.Reader, error) {
 	if r == nil {
 		return of, nil

@@ -228,7 +228,7 @@ type Preview struct {
 	Ended func(Call)
 }
 
-// Call is one call for a preview. Its bytes must not be changed.
+// Call is one call for a preview. Its users must not change its bytes.
 type Call struct {
 	// Hook is Sync, Finalize or Customize. Inline is true if it is written in the controller.
 	Hook   string
@@ -246,9 +246,9 @@ type Call struct {
 	Err error
 }
 
-// Preview returns a webhook that calls the same hook for a preview, over the same connections. Its calls carry a
-// header and leave nothing behind: they count neither in metrics nor for the circuit breaker, which does not block
-// them, and no ETag is sent or kept. It must not be closed.
+// Preview returns a webhook that calls the same hook for a preview, over the same connections. Its calls carry a header
+// and leave nothing behind: they count neither in metrics nor for the circuit breaker, which does not block them, and
+// no ETag is sent or kept. The caller must not close it.
 func (w *Webhook) Preview(preview *Preview) *Webhook {
 	if w == nil {
 		return nil

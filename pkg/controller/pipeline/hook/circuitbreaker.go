@@ -17,7 +17,7 @@ import (
 // CircuitOpenError is the error of a call that was not made because the circuit is open: the hook
 // counts as down.
 type CircuitOpenError struct {
-	// After is the time after which the parent is synced again. Every parent gets such a time, so that all are synced
+	// After is the time after which the parent is synced again. Every parent gets such a time so that all are synced
 	// soon after the hook is back.
 	After time.Duration
 }

@@ -135,7 +135,7 @@ func hostAndPort(at *url.URL) string {
 
 // httpError returns the error of a call that got no answer. If the call was cut short, the error says why instead of
 // the transport's "context deadline exceeded". It contains neither the URL, which explain adds, nor anything that
-// differs from call to call, so that the same failure has the same text each time.
+// differs from call to call so that the same failure has the same text each time.
 func httpError(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		if _, ok := errors.AsType[*timeoutError](cause); ok {

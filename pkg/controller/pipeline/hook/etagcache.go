@@ -67,7 +67,7 @@ type etagCaches struct{ count atomic.Int64 }
 // share returns how many bytes each cache may have.
 func (c *etagCaches) share() int { return maxETagCacheBytes / int(max(c.count.Load(), 1)) }
 
-// newETagCache returns the cache that a spec asks for, or nil if it asks for none. It must be closed.
+// newETagCache returns the cache that a spec asks for, or nil if it asks for none. The caller must close it.
 func newETagCache(spec *v1alpha1.WebhookEtagConfig, caches *etagCaches) *etagCache {
 	if spec == nil || spec.Enabled == nil || !*spec.Enabled {
 		return nil

@@ -29,7 +29,7 @@ type reply struct {
 	etag string
 	// notModified is true if the answer is the one whose ETag was in the request.
 	notModified bool
-	// credentials are what the request was sent with, and sent is true if it was.
+	// credentials are those of the request, and sent is true if the request was sent.
 	credentials []string
 	sent        bool
 }
@@ -231,7 +231,7 @@ type buffer struct {
 	users atomic.Int32
 }
 
-// get returns an empty buffer, which must be released.
+// get returns an empty buffer, which the caller must release.
 func (p *bufferPool) get() *buffer {
 	got, ok := p.pool.Get().(*buffer)
 	if !ok {

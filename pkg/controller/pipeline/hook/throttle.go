@@ -19,8 +19,8 @@ const maxThrottle = time.Hour
 // ThrottledError is the error of a call to which the hook responded with 429. It is not a failure: the parent is
 // synced again later, and no event is written.
 type ThrottledError struct {
-	// After is the time after which the hook wants to be called again, maxThrottle at most. It is zero, and the usual
-	// backoff applies up to maxPause, if the hook named no valid time.
+	// After is the time after which the hook wants to be called again, at most maxThrottle. It is zero if the hook
+	// named no valid time; the usual backoff then applies, up to maxPause.
 	After time.Duration
 }
 

@@ -59,7 +59,7 @@ type Options struct {
 	// Deletable returns the children that the plan deletes if an answer lists none. Without it, no answer counts as
 	// forgotten.
 	Deletable func(*pipeline.Snapshot) []*object.Object
-	// DeveloperMode logs slow calls and ignored fields, and makes errors quote whole answers.
+	// DeveloperMode logs slow calls and ignored fields, and makes errors quote complete answers.
 	DeveloperMode bool
 }
 
@@ -71,7 +71,7 @@ func (o *Options) etagCaches() *etagCaches {
 	return &o.Budget.etags
 }
 
-// Webhook is one hook of one parent controller. It has its own connections, so that a slow hook does not use up the
+// Webhook is one hook of one parent controller. It has its own connections so that a slow hook does not use up the
 // connections of another one. A hook that is written in the controller is a Webhook with a template in place of them.
 type Webhook struct {
 	name    string
@@ -118,9 +118,8 @@ const (
 	maxCustomizeBytes = 1 << 20
 )
 
-// New returns the webhook of that name. It must be connected before its first call, and it must be
-// closed. Endpoints are the endpoint configs of the controller. The error says what is invalid in
-// the spec.
+// New returns the webhook of that name. The caller must connect it before its first call, and must close it. Endpoints
+// are the endpoint configs of the controller. The error says what is invalid in the spec.
 func New(name string, hook *v1alpha1.Hook, endpoints []v1alpha1.EndpointConfig, options Options) (*Webhook, error) {
 	if hook.Inline != nil {
 		return newInline(name, hook.Inline, options)

@@ -38,9 +38,9 @@ type children struct {
 // kindAndName identifies a child that was refused. Its group, version or namespace may be the mistake.
 type kindAndName struct{ kind, name string }
 
-// manage adds the steps that turn the observed children into the desired ones: first all deletions, then
-// all other steps, in the order of the types. It adds none if the sync does not manage the children. An
-// error refuses the whole answer.
+// manage adds the steps that turn the observed children into the desired ones: first all deletions, then all other
+// steps, in the order of the types. It adds none if the sync does not manage the children. An error refuses the entire
+// answer.
 func (c *children) manage(snapshot *pipeline.Snapshot, desired []*object.Object) error {
 	if !snapshot.Managed {
 		return nil

@@ -129,7 +129,7 @@ func isScalar(value any) bool {
 	return true
 }
 
-// sameNumber reports whether two values are equal numbers. It compares whole numbers exactly.
+// sameNumber reports whether two values are equal numbers. It compares integers exactly.
 func sameNumber(a, b any) bool {
 	x, whole := a.(int64)
 	y, bothWhole := b.(int64)

@@ -20,7 +20,7 @@
 //     dynamicapply.go and serversideapply.go. Package rollout decides when a rolling method
 //     reaches a child.
 //   - merge.go is the three-way merge of dynamic apply, lastapplied.go the record of what was applied, and
-//     compare.go tells whether two values mean the same to the host.
+//     compare.go reports whether two values mean the same to the host.
 //   - warnings.go warns of fields that the host does not know, and passes on the host's own warnings.
 //   - uptodatecache.go remembers what needs no write.
 package plan

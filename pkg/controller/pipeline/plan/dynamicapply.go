@@ -17,7 +17,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// dynamicApply is the engine that merges three ways and writes whole children.
+// dynamicApply is the engine that merges three ways and writes complete children.
 type dynamicApply struct {
 	*parent
 	// schema is the host's schema of the children; nil if there is none.
@@ -112,9 +112,9 @@ func (d dynamicApply) newChild(desired *object.Object) ([]byte, error) {
 type mergeResult struct {
 	// merged is the merged child. If it differs, it has the record of what was last applied.
 	merged map[string]any
-	// contentDiffers is true if merged differs from the observed child. annotationDiffers is true if its record of
-	// what was last applied does. onlyMarks is true if the content differs only in marks, and lastUnknown if the child
-	// has no record of what was last applied that can be read.
+	// contentDiffers is true if merged differs from the observed child. annotationDiffers is true if their records of
+	// what was last applied differ. onlyMarks is true if the content differs only in marks. lastUnknown is true if the
+	// child has no readable record of what was last applied.
 	contentDiffers, annotationDiffers, onlyMarks, lastUnknown bool
 	// path is the first field that differs.
 	path string
@@ -187,8 +187,8 @@ func (d dynamicApply) keepOwner(last map[string]any) {
 }
 
 // keepFieldsOfOthers adds empty labels, annotations, owners or finalizers to desired if the hook listed some earlier
-// and now leaves out the field, so that merging removes only what was applied. Otherwise it would remove the whole
-// field, as Metacontroller does, with the entries of others.
+// and now leaves out the field. Merging then removes only what was applied. Otherwise it would remove the entire field,
+// as Metacontroller does, with the entries of others.
 func keepFieldsOfOthers(observed, lastApplied, desired map[string]any) {
 	for _, name := range [...]string{"labels", "annotations", "ownerReferences", "finalizers"} {
 		if desired == nil || desired[name] != nil || lastApplied[name] == nil {

@@ -123,7 +123,7 @@ func (o *outdatedChildren) add(child *object.Object, path string) {
 }
 
 // outdatedWarning is a warning about outdated children. It stays valid while these and the strategy stay the same.
-// It is in a slice, so that a plan can use it without an allocation.
+// It is in a slice so that a plan can use it without an allocation.
 type outdatedWarning struct {
 	of       outdatedChildren
 	strategy Strategy

@@ -30,7 +30,7 @@ type location struct {
 	root bool
 }
 
-// rootOf returns the location of a whole observed child.
+// rootOf returns the location of an entire observed child.
 func rootOf(schema *openapi.Type, observed *object.Object) (location, error) {
 	l := location{schema: schema, described: schema != nil, ownersKnown: observed.Owners != "", root: true}
 	if l.ownersKnown {
@@ -284,7 +284,7 @@ func (l location) item(observed any) location {
 }
 
 // isHostsForm reports whether observed is the host's form of a value that was last applied and is still
-// desired: the host and its admission webhooks default, rewrite and extend values. It returns false, so that
+// desired: the host and its admission webhooks default, rewrite and extend values. It returns false so that
 // the desired value is written again, in two cases: another client owns the value, because it has changed it;
 // or no client owns it, because another client has changed it and has given up its ownership since.
 //

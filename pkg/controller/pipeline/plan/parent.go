@@ -72,8 +72,8 @@ func (p *parent) key() object.Key {
 	return object.Key{GroupKind: p.parentType.GroupKind(), NamespacedName: p.Key()}
 }
 
-// checkLabels returns an error if the selector does not match one of the desired children, because later
-// syncs would not find that child. The whole answer is refused then.
+// checkLabels returns an error if the selector does not match one of the desired children, because later syncs would
+// not find that child. The hook's entire answer is refused then.
 func (p *parent) checkLabels(desired []*object.Object) error {
 	labels := &completedLabels{generated: p.generatedLabels}
 	for _, child := range desired {

@@ -15,10 +15,9 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// status adds the step that gives the parent the status in the hook's answer, with
-// status.observedGeneration set. If the answer has no status, this field is the whole status. A status with
-// another writer is left alone if the answer has none, or if the type has no status subresource. Otherwise
-// it keeps the fields that the answer does not have.
+// status adds the step that gives the parent the status in the hook's answer, with status.observedGeneration set. If
+// the answer has no status, this field is the entire status. A status with another writer is left alone if the answer
+// has none, or if the type has no status subresource. Otherwise it keeps the fields that the answer does not have.
 func (p *parent) status(plan *pipeline.Plan, answered []byte, upToDate *UpToDateCache) error {
 	if p.foreignStatus && (answered == nil || !p.parentType.StatusSubresource) {
 		return nil

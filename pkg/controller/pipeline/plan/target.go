@@ -71,9 +71,9 @@ func (t *target) statusAnswered(response *pipeline.Response) (*pipeline.Step, er
 // write returns the step that updates the target: it makes the change, writes the status if that is not nil,
 // and removes the finalizer if the target is finalized.
 //
-// A target that is not being deleted keeps the finalizer until its attachments are written, so that no
-// attachment that could not be deleted is left behind. A target that is being deleted loses it at once:
-// the host deletes the attachments with it, and in a terminating namespace some writes cannot succeed.
+// A target that is not being deleted keeps the finalizer until its attachments are written. Otherwise an attachment
+// that could not be deleted could be left behind. A target that is being deleted loses it at once: the host deletes the
+// attachments with it, and in a terminating namespace some writes cannot succeed.
 func (t *target) write(
 	snapshot *pipeline.Snapshot, response *pipeline.Response, change metadataChange, status *pipeline.Step,
 ) (*pipeline.Step, error) {

@@ -83,7 +83,7 @@ func (c *UpToDateCache) putOutdatedWarning(kind schema.GroupKind, warning *outda
 	c.outdatedWarnings[kind] = warning
 }
 
-// forget removes an object, so that it is compared again.
+// forget removes an object so that it is compared again.
 func (c *UpToDateCache) forget(uid types.UID) {
 	delete(c.objects, uid)
 	if c.target.uid == uid {

@@ -131,7 +131,8 @@ func splitWarnings(outcome *pipeline.Outcome) (paths, others []string) {
 	return paths, others
 }
 
-// fieldWarnings collects warnings about unknown fields: one for each field of a kind, however many objects have it.
+// fieldWarnings collects warnings about unknown fields: one for each field of a kind, regardless of how many objects
+// have it.
 type fieldWarnings struct {
 	fields []*warnedField
 	byName map[fieldOfKind]*warnedField
@@ -161,9 +162,9 @@ const (
 	isNotSent    fieldConsequence = ""
 )
 
-// consequenceFor returns what the host does about an unknown field of a child of that group; the observed child
-// is nil if it does not exist. Server-side apply refuses the whole child. If the type has no schema, the host
-// itself has warned of the field, so it has accepted the child.
+// consequenceFor returns what the host does about an unknown field of a child of that group; the observed child is nil
+// if it does not exist. Server-side apply refuses the entire child. If the type has no schema, the host itself has
+// warned of the field, so it has accepted the child.
 func consequenceFor(strategy Strategy, group pipeline.Group, observed *object.Object) fieldConsequence {
 	switch {
 	case strategy.Engine != ServerSideApply || group.Schema == nil:
@@ -284,7 +285,7 @@ func (o warnedObjects) String() string {
 	return fmt.Sprintf("%s and %d more", o.first, o.more)
 }
 
-// hostWarnings collects the host's own warnings: one for each text about a kind, however many objects it is about.
+// hostWarnings collects the host's own warnings: one for each text about a kind, regardless of the number of objects.
 type hostWarnings struct {
 	texts  []*hostWarning
 	byText map[textOfKind]*hostWarning

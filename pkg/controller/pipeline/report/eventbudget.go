@@ -14,9 +14,9 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// Events about one object are bounded twice. Each kind of message has a budget of its own, so that
-// one message that comes again and again does not keep the next one from being seen. And each reason
-// has a larger budget for all its messages. The reasons are few, so this bounds the whole.
+// Events about one object are bounded twice. Each kind of message has a budget of its own so that one message that
+// comes again and again does not keep the next one from being seen. And each reason has a larger budget for all its
+// messages. The reasons are few, so this bounds the total.
 
 // reasonShare is the budget of a reason, as a multiple of the budget of one kind of message.
 const reasonShare = 8

@@ -48,12 +48,12 @@ const (
 	reasonRolloutFinished  = "RolloutFinished"
 )
 
-// EventOptions limit the events about one object. They hold for each kind of message; of one reason,
-// the events with all messages are limited to reasonShare times as many.
+// EventOptions limit the events about one object. The limits apply to each kind of message. All events of one reason
+// together may be reasonShare times as many.
 type EventOptions struct {
-	// QPS is the number of events a second in the long run.
+	// QPS is the sustained maximum number of events per second.
 	QPS float32
-	// Burst is the number of events at once.
+	// Burst is the maximum number of events at once.
 	Burst int
 }
 
@@ -64,8 +64,8 @@ type Events struct {
 	sink        *sink
 }
 
-// NewEvents returns a writer of events, which must be shut down. The scheme must know
-// CompositeController and DecoratorController.
+// NewEvents returns a writer of events, which the caller must shut down. The scheme must know CompositeController and
+// DecoratorController.
 func NewEvents(
 	ctx context.Context, config *rest.Config, scheme *runtime.Scheme, options EventOptions,
 ) (*Events, error) {
@@ -143,7 +143,7 @@ func (e *Events) DrainError(controller runtime.Object, err error) {
 }
 
 // NotFinalized writes that the finalizer of a controller was removed from a parent although the finalize hook has not
-// returned "finalized": true. What the hook made outside of the cluster may be left there.
+// returned "finalized": true. What the hook made outside the cluster may be left there.
 func (e *Events) NotFinalized(parent *object.Object, finalizer string, why pipeline.UnfinalizedReason) {
 	more := ""
 	switch {

@@ -50,7 +50,7 @@ type Health struct {
 	Mismatch string
 	// LacksAccount is true if the controller acts as the server although the server requires service accounts.
 	LacksAccount bool
-	// WholeErrors is true if the errors of hooks and of syncs are shown whole.
+	// WholeErrors is true if the status shows complete errors of hooks and of syncs.
 	WholeErrors bool
 }
 
@@ -99,8 +99,8 @@ func about(parent object.Key, message string) string {
 	return message
 }
 
-// SameHealth reports whether two states of health certainly make the same status. Either may be nil.
-// It allocates little and is cheap, in contrast to Status.
+// SameHealth returns true only if two states of health lead to the same status. Either may be nil. Unlike Status, it is
+// cheap and allocates little.
 func SameHealth(a, b *Health) bool {
 	if a == nil || b == nil {
 		return a == b
@@ -153,8 +153,8 @@ func RefusalProblem(refusal *permissions.Error) *Problem {
 	return &Problem{Reason: v1alpha1.ReasonClusterUnreachable, Err: refusal}
 }
 
-// message returns the text of a problem as a condition shows it. The rules that a service account
-// lacks are whole, so that they can be pasted.
+// message returns the text of a problem as a condition shows it. It contains all rules that a service account lacks, so
+// users can paste them.
 func (p *Problem) message() string {
 	if p.rules != "" {
 		return p.rules
@@ -193,8 +193,8 @@ func (h *Health) message(message string) string {
 // inCondition returns the text of an error as a condition shows it.
 func inCondition(err error) string { return text.Shorten(Summary(err), MaxMessage) }
 
-// Summary returns the text of an error without the rules that a service account lacks. The condition
-// Ready has them whole; cut to the length of an event, they could not be pasted.
+// Summary returns the text of an error without the rules that a service account lacks. The condition Ready has all of
+// them; users could not paste them if they were cut to the length of an event.
 func Summary(err error) string {
 	refusal, ok := errors.AsType[*permissions.Error](err)
 	if !ok {

@@ -72,7 +72,7 @@ func subject(loop pipeline.WriteLoop) string {
 	return loop.Object.String()
 }
 
-// done returns what is done to the object.
+// done returns the participle for what the loop does to its object.
 func done(loop pipeline.WriteLoop) string {
 	switch {
 	case loop.OfNames:

@@ -29,8 +29,8 @@ type children struct {
 	ofKind   map[schema.GroupKind]int
 	upToDate UpToDate
 	now      time.Time
-	// completions has what was found about children in motion, observedKinds the kinds of which a controller has
-	// observed a child.
+	// completions has what was found about children in motion. observedKinds has the kinds with a child that a
+	// controller has observed.
 	completions   map[types.UID]completion
 	observedKinds map[schema.GroupKind]bool
 	// recheck is the time after which a child that no controller has observed may count as completed; zero if there

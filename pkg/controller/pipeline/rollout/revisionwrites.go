@@ -39,7 +39,7 @@ func permitted(snapshot *pipeline.Snapshot, writes []revisions.Write) []revision
 // writes returns the writes after which each stored revision names its children. The latest revision comes first, so
 // it already names a child when another revision stops naming it. Revisions without children are removed last, and so
 // are duplicates of one version. While a rollout is not over, the revision before the latest one stays even if all
-// children have moved, so that the user can go back to it.
+// children have moved so that the user can go back to it.
 func (r *Rollout) writes(c *children, condition metav1.Condition) []revisions.Write {
 	isAtEarlier := func(of *child) bool { return of.at > 0 }
 	keepsOne := condition.Status != metav1.ConditionTrue && !slices.ContainsFunc(c.inOrder, isAtEarlier)

@@ -31,8 +31,8 @@ type Rollout struct {
 	excess []*revisions.Stored
 }
 
-// maxRevisions bounds the versions of a parent, because each sync calls the hooks for each version.
-// The revisions of the oldest are deleted, so that those of their children are unknown.
+// maxRevisions bounds the versions of a parent, because each sync calls the hooks for each version. The revisions of
+// the oldest versions are deleted, so the versions of their children are unknown.
 const maxRevisions = 100
 
 // Revision is one version of a parent.
@@ -176,8 +176,8 @@ func (r *Rollout) restore(cache *RevisionCache) error {
 }
 
 // RevisionCache keeps the parsed revisions of one parent of one controller for the next sync, which parses only what
-// has changed. It also keeps the time since which the condition has its status. The zero value is an empty cache.
-// It is not safe for concurrent use.
+// has changed. It also keeps the time from which the condition has had its status. The zero value is an empty cache. It
+// is not safe for concurrent use.
 type RevisionCache struct {
 	// latest is the version of the parent with this UID, whose fields have this hash.
 	uid    types.UID

@@ -17,8 +17,8 @@ import (
 
 // Rules says how a controller rolls changes out.
 type Rules struct {
-	// FieldPaths are the dotted paths of the parent's fields whose changes are rolled out. If there are
-	// none, it is the whole spec.
+	// FieldPaths are the dotted paths of the parent's fields whose changes are rolled out. If there are none, it is the
+	// entire spec.
 	FieldPaths []string
 	// Kinds are the child types with a rolling update method, each once.
 	Kinds []Kind

@@ -38,8 +38,9 @@ func (g *Guard) isChurn(step *pipeline.Step) bool {
 	return step.Creates() && (history == nil || !history.completesRecreate(step))
 }
 
-// postponeChurn removes the creations and deletions of a kind that must wait from a plan. The existing children stay
-// during that time. It returns the time when they are due, zero if there are none, and the loops to report.
+// postponeChurn removes from a plan the creations and deletions that must wait, kind by kind. The existing children
+// stay during that time. It returns the time when the first of these steps is due, zero if there are none, and the
+// loops to report.
 func (g *Guard) postponeChurn(plan *pipeline.Plan, state *state, now time.Time) (
 	next time.Time, report []pipeline.WriteLoop,
 ) {

@@ -59,7 +59,7 @@ type history struct {
 	desired, state uint64
 	// path is the field that made the write necessary.
 	path string
-	// wantedSince is the time since which the target has to be written again; zero if it is up to date.
+	// wantedSince is when the target began to need another write; zero if it is up to date.
 	wantedSince time.Time
 	// undone and changing count the writes in a row, as maxUndone and maxChanging define them.
 	undone, changing int
@@ -110,10 +110,10 @@ func (h *history) clone() *history {
 	return &clone
 }
 
-// attempt records that a plan has the step, and reports whether it is too early to take it. It also returns the
-// loop of the step if the loop has to be reported now. A step that may be taken can be in a loop, too: if two
-// sides undo each other's writes, the side that was slowed down first sets the pace, and the steps of the other
-// side are never too early.
+// attempt records that a plan has the step, and reports whether it is too early to take it. It also returns the loop of
+// the step if the caller has to report it now. A step that may be taken can be in a loop, too: if two sides undo each
+// other's writes, the side that was slowed down first sets the pace, and the steps of the other side are never too
+// early.
 func (h *history) attempt(step *pipeline.Step, state *state, now time.Time) (early bool, report []pipeline.WriteLoop) {
 	hasEnded := h.loop != nil && h.noteDesired(step.Desired, state.full(), now)
 	if !step.Op.FormsWriteLoops() {
@@ -250,7 +250,7 @@ func expires(step *pipeline.Step) bool {
 	return object.Lookup(object.Lookup(step.Body, "spec"), "ttlSecondsAfterFinished") != nil
 }
 
-// delay returns the time from the last write to the next one if that many writes exceed the limit.
+// delay returns the time from the last write to the next one. The excess is the number of writes above the limit.
 func delay(excess int) time.Duration {
 	const doublings = 9 // from firstDelay to more than maxDelay
 	return min(firstDelay<<min(excess-1, doublings), maxDelay)

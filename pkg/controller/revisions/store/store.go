@@ -22,7 +22,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/informers/externalversions"
 )
 
-// Store reads the revisions of all parents from an informer, and writes them. Run must be called.
+// Store reads the revisions of all parents from an informer, and writes them. The caller must call Run.
 type Store struct {
 	client    versioned.Interface
 	informers externalversions.SharedInformerFactory

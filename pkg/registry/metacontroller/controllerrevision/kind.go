@@ -58,7 +58,7 @@ func normalize(revision *controllerRevision) {
 }
 
 // shownHashLength is the number of characters of the hash in a revision's name that are shown. They are enough to
-// tell the revisions of a parent apart.
+// distinguish the revisions of a parent.
 const shownHashLength = 10
 
 // newTable returns the table of ControllerRevisions.

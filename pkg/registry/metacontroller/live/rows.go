@@ -40,7 +40,7 @@ type Rows[T memory.Object] struct {
 	unused *time.Timer
 }
 
-// session is a period in which rows are kept.
+// session is a period in which Rows keeps the store filled.
 type session struct {
 	// filled is closed when the store has all rows. over is closed when the rows are no longer kept; err is the
 	// reason.

@@ -28,7 +28,7 @@ type Kind[T memory.Object] struct {
 	Singular string
 	// ShortNames are further names for use with kubectl.
 	ShortNames []string
-	// New returns an empty object. NewList returns a list of objects, of which it makes copies.
+	// New returns an empty object. NewList returns a list of copies of the objects.
 	New     func() T
 	NewList func(meta metav1.ListMeta, items []T) runtime.Object
 	// Table makes the tables that kubectl get prints.
@@ -74,7 +74,7 @@ func (r *REST[T]) Get(ctx context.Context, name string, _ *metav1.GetOptions) (r
 	return found, nil
 }
 
-// Find is Get with the type of the object. What it points to must not be changed.
+// Find is Get with the type of the object. The caller must not change what found points to.
 func (r *REST[T]) Find(ctx context.Context, name string) (found T, err error) {
 	store, closeSession, err := r.open(ctx)
 	if err != nil {

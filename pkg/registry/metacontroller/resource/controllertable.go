@@ -80,7 +80,7 @@ func NewControllerTable[O any](controller func(O) Controller) rest.TableConverto
 	})
 }
 
-// maxParentTypes is the length, in bytes, of a list of parent types, so that a row fits into 100 characters.
+// maxParentTypes is the maximum length, in bytes, of a list of parent types. It lets a row fit into 100 characters.
 const maxParentTypes = 20
 
 // parentTypes returns the names of resources without their groups, as many as are short enough, and counts the others.

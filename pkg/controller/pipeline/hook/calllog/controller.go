@@ -90,7 +90,7 @@ type call struct {
 	result               v1alpha1.HookCallResult
 	message              string
 	credentials          []string
-	controllerJSON       []byte // what hooksOf returns; nil if the request is whole
+	controllerJSON       []byte // what hooksOf returns; nil if the request is complete
 	related              []place
 	request, answer      body
 	answered, isWithheld bool
@@ -153,7 +153,7 @@ func keepable(of *Call, most int) (request, answer []byte, isWithheld bool) {
 	return request, answer, false
 }
 
-// maxHooksBytes limits what is kept of the controller for a call whose request is not kept whole.
+// maxHooksBytes limits what is kept of the controller for a call whose request is not kept completely.
 const maxHooksBytes = 4 << 10
 
 // hooksOf returns a controller with only its hooks, whose addresses may contain secrets.

@@ -29,7 +29,7 @@ const (
 	// two sorts of each controller has an equal share, but at most maxRingBytes.
 	processBytes = 16 << 20
 	maxRingBytes = 512 << 10
-	// bodiesOfRing is the number of bodies that fit into a ring, if each has the largest size that is kept whole.
+	// bodiesOfRing is the number of bodies that fit into a ring, if each has the largest size that is kept completely.
 	bodiesOfRing = 4
 )
 
@@ -121,8 +121,8 @@ func (l *Log) all() (all []*Controller) {
 	return all
 }
 
-// Follow tells all calls without their bodies, then those that come and those that are dropped, until ctx ends or
-// tell returns an error. It returns that error, or the error of ctx.
+// Follow calls tell with all calls without their bodies, then with new and dropped calls, until ctx ends or tell
+// returns an error. It returns that error, or the error of ctx.
 func (l *Log) Follow(
 	ctx context.Context, tell func(changed []*v1alpha1.HookCall, gone []types.NamespacedName) error,
 ) error {
@@ -161,7 +161,7 @@ func (l *Log) Get(name types.NamespacedName) (*v1alpha1.HookCall, []rights.Requi
 
 // names makes names of calls. They sort by time.
 type names struct {
-	// process tells the process from others.
+	// process identifies the process.
 	process int64
 }
 

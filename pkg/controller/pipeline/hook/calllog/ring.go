@@ -9,7 +9,7 @@ const (
 	minBytes = 4 << 10
 )
 
-// ring has calls and their bytes, the oldest of which are dropped for new ones.
+// ring has calls and their bytes. It drops the oldest calls to make room for new ones.
 type ring struct {
 	// calls is a ring buffer. It holds number calls, and the oldest is at index first. It grows up to maxCalls.
 	calls         []call
@@ -25,7 +25,7 @@ type ring struct {
 // span is the range of the bytes of a call, from start to end, without a gap.
 type span struct{ start, end uint64 }
 
-// newRing returns a ring for at most that many calls.
+// newRing returns a ring for at most maxCalls calls, which calls dropped with each call that it drops.
 func newRing(maxCalls int, dropped func(*call)) ring {
 	return ring{maxCalls: maxCalls, dropped: dropped}
 }
@@ -33,8 +33,8 @@ func newRing(maxCalls int, dropped func(*call)) ring {
 // at returns a call; zero is the oldest.
 func (r *ring) at(i int) *call { return &r.calls[(r.first+i)%len(r.calls)] }
 
-// add returns the place for a new call with so many bytes, of which the ring has at most limit. It drops the calls
-// whose places it needs. The call that was in its place before is still there, for what can be used again.
+// add returns the place for a new call of size bytes in a ring of at most limit bytes. It drops the calls whose places
+// it needs. The place still has the earlier call, whose memory can be reused.
 func (r *ring) add(size, limit int) *call {
 	switch {
 	case r.number < len(r.calls):

@@ -153,7 +153,7 @@ func (u *UnknownField) Advice() string {
 func meantBy(unknown string, known []string) string {
 	const (
 		longestName = 40 // a longer one is not a misspelt name of the protocol
-		telling     = 5  // that many letters tell which field is meant
+		telling     = 5  // this many letters identify a field
 	)
 	if len(unknown) > longestName {
 		return ""

@@ -53,9 +53,8 @@ type Transport struct {
 	reported string
 }
 
-// New returns the transport for the hook of that name, which calls target. The transport must be
-// closed, and if the webhook or its endpoint config has settings, it must be opened before it is
-// used.
+// New returns the transport for the hook of that name, which calls target. The caller must close the transport and, if
+// the webhook or its endpoint config has settings, open it before using it.
 func New(
 	hook string, webhook *v1alpha1.Webhook, target *url.URL, endpoints []v1alpha1.EndpointConfig, options Options,
 ) *Transport {

@@ -75,7 +75,7 @@ type version struct {
 }
 
 // versionOf returns the version of a parent. If the parent has no generation to show changes of its spec, the version
-// covers its whole content.
+// covers its entire content.
 func versionOf(parent *object.Object) version {
 	v := version{uid: parent.UID, generation: parent.Generation, hash: parent.Hash}
 	if parent.Generation > 0 {

@@ -36,8 +36,8 @@ type Config struct {
 	// Confinement says why the rules of namespaced parents select only in the parents' namespaces, and how to
 	// change that; empty if they are not confined.
 	Confinement string
-	// NotShown says which hooks do not see objects outside of the namespace of a namespaced parent, and how to
-	// change that; empty if all hooks do.
+	// NotShown says which hooks do not see objects outside the namespace of a namespaced parent, and how to change
+	// that; empty if all hooks do.
 	NotShown string
 	// Namespaces are the namespaces that related objects may be in.
 	Namespaces object.Namespaces
@@ -69,7 +69,7 @@ type Observer struct {
 	refusals    refusals
 }
 
-// New returns an observer, which must be closed.
+// New returns an observer, which the caller must close.
 func New(config Config) *Observer {
 	config.Resolve = cacheTypes(config.Resolve)
 	return &Observer{

@@ -119,7 +119,7 @@ func (t typed) narrow(parent *object.Object, confinement string) (*rule, error) 
 	return narrowed, nil
 }
 
-// limitTo narrows the rule to namespaces. It returns an error if the rule selects only objects outside of them.
+// limitTo narrows the rule to namespaces. It returns an error if the rule selects only objects outside them.
 func (r *rule) limitTo(namespaces object.Namespaces) error {
 	switch {
 	case namespaces.All():
@@ -144,7 +144,8 @@ func (r *rule) needs() []object.Type {
 	return []object.Type{r.of}
 }
 
-// selects reports whether the rule selects an object of its type. LabelsOf returns the labels of a namespace.
+// selects reports whether the rule selects an object of its type. The function labelsOf returns the labels of a
+// namespace.
 func (r *rule) selects(o *object.Object, labelsOf func(namespace string) labels.Set) bool {
 	return (len(r.within) == 0 || slices.Contains(r.within, o.Namespace)) &&
 		(len(r.names) == 0 || slices.Contains(r.names, o.Name)) &&
