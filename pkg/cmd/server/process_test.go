@@ -49,7 +49,7 @@ func startProcess(t *testing.T, dataDir string, args ...string) *process {
 		}
 	})
 	eventually(t, func() error {
-		if _, err := os.Stat(p.caFile()); err != nil {
+		if err := holdsCertificate(p.caFile()); err != nil {
 			return err
 		}
 		_, _, err := get(t, p.anonymous(t), p.url("/readyz"), http.StatusOK)

@@ -129,13 +129,22 @@ func start(t *testing.T, config serverConfig) *testServer {
 			t.Fatalf("the server ended: %v", err)
 		default:
 		}
-		if _, err := os.Stat(server.caFile()); err != nil {
+		if err := holdsCertificate(server.caFile()); err != nil {
 			return err
 		}
 		_, _, err := get(t, server.anonymous(t), server.url("/readyz"), http.StatusOK)
 		return err
 	})
 	return server
+}
+
+// holdsCertificate returns an error while a server has not yet written its certificate to a file.
+func holdsCertificate(file string) error {
+	content, err := os.ReadFile(file)
+	if err == nil && !x509.NewCertPool().AppendCertsFromPEM(content) {
+		err = fmt.Errorf("%s holds no certificate", file)
+	}
+	return err
 }
 
 // shutDown tells the server to stop and returns what Run returned.
