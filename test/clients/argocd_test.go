@@ -97,11 +97,10 @@ func (a argoCD) do(ctx context.Context, what string, about application) (texts [
 	return texts, hook.Post(ctx, string(a)+"/"+what, body, &texts)
 }
 
-// sync syncs the Application, with retries as by its syncPolicy.retry: in the first attempts, the cluster may not list a
-// new type in its discovery document yet.
+// sync syncs the Application.
 func (a argoCD) sync(t *testing.T, about application) {
 	t.Helper()
-	env.Eventually(t, func(ctx context.Context) error {
+	untilListed(t, func(ctx context.Context) error {
 		_, err := a.do(ctx, "sync", about)
 		return err
 	})

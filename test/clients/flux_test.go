@@ -43,11 +43,23 @@ func newFlux(t *testing.T) *ssa.ResourceManager {
 	})
 }
 
-// fluxApply applies manifests as a Kustomization of the release's name. Like kustomize-controller, it tries again if that
-// fails: the cluster may list a new type in its discovery document only later.
+// untilListed applies objects again, as tools do, while the cluster does not list a new type in its discovery document.
+// Any other error fails the test.
+func untilListed(t *testing.T, apply func(context.Context) error) {
+	t.Helper()
+	env.Eventually(t, func(ctx context.Context) error {
+		err := apply(ctx)
+		if err != nil && !strings.Contains(err.Error(), "no matches for kind") {
+			t.Fatal(err)
+		}
+		return err
+	})
+}
+
+// fluxApply applies manifests as a Kustomization of the release's name.
 func fluxApply(t *testing.T, r *release, manifests ...string) (changes *ssa.ChangeSet) {
 	t.Helper()
-	env.Eventually(t, func(ctx context.Context) (err error) {
+	untilListed(t, func(ctx context.Context) (err error) {
 		flux := newFlux(t)
 		all := objects(t, manifests...)
 		if err := normalize.UnstructuredList(all); err != nil {

@@ -195,8 +195,8 @@ func (e *Election) runTerm(ctx context.Context, work func(context.Context, *Term
 	return err
 }
 
-// beginWork returns the term, and a function to call when its work has ended. Both are nil if there is no term or it
-// has ended.
+// beginWork begins the work of the term. It returns the term, and end, which the caller must call after the work. It
+// returns nil for both if this process does not lead.
 func (e *Election) beginWork() (term *Term, end func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

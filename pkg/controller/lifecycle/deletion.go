@@ -44,8 +44,8 @@ func deletionWait(left parentcontroller.LeftToDo, deleted, now time.Time) error 
 		return fmt.Errorf("%w, or stops once the hook has not responded for %s: %s: %s", errWaitsForHook, hookPatience,
 			left.Failure.Parent, left.Failure.Message)
 	case left.ToBeDeleted > 0 && !silent:
-		return fmt.Errorf("the controller is being deleted: it calls its finalize hook for parents that the cluster is yet "+
-			"to delete (%d), because their CustomResourceDefinition is being deleted", left.ToBeDeleted)
+		return fmt.Errorf("the controller is being deleted: it waits until the cluster deletes its parents (%d left) with "+
+			"their CustomResourceDefinition, and then calls its finalize hook for them", left.ToBeDeleted)
 	case left.Staying > 0 && now.Before(grace):
 		return fmt.Errorf("the controller is being deleted: it calls its finalize hook for parents that are deleted "+
 			"before %s; then its finalizer is removed from the others", grace.UTC().Format(time.RFC3339))

@@ -51,7 +51,7 @@ func TestWhatADeletedControllerWaitsFor(t *testing.T) {
 		"the hook answered once, long ago":           {left: parentcontroller.LeftToDo{Finalizing: 1}, answered: 59 * s, after: 89 * s},
 		"a parent may be deleted soon":               {left: parentcontroller.LeftToDo{Staying: 1}, after: 4 * s, want: graceful},
 		"a parent stays":                             {left: parentcontroller.LeftToDo{Staying: 1}, after: 5 * s},
-		"their definition is being deleted":          {left: parentcontroller.LeftToDo{Staying: 3, ToBeDeleted: 2}, answered: time.Hour, after: time.Hour, want: []string{"yet to delete (2)"}},
+		"their definition is being deleted":          {left: parentcontroller.LeftToDo{Staying: 3, ToBeDeleted: 2}, answered: time.Hour, after: time.Hour, want: []string{"until the cluster deletes its parents (2 left)"}},
 		"the hook is silent, and more would come":    {left: parentcontroller.LeftToDo{Finalizing: 1, Staying: 1, ToBeDeleted: 1}, after: 31 * s},
 		"one stays and another one is being deleted": {left: both, after: 5 * s, want: calls},
 	}

@@ -436,6 +436,17 @@ func TestTheHookOfAControllerThatLeavesIsNotSilentWhileItIsNotCalled(t *testing.
 	}
 }
 
+// The hook is never called for such a parent, so a controller that is being deleted must not wait for it.
+func TestAParentThatTheSpecDoesNotFinalizeIsNotWaitedFor(t *testing.T) {
+	const finalizer = `"finalizers":["metacontroller.io/compositecontroller-webs"]`
+	host := newHostOfWeb(t, `"name":"a","namespace":"default","uid":"u","resourceVersion":"1",`+finalizer, "")
+	c, _ := host.controller(t, `{}`, func(*Spec, v1alpha1.Webhook) {})
+	c.Leaving.isTypeBeingDeleted = func(schema.GroupResource) bool { return true }
+	if left := c.Leaving.Begin(); left.Staying != 1 || left.ToBeDeleted != 0 {
+		t.Errorf("there is left %+v", left)
+	}
+}
+
 func TestASilentFinalizeHookIsCalledAgain(t *testing.T) {
 	for name, test := range map[string]struct {
 		enqueued, answered time.Duration // ago

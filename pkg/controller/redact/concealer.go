@@ -197,8 +197,8 @@ func plain(value string, encoded bool) string {
 
 // walk returns a copy of a JSON value: each value of a Secret in it is replaced by what ofSecret
 // returns, and each other text by what ofText returns. Texts that are JSON themselves, such as an
-// annotation with what was last applied, are walked too. Inside of a list of Secrets, the items are
-// Secrets whatever their kind.
+// annotation with what was last applied, are walked too. Every item of a list of Secrets counts as a Secret, even if it
+// names another kind.
 func walk(value any, isSecret bool, ofSecret func(value string, encoded bool) string, ofText func(string) string) any {
 	switch value := value.(type) {
 	case map[string]any:

@@ -165,8 +165,8 @@ func isJSON(body []byte) bool {
 	return jsontext.Value(body).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
-// appendValue appends a JSON value in a form that may be shown. Inside a list of Secrets, the items are Secrets
-// whatever their kind.
+// appendValue appends a JSON value in a form that may be shown. Every item of a list of Secrets counts as a Secret, even
+// if it names another kind.
 func (r *Redactor) appendValue(to, raw []byte, isSecret bool, depth int) []byte {
 	if depth > maxDepth {
 		return appendQuote(to, NotShown)
