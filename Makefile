@@ -147,6 +147,7 @@ test: host-binaries build ## Run all tests (RACED).
 		$(TEST_ENVIRONMENT) xargs -r go test -count=1 -p 4 -parallel 16 -timeout 30m && \
 	$(TEST_ENVIRONMENT) METACONTROLLER_APISERVER="$(CURDIR)/bin/test/metacontroller-apiserver" GORACE=atexit_sleep_ms=0 \
 	go test $(RACE) -count=1 -p 4 -parallel 16 -timeout 30m $$raced $$(go list ./... | grep -v /test/)
+	$(TEST_ENVIRONMENT) go test -C test/bench -count=1 -parallel 16 ./...
 
 # The packages are those whose tests depend most on what kube-apiserver does.
 .PHONY: test-kubernetes
@@ -195,7 +196,7 @@ bench-server: # Build the server like a release, and write it in small pieces li
 
 .PHONY: bench
 bench: host-binaries bench-server ## Measure side by side with an operator written by hand, and write the rows into docs/benchmarks.md. Takes more than an hour (BENCH_ARGS).
-	go build -o bin/bench ./test/bench/floor ./test/bench/native ./test/bench
+	go build -C test/bench -o ../../bin/bench ./floor ./native .
 	KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)" \
 	METACONTROLLER_APISERVER="$(CURDIR)/bin/bench/metacontroller-apiserver" \
 	bin/bench/bench --programs=bin/bench --document=docs/benchmarks.md $(BENCH_ARGS)
@@ -204,13 +205,13 @@ bench: host-binaries bench-server ## Measure side by side with an operator writt
 bench-selected-pods: host-binaries bench-server ## Measure the memory of the server beside 10,000 Pods, of which none, 50 and all are selected.
 	KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)" \
 	METACONTROLLER_APISERVER="$(CURDIR)/bin/bench/metacontroller-apiserver" \
-	go test -run '^$$' -bench '^BenchmarkSelectedPods$$' -benchtime 1x -timeout 30m ./test/bench
+	go test -C test/bench -run '^$$' -bench '^BenchmarkSelectedPods$$' -benchtime 1x -timeout 30m
 
 .PHONY: bench-storage
 bench-storage: host-binaries bench-server ## Measure the volume and the memory that 1,000 to 50,000 ControllerRevisions take.
 	KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)" \
 	METACONTROLLER_APISERVER="$(CURDIR)/bin/bench/metacontroller-apiserver" \
-	go test -run '^$$' -bench '^BenchmarkStorage$$' -benchtime 1x -timeout 30m ./test/bench
+	go test -C test/bench -run '^$$' -bench '^BenchmarkStorage$$' -benchtime 1x -timeout 30m
 
 .PHONY: bench-rows
 bench-rows: host-binaries bench-server ## Measure what it takes to look at the Syncs of 10,000 parents.
@@ -277,12 +278,14 @@ vet: ## Run go vet.
 	go vet ./...
 	cd hack/image && go vet ./...
 	cd hack/monitoring && go vet ./...
+	cd test/bench && go vet ./...
 	cd test/clients && go vet ./...
 	cd test/clients/argocd && go vet ./...
 
 .PHONY: lint
 lint: ## Run golangci-lint, which also checks the import rules, compare docs/architecture.md with the tree, limit the files of packages and types, and run helm lint and actionlint.
 	$(LINT) run
+	cd test/bench && $(LINT) run
 	cd test/clients && $(LINT) run
 	cd test/clients/argocd && $(LINT) run
 	hack/check-map.sh
@@ -301,5 +304,6 @@ tidy-check: ## Fail if a go.mod is not tidy.
 	cd hack/tools/actionlint && go mod tidy -diff
 	cd hack/tools/esbuild && go mod tidy -diff
 	cd hack/tools/helm && go mod tidy -diff
+	cd test/bench && go mod tidy -diff
 	cd test/clients && go mod tidy -diff
 	cd test/clients/argocd && go mod tidy -diff

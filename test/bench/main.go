@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command bench measures the server side by side with an operator written by hand and with a client that does only what
-// cannot be done without. `make bench` builds and runs it.
+// cannot be done without. `make bench` builds and runs it. It is a module of its own, so that builds of the server
+// and its tests do not compile it.
 package main
 
 import (
