@@ -142,13 +142,13 @@ SLOWEST := $(addprefix ./test/integration/,composite migrate manual decorator)
 .PHONY: test
 test: host-binaries build ## Run all tests (RACED).
 	$(TEST_ENVIRONMENT) go test -count=1 -p 1 -parallel 16 -timeout 15m ./test/faults ./test/integration/mistakes
+	$(TEST_ENVIRONMENT) go test -C test/bench -count=1 -parallel 16 ./...
 	go build $(RACE) -o bin/test/ ./cmd/metacontroller-apiserver
 	others='/test/(faults|e2e|integration/mistakes)$$' && raced="$$(go list $(RACED) | grep -vE "$$others")" && \
 	go list $(SLOWEST) ./test/... | grep -vE "$$others" | grep -vxF "$$raced" | \
 		$(TEST_ENVIRONMENT) xargs -r go test -count=1 -p 4 -parallel 16 -timeout 30m && \
 	$(TEST_ENVIRONMENT) METACONTROLLER_APISERVER="$(CURDIR)/bin/test/metacontroller-apiserver" GORACE=atexit_sleep_ms=0 \
 	go test $(RACE) -count=1 -p 4 -parallel 16 -timeout 30m $$raced $$(go list ./... | grep -v /test/)
-	$(TEST_ENVIRONMENT) go test -C test/bench -count=1 -parallel 16 ./...
 
 # The packages are those whose tests depend most on what kube-apiserver does.
 .PHONY: test-kubernetes
