@@ -26,17 +26,17 @@ const (
 	maxListed = 3
 )
 
-// Controller holds what a table shows of a CompositeController or a DecoratorController.
-type Controller struct {
-	Parents, Children   []v1alpha1.ResourceRule
-	Sync                *v1alpha1.Hook
-	ResyncPeriodSeconds *int32
-	Status              *v1alpha1.ControllerStatus
+// controllerRow holds what a table shows of a CompositeController or a DecoratorController.
+type controllerRow struct {
+	parents, children   []v1alpha1.ResourceRule
+	sync                *v1alpha1.Hook
+	resyncPeriodSeconds *int32
+	status              *v1alpha1.ControllerStatus
 }
 
-// NewControllerTable returns the table convertor of CompositeControllers or DecoratorControllers,
+// newControllerTable returns the table convertor of CompositeControllers or DecoratorControllers,
 // which have the same columns.
-func NewControllerTable[O any](controller func(O) Controller) rest.TableConvertor {
+func newControllerTable[O any](rowOf func(O) controllerRow) rest.TableConvertor {
 	columns := []metav1.TableColumnDefinition{
 		{Name: "Parent", Type: "string", Description: "The resources of the parents."},
 		{Name: "Ready", Type: "string", Description: "Whether the controller runs as its current spec says."},
@@ -56,26 +56,26 @@ func NewControllerTable[O any](controller func(O) Controller) rest.TableConverto
 		{Name: "Resync", Type: "string", Description: "Interval at which every parent is " +
 			"synced again, even if nothing changed."},
 	}
-	return NewTable(columns, wide, func(object O) ([]any, []any) {
-		c := controller(object)
+	return newTable(columns, wide, func(object O) ([]any, []any) {
+		row := rowOf(object)
 		statusOf := func(kind string) string {
-			if condition := meta.FindStatusCondition(c.Status.Conditions, kind); condition != nil {
+			if condition := meta.FindStatusCondition(row.status.Conditions, kind); condition != nil {
 				return string(condition.Status)
 			}
 			return unknown
 		}
-		reason := cmp.Or(v1alpha1.WorstReason(c.Status.Conditions), None)
+		reason := cmp.Or(v1alpha1.WorstReason(row.status.Conditions), None)
 		parents, failing, warned, outdated := None, None, None, None
-		if counts := c.Status.Parents; counts != nil {
+		if counts := row.status.Parents; counts != nil {
 			parents, failing, warned = fmt.Sprint(counts.Total), fmt.Sprint(counts.Failing), fmt.Sprint(counts.Warned)
 		}
-		if counts := c.Status.Children; counts != nil {
+		if counts := row.status.Children; counts != nil {
 			outdated = fmt.Sprint(counts.Outdated)
 		}
-		return []any{parentTypes(c.Parents), statusOf(v1alpha1.ConditionReady), parents, failing, warned},
+		return []any{parentTypes(row.parents), statusOf(v1alpha1.ConditionReady), parents, failing, warned},
 			[]any{
-				resources(c.Children), statusOf(v1alpha1.ConditionParentsSynced), outdated, address(c.Sync), reason,
-				period(c.ResyncPeriodSeconds),
+				resources(row.children), statusOf(v1alpha1.ConditionParentsSynced), outdated, address(row.sync), reason,
+				period(row.resyncPeriodSeconds),
 			}
 	})
 }

@@ -28,26 +28,26 @@ func TestRowsFitInto100Characters(t *testing.T) {
 		}
 	}
 	const group = "examples.metacontroller.io"
-	for name, test := range map[string]Controller{
+	for name, test := range map[string]controllerRow{
 		"configmap-propagation-controller": {
-			Parents: []v1alpha1.ResourceRule{rule(group, "configmappropagations")}, Status: ready(metav1.ConditionFalse),
-			Children: []v1alpha1.ResourceRule{rule(group, "configmaps"), rule(group, "statefulsets")},
+			parents: []v1alpha1.ResourceRule{rule(group, "configmappropagations")}, status: ready(metav1.ConditionFalse),
+			children: []v1alpha1.ResourceRule{rule(group, "configmaps"), rule(group, "statefulsets")},
 		},
 		"secret-propagation-controller": {
-			Parents: []v1alpha1.ResourceRule{rule(group, "secretpropagations")}, Status: ready(metav1.ConditionUnknown),
+			parents: []v1alpha1.ResourceRule{rule(group, "secretpropagations")}, status: ready(metav1.ConditionUnknown),
 		},
 		"a-decorator-of-many-types": {
-			Parents: []v1alpha1.ResourceRule{
+			parents: []v1alpha1.ResourceRule{
 				rule("apps", "deployments"), rule("apps", "daemonsets"), rule("apps", "statefulsets"), rule("batch", "jobs"),
 			},
-			Status: ready(metav1.ConditionTrue),
+			status: ready(metav1.ConditionTrue),
 		},
 		"one-that-nobody-has-looked-at": {
-			Parents: []v1alpha1.ResourceRule{rule(group, "clusteredparents")}, Status: &v1alpha1.ControllerStatus{},
+			parents: []v1alpha1.ResourceRule{rule(group, "clusteredparents")}, status: &v1alpha1.ControllerStatus{},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			convertor := NewControllerTable(func(*v1alpha1.CompositeController) Controller { return test })
+			convertor := newControllerTable(func(*v1alpha1.CompositeController) controllerRow { return test })
 			table, err := convertor.ConvertToTable(t.Context(), &v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{
 				Name: name, CreationTimestamp: metav1.NewTime(time.Now().Add(-300 * 24 * time.Hour)),
 			}}, &metav1.TableOptions{})

@@ -1,13 +1,14 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package resource makes the REST storage of a kind. It takes a [Kind], which holds what is
-// particular to the kind, and returns a [Storage], which serves the resource and its status
-// subresource. It touches nothing but the storage that it is given.
+// Package resource makes the REST storage of the kinds that are stored: CompositeControllers and
+// DecoratorControllers (controllers.go), and ControllerRevisions (controllerrevision.go). Each has
+// a [Storage], which serves the resource and its status subresource. It touches nothing but the
+// storage that it is given.
 //
-// What the kinds have in common is here: how metadata, content and status are kept apart on each
-// way to write, when the generation is raised (Strategy, StatusStrategy), tables
-// (table.go) and their columns (controllertable.go), and watches from a resourceVersion that the
+// What the kinds have in common is here too: how metadata, content and status are kept apart on
+// each way to write, when the generation is raised (strategy.go), tables (table.go), the columns of
+// both kinds of controllers (controllertable.go), and watches from a resourceVersion that the
 // storage has not reached (storage.go).
 //
 // Objects behave as those of a CRD do, since that is what their clients know: the main resource

@@ -29,32 +29,32 @@ type Storage struct {
 	Status *StatusREST
 }
 
-// NewStorage returns the storage of a kind. scheme knows its versions.
-func NewStorage[T any, O Object[T]](kind Kind[T, O], scheme *runtime.Scheme,
+// newStorage returns the storage of a kind. scheme knows its versions.
+func newStorage[T any, O apiObject[T]](of kind[T, O], scheme *runtime.Scheme,
 	optsGetter generic.RESTOptionsGetter) (*Storage, error) {
-	main := NewStrategy(kind, scheme)
+	main := newStrategy(of, scheme)
 	store := &genericregistry.Store{
 		NewFunc:                   func() runtime.Object { return O(new(T)) },
-		NewListFunc:               kind.NewList,
-		DefaultQualifiedResource:  v1alpha1.Resource(kind.Resource),
-		SingularQualifiedResource: v1alpha1.Resource(kind.Singular),
+		NewListFunc:               of.newList,
+		DefaultQualifiedResource:  v1alpha1.Resource(of.resource),
+		SingularQualifiedResource: v1alpha1.Resource(of.singular),
 		CreateStrategy:            main,
 		UpdateStrategy:            main,
 		DeleteStrategy:            main,
 		ResetFieldsStrategy:       main,
-		TableConvertor:            kind.Table,
+		TableConvertor:            of.table,
 	}
 	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: optsGetter}); err != nil {
-		return nil, fmt.Errorf("preparing the storage of %s: %w", v1alpha1.Resource(kind.Resource), err)
+		return nil, fmt.Errorf("preparing the storage of %s: %w", v1alpha1.Resource(of.resource), err)
 	}
 
-	status := NewStatusStrategy(main)
+	status := newStatusStrategy(main)
 	statusStore := *store
 	statusStore.UpdateStrategy = status
 	statusStore.ResetFieldsStrategy = status
 
 	return &Storage{
-		Main:   &REST{Store: store, shortNames: kind.ShortNames},
+		Main:   &REST{Store: store, shortNames: of.shortNames},
 		Status: &StatusREST{store: &statusStore},
 	}, nil
 }
@@ -111,7 +111,9 @@ func (r *StatusREST) Get(ctx context.Context, name string, options *metav1.GetOp
 }
 
 // Update changes the status of an object. It never creates an object.
-func (r *StatusREST) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+func (r *StatusREST) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo,
+	createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc, _ bool,
+	options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	return r.store.Update(ctx, name, objInfo, createValidation, updateValidation, false, options)
 }
 

@@ -15,25 +15,25 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 )
 
-// NewTable returns the table convertor of a kind. columns are the columns between name and age; name
-// and age are added. wide are the columns that only kubectl get -o wide prints. cells returns the
-// cells of columns and wide for one object.
-func NewTable[O any](
+// NewTableWithoutAge returns the table convertor of a kind whose columns say more about time than the
+// age would. columns are the columns after the name, which is added. wide are the columns that only
+// kubectl get -o wide prints. cells returns the cells of columns and wide for one object.
+func NewTableWithoutAge[O any](
+	columns []metav1.TableColumnDefinition, wide []metav1.TableColumnDefinition, cells func(O) (columns, wide []any),
+) rest.TableConvertor {
+	return newConvertor(columns, wide, false, cells)
+}
+
+// newTable is NewTableWithoutAge with the age after columns.
+func newTable[O any](
 	columns []metav1.TableColumnDefinition, wide []metav1.TableColumnDefinition, cells func(O) (columns, wide []any),
 ) rest.TableConvertor {
 	age := metav1.TableColumnDefinition{Name: "Age", Type: "string",
 		Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"]}
-	return newTable(append(slices.Clone(columns), age), wide, true, cells)
+	return newConvertor(append(slices.Clone(columns), age), wide, true, cells)
 }
 
-// NewTableWithoutAge is NewTable for a kind whose columns say more about time than the age would.
-func NewTableWithoutAge[O any](
-	columns []metav1.TableColumnDefinition, wide []metav1.TableColumnDefinition, cells func(O) (columns, wide []any),
-) rest.TableConvertor {
-	return newTable(columns, wide, false, cells)
-}
-
-func newTable[O any](
+func newConvertor[O any](
 	columns, wide []metav1.TableColumnDefinition, hasAge bool, cells func(O) (columns, wide []any),
 ) rest.TableConvertor {
 	name := metav1.TableColumnDefinition{Name: "Name", Type: "string", Format: "name",

@@ -16,7 +16,7 @@ import (
 
 func newTestTable(t *testing.T, object runtime.Object, options *metav1.TableOptions) *metav1.Table {
 	t.Helper()
-	convertor := NewTable(
+	convertor := newTable(
 		[]metav1.TableColumnDefinition{{Name: "Namespace", Type: "string"}},
 		[]metav1.TableColumnDefinition{{Name: "UID", Type: "string"}},
 		func(revision *v1alpha1.ControllerRevision) ([]any, []any) {
@@ -98,7 +98,7 @@ func TestTableWithoutHeaders(t *testing.T) {
 }
 
 func TestATableIsMadeOfObjectsOfItsKindOnly(t *testing.T) {
-	table, err := NewTable(nil, nil, func(*v1alpha1.ControllerRevision) ([]any, []any) { return nil, nil }).
+	table, err := newTable(nil, nil, func(*v1alpha1.ControllerRevision) ([]any, []any) { return nil, nil }).
 		ConvertToTable(t.Context(), &v1alpha1.CompositeController{}, nil)
 	if err == nil {
 		t.Errorf("table = %+v, want an error", table)

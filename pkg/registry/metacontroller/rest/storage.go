@@ -13,9 +13,6 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/compositecontroller"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/controllerrevision"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/decoratorcontroller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/hookcall"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/live"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/parentsync"
@@ -70,9 +67,9 @@ func (p StorageProvider) NewRESTStorage(options generic.RESTOptionsGetter) (gene
 func (p StorageProvider) v1alpha1(options generic.RESTOptionsGetter) (map[string]rest.Storage, error) {
 	storages := map[string]rest.Storage{"syncreviews": syncreview.NewREST(p.Reviews)}
 	for _, newStorage := range []func(*runtime.Scheme, generic.RESTOptionsGetter) (*resource.Storage, error){
-		compositecontroller.NewStorage,
-		decoratorcontroller.NewStorage,
-		controllerrevision.NewStorage,
+		resource.NewCompositeControllers,
+		resource.NewDecoratorControllers,
+		resource.NewControllerRevisions,
 	} {
 		storage, err := newStorage(p.Scheme, options)
 		if err != nil {

@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package compositecontroller
+package resource
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ import (
 func thousands(t testing.TB, of int) *v1alpha1.CompositeControllerList {
 	list := &v1alpha1.CompositeControllerList{}
 	for i := range of {
-		list.Items = append(list.Items, *registrytest.Decode[*v1alpha1.CompositeController](t, header+fmt.Sprintf(`
+		list.Items = append(list.Items, *registrytest.Decode[*v1alpha1.CompositeController](t, compositeHeader+fmt.Sprintf(`
 metadata: {name: c%d, creationTimestamp: "2026-01-02T03:04:05Z"},
 spec: {
   parentResource: {apiVersion: ctl.example.com/v1, resource: catsets},
@@ -32,7 +32,7 @@ status: {
 
 func TestATableOfThousandsHasARowForEach(t *testing.T) {
 	list := thousands(t, 2000)
-	table, err := newTable().ConvertToTable(t.Context(), list, &metav1.TableOptions{})
+	table, err := compositeControllers().table.ConvertToTable(t.Context(), list, &metav1.TableOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func BenchmarkATableOfThousands(b *testing.B) {
 	list := thousands(b, 5000)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := newTable().ConvertToTable(b.Context(), list, &metav1.TableOptions{}); err != nil {
+		if _, err := compositeControllers().table.ConvertToTable(b.Context(), list, &metav1.TableOptions{}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -1,7 +1,0 @@
-// Copyright The metacontroller-apiserver Authors.
-// SPDX-License-Identifier: Apache-2.0
-
-// Package compositecontroller stores CompositeControllers. It describes the kind to package
-// resource, which makes its REST storage: its resource, content and validation, and the fields that fill the columns of
-// resource/controllertable.go. It touches only the storage that it is given.
-package compositecontroller
