@@ -23,8 +23,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	served "github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned/scheme"
 	generatedopenapi "github.com/metacontroller/metacontroller-apiserver/pkg/generated/openapi"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/live"
 	metacontrollerrest "github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/rest"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/syncreview"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/version"
 )
 
@@ -57,7 +57,7 @@ type ExtraConfig struct {
 	LeaderProxy *LeaderProxy
 
 	// Reviews answers SyncReviews; nil if there is no controller loop.
-	Reviews syncreview.Reviewer
+	Reviews live.SyncReviewer
 
 	// Metrics are served at /metrics together with those of the server itself. A family may be in several of them if
 	// its type and help are the same and the labels of its series differ.

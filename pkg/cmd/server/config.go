@@ -26,7 +26,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/admission"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apiserver"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
@@ -35,9 +34,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/registration"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/inline/check"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/hookcall"
-	registry "github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/live"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/parentsync"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/live"
 	metacontrollerrest "github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/rest"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/storage/etcd"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/storage/identity"
@@ -385,8 +382,8 @@ func newLive(handle *controller.Handle, hostConfig *rest.Config) (metacontroller
 			err)
 	}
 	return metacontrollerrest.Live{
-		Syncs:     registry.NewRows[*v1alpha1.Sync](parentsync.NewStore(), handle.FollowSyncs),
-		HookCalls: registry.NewRows[*v1alpha1.HookCall](hookcall.NewStore(), handle.FollowHookCalls),
+		Syncs:     live.NewSyncRows(handle.FollowSyncs),
+		HookCalls: live.NewHookCallRows(handle.FollowHookCalls),
 		HookCall:  handle.HookCall,
 		Reviews:   host.AuthorizationV1().SubjectAccessReviews(),
 		Resync:    handle.RequestSyncs,

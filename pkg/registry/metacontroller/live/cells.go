@@ -16,40 +16,39 @@ import (
 // maxMessage bounds the bytes of a message in a table.
 const maxMessage = 120
 
-// ControllerName names a controller as kubectl get takes it.
-func ControllerName(of v1alpha1.ControllerReference) string {
+// controllerName names a controller as kubectl get takes it.
+func controllerName(of v1alpha1.ControllerReference) string {
 	if of.Kind == "DecoratorController" {
 		return "dec/" + of.Name
 	}
 	return "cc/" + of.Name
 }
 
-// ShortMessage returns the beginning of a message in one line.
-func ShortMessage(message string) string {
+// shortMessage returns the beginning of a message in one line.
+func shortMessage(message string) string {
 	return text.Shorten(text.OneLine(message), maxMessage)
 }
 
 // maxDurations bounds how many texts of durations are kept.
 const maxDurations = 4096
 
-// Durations writes durations as kubectl does. Thousands of rows share a few durations, so it caches their text.
-type Durations struct {
-	mu    sync.Mutex
-	texts map[int64]string // by seconds
+// durationTexts writes durations as kubectl does. Thousands of rows share a few durations, so it caches their text.
+type durationTexts struct {
+	mu        sync.Mutex
+	bySeconds map[int64]string
 }
 
-// Text returns the text of a duration.
-func (d *Durations) Text(of time.Duration) string {
-	seconds := int64(of / time.Second)
+func (d *durationTexts) of(length time.Duration) string {
+	seconds := int64(length / time.Second)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	text, known := d.texts[seconds]
+	text, known := d.bySeconds[seconds]
 	if !known {
-		if len(d.texts) >= maxDurations || d.texts == nil {
-			d.texts = map[int64]string{}
+		if len(d.bySeconds) >= maxDurations || d.bySeconds == nil {
+			d.bySeconds = map[int64]string{}
 		}
-		text = duration.HumanDuration(of)
-		d.texts[seconds] = text
+		text = duration.HumanDuration(length)
+		d.bySeconds[seconds] = text
 	}
 	return text
 }

@@ -51,8 +51,8 @@ type session struct {
 	end    context.CancelFunc
 }
 
-// NewRows returns rows that are not kept before Run runs.
-func NewRows[T memory.Object](store *memory.Store[T], follow Follow[T]) *Rows[T] {
+// newRows returns rows that are not kept before Run runs.
+func newRows[T memory.Object](store *memory.Store[T], follow Follow[T]) *Rows[T] {
 	return &Rows[T]{store: store, follow: follow, begun: make(chan struct{}, 1)}
 }
 
@@ -114,9 +114,9 @@ func (r *Rows[T]) keep(ctx context.Context, current *session) {
 	close(current.over)
 }
 
-// Open joins the session, or begins one, and returns the store when it has all rows. The caller must leave the session.
+// open joins the session, or begins one, and returns the store when it has all rows. The caller must leave the session.
 // The error says why this process cannot serve rows now.
-func (r *Rows[T]) Open(ctx context.Context) (_ *memory.Store[T], closeSession func(), err error) {
+func (r *Rows[T]) open(ctx context.Context) (_ *memory.Store[T], closeSession func(), err error) {
 	current, err := r.enter()
 	if err != nil {
 		return nil, nil, err

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -30,11 +29,7 @@ func (l *loop) follow(ctx context.Context, tell func([]*corev1.Pod, []types.Name
 	if l.err != nil {
 		return l.err
 	}
-	if err := tell([]*corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}}}, nil); err != nil {
-		return err
-	}
-	<-ctx.Done()
-	return ctx.Err()
+	return followOf(pod("a"))(ctx, tell)
 }
 
 func (l *loop) count(by int) {
@@ -55,8 +50,8 @@ func (l *loop) counts() (follows, followed int) {
 func TestRowsAreKeptWhileSomebodyLooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		of := &loop{}
-		rows := newRows(of.follow)
-		if _, _, err := rows.Open(t.Context()); !errors.Is(err, errEnded) {
+		rows := podRows(of.follow)
+		if _, _, err := rows.open(t.Context()); !errors.Is(err, errEnded) {
 			t.Errorf("before they are kept, the error is %v", err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -64,7 +59,7 @@ func TestRowsAreKeptWhileSomebodyLooks(t *testing.T) {
 		running.Go(func() { rows.Run(ctx) })
 		synctest.Wait()
 		open := func() func() {
-			store, closeSession, err := rows.Open(t.Context())
+			store, closeSession, err := rows.open(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -99,7 +94,7 @@ func TestRowsAreKeptWhileSomebodyLooks(t *testing.T) {
 		running.Wait()
 		third()
 		expect("after the end", 0, 2)
-		if _, _, err := rows.Open(t.Context()); !errors.Is(err, errEnded) {
+		if _, _, err := rows.open(t.Context()); !errors.Is(err, errEnded) {
 			t.Errorf("after the end, the error is %v", err)
 		}
 	})
@@ -108,7 +103,7 @@ func TestRowsAreKeptWhileSomebodyLooks(t *testing.T) {
 func TestWhyThereAreNoRows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		of := &loop{err: errors.New("the controllers do not run")}
-		rows := newRows(of.follow)
+		rows := podRows(of.follow)
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { rows.Run(ctx) })
@@ -116,7 +111,7 @@ func TestWhyThereAreNoRows(t *testing.T) {
 		defer cancel()
 		synctest.Wait()
 		for range 3 {
-			if _, _, err := rows.Open(t.Context()); !errors.Is(err, of.err) {
+			if _, _, err := rows.open(t.Context()); !errors.Is(err, of.err) {
 				t.Errorf("the error is %v", err)
 			}
 		}

@@ -21,76 +21,76 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/storage/memory"
 )
 
-// Kind holds what is particular to a kind.
-type Kind[T memory.Object] struct {
-	// Resource is the plural name of the resource, and Singular is its singular name.
-	Resource schema.GroupResource
-	Singular string
-	// ShortNames are further names for use with kubectl.
-	ShortNames []string
-	// New returns an empty object. NewList returns a list of copies of the objects.
-	New     func() T
-	NewList func(meta metav1.ListMeta, items []T) runtime.Object
-	// Table makes the tables that kubectl get prints.
-	Table rest.TableConvertor
+// kind holds what is particular to a kind.
+type kind[T memory.Object] struct {
+	// resource is the plural name of the resource, and singular is its singular name.
+	resource schema.GroupResource
+	singular string
+	// shortNames are further names for use with kubectl.
+	shortNames []string
+	// newObject returns an empty object. newList returns a list of copies of the objects.
+	newObject func() T
+	newList   func(meta metav1.ListMeta, items []T) runtime.Object
+	// table makes the tables that kubectl get prints.
+	table rest.TableConvertor
 }
 
-// REST serves a kind.
-type REST[T memory.Object] struct {
+// storage serves a kind.
+type storage[T memory.Object] struct {
 	rest.TableConvertor
-	kind Kind[T]
+	kind kind[T]
 	rows *Rows[T]
 }
 
-// NewREST returns the storage of a kind whose objects are the rows.
-func NewREST[T memory.Object](kind Kind[T], rows *Rows[T]) *REST[T] {
-	return &REST[T]{TableConvertor: kind.Table, kind: kind, rows: rows}
+// newStorage returns the storage of a kind whose objects are the rows.
+func newStorage[T memory.Object](of kind[T], rows *Rows[T]) *storage[T] {
+	return &storage[T]{TableConvertor: of.table, kind: of, rows: rows}
 }
 
 // New returns an empty object.
-func (r *REST[T]) New() runtime.Object { return r.kind.New() }
+func (s *storage[T]) New() runtime.Object { return s.kind.newObject() }
 
 // NewList returns an empty list.
-func (r *REST[T]) NewList() runtime.Object { return r.kind.NewList(metav1.ListMeta{}, nil) }
+func (s *storage[T]) NewList() runtime.Object { return s.kind.newList(metav1.ListMeta{}, nil) }
 
 // Destroy does nothing: the rows have an owner.
-func (r *REST[T]) Destroy() {}
+func (s *storage[T]) Destroy() {}
 
 // NamespaceScoped is true: the objects are in the namespaces of what they are about.
-func (r *REST[T]) NamespaceScoped() bool { return true }
+func (s *storage[T]) NamespaceScoped() bool { return true }
 
 // GetSingularName returns the singular name of the resource.
-func (r *REST[T]) GetSingularName() string { return r.kind.Singular }
+func (s *storage[T]) GetSingularName() string { return s.kind.singular }
 
 // ShortNames returns further names of the resource for use with kubectl.
-func (r *REST[T]) ShortNames() []string { return r.kind.ShortNames }
+func (s *storage[T]) ShortNames() []string { return s.kind.shortNames }
 
 // Get returns an object.
-func (r *REST[T]) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
-	found, err := r.Find(ctx, name)
+func (s *storage[T]) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
+	found, err := s.find(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	return found, nil
 }
 
-// Find is Get with the type of the object. The caller must not change what found points to.
-func (r *REST[T]) Find(ctx context.Context, name string) (found T, err error) {
-	store, closeSession, err := r.open(ctx)
+// find is Get with the type of the object. The caller must not change what found points to.
+func (s *storage[T]) find(ctx context.Context, name string) (found T, err error) {
+	store, closeSession, err := s.open(ctx)
 	if err != nil {
 		return found, err
 	}
 	defer closeSession()
 	found, isThere := store.Get(types.NamespacedName{Namespace: request.NamespaceValue(ctx), Name: name})
 	if !isThere {
-		return found, apierrors.NewNotFound(r.kind.Resource, name)
+		return found, apierrors.NewNotFound(s.kind.resource, name)
 	}
 	return found, nil
 }
 
 // List returns objects in the order of their namespaces and names.
-func (r *REST[T]) List(ctx context.Context, options *metainternalversion.ListOptions) (runtime.Object, error) {
-	store, closeSession, err := r.open(ctx)
+func (s *storage[T]) List(ctx context.Context, options *metainternalversion.ListOptions) (runtime.Object, error) {
+	store, closeSession, err := s.open(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -103,13 +103,13 @@ func (r *REST[T]) List(ctx context.Context, options *metainternalversion.ListOpt
 	if err != nil {
 		return nil, err
 	}
-	return r.kind.NewList(meta, items), nil
+	return s.kind.newList(meta, items), nil
 }
 
 // Watch returns the changes until it is stopped, or until ctx ends. If the API server refuses a watch that has begun,
 // such as one whose Accept header allows no stream, it does not stop the watch: it only ends ctx.
-func (r *REST[T]) Watch(ctx context.Context, options *metainternalversion.ListOptions) (watch.Interface, error) {
-	store, closeSession, err := r.open(ctx)
+func (s *storage[T]) Watch(ctx context.Context, options *metainternalversion.ListOptions) (watch.Interface, error) {
+	store, closeSession, err := s.open(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -128,9 +128,9 @@ func (r *REST[T]) Watch(ctx context.Context, options *metainternalversion.ListOp
 }
 
 // open joins the session of the rows.
-func (r *REST[T]) open(ctx context.Context) (store *memory.Store[T], closeSession func(), err error) {
-	if store, closeSession, err = r.rows.Open(ctx); err != nil {
-		return nil, nil, Unavailable(err)
+func (s *storage[T]) open(ctx context.Context) (store *memory.Store[T], closeSession func(), err error) {
+	if store, closeSession, err = s.rows.open(ctx); err != nil {
+		return nil, nil, unavailable(err)
 	}
 	return store, closeSession, nil
 }
@@ -138,19 +138,32 @@ func (r *REST[T]) open(ctx context.Context) (store *memory.Store[T], closeSessio
 // retryAfterSeconds is the delay before a client retries a request that the server could not answer.
 const retryAfterSeconds = 1
 
-// Unavailable returns the error of a request that this process cannot answer now: 503 with a time to try again.
-func Unavailable(why error) error {
+// unavailable returns the error of a request that this process cannot answer now: 503 with a time to try again.
+func unavailable(why error) error {
 	if _, isSaid := apierrors.SuggestsClientDelay(why); isSaid {
 		return why
 	}
-	unavailable := apierrors.NewServiceUnavailable(why.Error())
-	unavailable.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: retryAfterSeconds}
-	return unavailable
+	err := apierrors.NewServiceUnavailable(why.Error())
+	err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: retryAfterSeconds}
+	return err
 }
 
 func selectionOf(ctx context.Context, options *metainternalversion.ListOptions) memory.Selection {
 	return memory.Selection{Namespace: request.NamespaceValue(ctx), Labels: options.LabelSelector,
 		Fields: options.FieldSelector}
+}
+
+func copyOf[O any](of *O) *O {
+	clone := *of
+	return &clone
+}
+
+func copiesOf[O any](items []*O) []O {
+	copies := make([]O, len(items))
+	for i, item := range items {
+		copies[i] = *item
+	}
+	return copies
 }
 
 // closingWatch is a watch that leaves the session when it stops.

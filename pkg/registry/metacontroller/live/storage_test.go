@@ -28,52 +28,53 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/poll"
 )
 
-// serve serves Pods of this process.
-func serve(t *testing.T, err error, names ...string) *REST[*corev1.Pod] {
-	follow := func(ctx context.Context, tell func([]*corev1.Pod, []types.NamespacedName) error) error {
-		if err != nil {
-			return err
-		}
-		var pods []*corev1.Pod
-		for _, name := range names {
-			pods = append(pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}})
-		}
-		if err := tell(pods, nil); err != nil {
+// followOf follows objects that do not change.
+func followOf[T memory.Object](objects ...T) Follow[T] {
+	return func(ctx context.Context, tell func([]T, []types.NamespacedName) error) error {
+		if err := tell(objects, nil); err != nil {
 			return err
 		}
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	return serveFrom(t, follow)
 }
 
-// serveFrom serves what is followed.
-func serveFrom(t *testing.T, follow Follow[*corev1.Pod]) *REST[*corev1.Pod] {
-	rows := newRows(follow)
+// run runs rows until the end of the test.
+func run[T memory.Object](t *testing.T, rows *Rows[T]) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { rows.Run(ctx) })
 	t.Cleanup(func() { cancel(); running.Wait() })
-	kind := Kind[*corev1.Pod]{
-		Resource: podResource, Singular: "pod", New: func() *corev1.Pod { return &corev1.Pod{} },
-		NewList: func(meta metav1.ListMeta, items []*corev1.Pod) runtime.Object {
-			list := &corev1.PodList{ListMeta: meta}
-			for _, item := range items {
-				list.Items = append(list.Items, *item)
-			}
-			return list
+}
+
+// serve serves Pods of this process.
+func serve(t *testing.T, pods ...*corev1.Pod) *storage[*corev1.Pod] {
+	return serveFrom(t, followOf(pods...))
+}
+
+// serveFrom serves what is followed.
+func serveFrom(t *testing.T, follow Follow[*corev1.Pod]) *storage[*corev1.Pod] {
+	rows := podRows(follow)
+	run(t, rows)
+	return newStorage(kind[*corev1.Pod]{
+		resource: podResource, singular: "pod", newObject: func() *corev1.Pod { return &corev1.Pod{} },
+		newList: func(meta metav1.ListMeta, items []*corev1.Pod) runtime.Object {
+			return &corev1.PodList{ListMeta: meta, Items: copiesOf(items)}
 		},
-	}
-	return NewREST(kind, rows)
+	}, rows)
 }
 
 var podResource = schema.GroupResource{Resource: "pods"}
 
-func newRows(follow Follow[*corev1.Pod]) *Rows[*corev1.Pod] {
+func podRows(follow Follow[*corev1.Pod]) *Rows[*corev1.Pod] {
 	kind := memory.Kind[*corev1.Pod]{
 		Resource: podResource, Copy: (*corev1.Pod).DeepCopy, New: func() *corev1.Pod { return &corev1.Pod{} },
 	}
-	return NewRows(memory.New(kind, time.Now()), follow)
+	return newRows(memory.New(kind, time.Now()), follow)
+}
+
+func pod(name string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
 }
 
 func inNamespace(t *testing.T, namespace string) context.Context {
@@ -93,7 +94,7 @@ func eventually[R any](t *testing.T, ask func() (R, error)) (result R, err error
 }
 
 func TestWhatIsShownCanBeRead(t *testing.T) {
-	r := serve(t, nil, "a", "b")
+	r := serve(t, pod("a"), pod("b"))
 	ctx := inNamespace(t, "ns")
 	found, err := eventually(t, func() (runtime.Object, error) { return r.Get(ctx, "a", &metav1.GetOptions{}) })
 	if err != nil || found.(*corev1.Pod).Name != "a" {
@@ -121,7 +122,9 @@ func TestWhatIsShownCanBeRead(t *testing.T) {
 }
 
 func TestWhatCannotBeShownIsUnavailableForAMoment(t *testing.T) {
-	r := serve(t, errors.New("the controllers do not run"))
+	r := serveFrom(t, func(context.Context, func([]*corev1.Pod, []types.NamespacedName) error) error {
+		return errors.New("the controllers do not run")
+	})
 	ctx := inNamespace(t, "ns")
 	for _, ask := range []func() error{
 		func() error { _, err := r.Get(ctx, "a", nil); return err },
@@ -137,7 +140,7 @@ func TestWhatCannotBeShownIsUnavailableForAMoment(t *testing.T) {
 
 func TestAWatchGivesItsSeatBackWhenTheClientHasWhatIsThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := serve(t, nil, "a", "b", "c")
+		r := serve(t, pod("a"), pod("b"), pod("c"))
 		synctest.Wait()
 		ctx := inNamespace(t, "ns")
 		signal := utilflowcontrol.NewInitializationSignal()
@@ -179,11 +182,7 @@ func TestAWatchThatEndsInAnyWayIsNoLookAnyMore(t *testing.T) {
 				r := serveFrom(t, func(ctx context.Context, tell func([]*corev1.Pod, []types.NamespacedName) error) error {
 					isFollowed.Store(true)
 					defer isFollowed.Store(false)
-					if err := tell(nil, nil); err != nil {
-						return err
-					}
-					<-ctx.Done()
-					return ctx.Err()
+					return followOf[*corev1.Pod]()(ctx, tell)
 				})
 				synctest.Wait()
 				ctx := inNamespace(t, "ns")
@@ -208,11 +207,11 @@ func TestAWatchThatEndsInAnyWayIsNoLookAnyMore(t *testing.T) {
 }
 
 var (
-	_ rest.Storage              = &REST[*corev1.Pod]{}
-	_ rest.Scoper               = &REST[*corev1.Pod]{}
-	_ rest.Getter               = &REST[*corev1.Pod]{}
-	_ rest.Lister               = &REST[*corev1.Pod]{}
-	_ rest.Watcher              = &REST[*corev1.Pod]{}
-	_ rest.SingularNameProvider = &REST[*corev1.Pod]{}
-	_ rest.ShortNamesProvider   = &REST[*corev1.Pod]{}
+	_ rest.Storage              = &storage[*corev1.Pod]{}
+	_ rest.Scoper               = &storage[*corev1.Pod]{}
+	_ rest.Getter               = &storage[*corev1.Pod]{}
+	_ rest.Lister               = &storage[*corev1.Pod]{}
+	_ rest.Watcher              = &storage[*corev1.Pod]{}
+	_ rest.SingularNameProvider = &storage[*corev1.Pod]{}
+	_ rest.ShortNamesProvider   = &storage[*corev1.Pod]{}
 )

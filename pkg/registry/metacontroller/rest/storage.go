@@ -13,12 +13,8 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/hookcall"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/live"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/parentsync"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/resource"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/resync"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/syncreview"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
@@ -29,7 +25,7 @@ type StorageProvider struct {
 	// Live shows what the controllers have in memory.
 	Live Live
 	// Reviews answers SyncReviews; nil if none are answered.
-	Reviews syncreview.Reviewer
+	Reviews live.SyncReviewer
 }
 
 // Live configures the kinds whose objects are read from memory and not stored. The server does not serve a kind
@@ -38,10 +34,10 @@ type Live struct {
 	Syncs     *live.Rows[*v1alpha1.Sync]
 	HookCalls *live.Rows[*v1alpha1.HookCall]
 	// HookCall returns a call with its bodies, and Reviews asks the host whether its reader may see them.
-	HookCall hookcall.Source
+	HookCall live.HookCallSource
 	Reviews  rights.Reviews
 	// Resync has parents of controllers synced; nil if the subresource is not served.
-	Resync resync.Requester
+	Resync live.ResyncRequester
 }
 
 // GroupName returns the name of the API group.
@@ -65,7 +61,7 @@ func (p StorageProvider) NewRESTStorage(options generic.RESTOptionsGetter) (gene
 }
 
 func (p StorageProvider) v1alpha1(options generic.RESTOptionsGetter) (map[string]rest.Storage, error) {
-	storages := map[string]rest.Storage{"syncreviews": syncreview.NewREST(p.Reviews)}
+	storages := map[string]rest.Storage{"syncreviews": live.NewSyncReviews(p.Reviews)}
 	for _, newStorage := range []func(*runtime.Scheme, generic.RESTOptionsGetter) (*resource.Storage, error){
 		resource.NewCompositeControllers,
 		resource.NewDecoratorControllers,
@@ -85,14 +81,15 @@ func (p StorageProvider) v1alpha1(options generic.RESTOptionsGetter) (map[string
 	if p.Live.Resync != nil {
 		for kind, resource := range map[string]string{"CompositeController": "compositecontrollers",
 			"DecoratorController": "decoratorcontrollers"} {
-			storages[resource+"/"+resync.Subresource] = resync.NewREST(kind, storages[resource].(rest.Getter), p.Live.Resync)
+			controllers := storages[resource].(rest.Getter)
+			storages[resource+"/"+live.ResyncSubresource] = live.NewResync(kind, controllers, p.Live.Resync)
 		}
 	}
 	if p.Live.Syncs != nil {
-		storages[parentsync.Resource] = parentsync.NewREST(p.Live.Syncs)
+		storages[live.SyncsResource] = live.NewSyncs(p.Live.Syncs)
 	}
 	if p.Live.HookCalls != nil {
-		storages[hookcall.Resource] = hookcall.NewREST(p.Live.HookCalls, p.Live.HookCall, p.Live.Reviews)
+		storages[live.HookCallsResource] = live.NewHookCalls(p.Live.HookCalls, p.Live.HookCall, p.Live.Reviews)
 	}
 	return storages, nil
 }

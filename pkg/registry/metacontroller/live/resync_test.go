@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package resync
+package live
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
@@ -26,7 +27,7 @@ func (c controllers) Get(_ context.Context, name string, _ *metav1.GetOptions) (
 	return &v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: name}}, nil
 }
 
-func TestRequests(t *testing.T) {
+func TestResyncRequests(t *testing.T) {
 	all := v1alpha1.ResyncRequestSpec{Parents: &v1alpha1.ResyncParents{}}
 	refused := func(context.Context, runtime.Object) error {
 		return apierrors.NewForbidden(v1alpha1.Resource("compositecontrollers"), "web", nil)
@@ -72,8 +73,8 @@ func TestRequests(t *testing.T) {
 			if of == "" {
 				of = "web"
 			}
-			rest := NewREST("CompositeController", controllers{"web"}, requester)
-			answered, err := rest.Create(t.Context(), of, &v1alpha1.ResyncRequest{Spec: test.spec}, test.validate, test.options)
+			storage := NewResync("CompositeController", controllers{"web"}, requester).(rest.NamedCreater)
+			answered, err := storage.Create(t.Context(), of, &v1alpha1.ResyncRequest{Spec: test.spec}, test.validate, test.options)
 			if asked != test.asked || onlyCounted != test.onlyCount {
 				t.Errorf("controllers are asked: %t, only to count: %t", asked, onlyCounted)
 			}

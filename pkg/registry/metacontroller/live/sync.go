@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package parentsync
+package live
 
 import (
 	"strconv"
@@ -13,46 +13,35 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/live"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/resource"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/storage/memory"
 )
 
-// Resource is the name of the resource.
-const Resource = "syncs"
+// SyncsResource is the name of the resource.
+const SyncsResource = "syncs"
 
-// NewStore returns an empty store of Syncs.
-func NewStore() *memory.Store[*v1alpha1.Sync] {
-	return memory.New(memory.Kind[*v1alpha1.Sync]{
-		Resource: v1alpha1.Resource(Resource),
-		Copy: func(of *v1alpha1.Sync) *v1alpha1.Sync {
-			clone := *of
-			return &clone
-		},
-		New:      newSync,
-		Fields:   fieldsOf,
-		Changing: []string{v1alpha1.FieldState},
-	}, time.Now())
+// NewSyncRows returns the rows of Syncs, as they are followed.
+func NewSyncRows(follow Follow[*v1alpha1.Sync]) *Rows[*v1alpha1.Sync] {
+	return newRows(memory.New(memory.Kind[*v1alpha1.Sync]{
+		Resource: v1alpha1.Resource(SyncsResource), Copy: copyOf[v1alpha1.Sync], New: newSync,
+		Fields: syncFields, Changing: []string{v1alpha1.FieldState},
+	}, time.Now()), follow)
 }
 
-// NewREST returns the storage of Syncs.
-func NewREST(rows *live.Rows[*v1alpha1.Sync]) rest.Storage {
-	return live.NewREST(live.Kind[*v1alpha1.Sync]{
-		Resource: v1alpha1.Resource(Resource), Singular: "sync", New: newSync, NewList: newList, Table: newTable(time.Now),
+// NewSyncs returns the storage of Syncs.
+func NewSyncs(rows *Rows[*v1alpha1.Sync]) rest.Storage {
+	return newStorage(kind[*v1alpha1.Sync]{
+		resource: v1alpha1.Resource(SyncsResource), singular: "sync", newObject: newSync,
+		newList: func(meta metav1.ListMeta, items []*v1alpha1.Sync) runtime.Object {
+			return &v1alpha1.SyncList{ListMeta: meta, Items: copiesOf(items)}
+		},
+		table: newSyncTable(time.Now),
 	}, rows)
 }
 
 func newSync() *v1alpha1.Sync { return &v1alpha1.Sync{} }
 
-func newList(meta metav1.ListMeta, items []*v1alpha1.Sync) runtime.Object {
-	list := &v1alpha1.SyncList{ListMeta: meta, Items: make([]v1alpha1.Sync, len(items))}
-	for i, item := range items {
-		list.Items[i] = *item
-	}
-	return list
-}
-
-func fieldsOf(of *v1alpha1.Sync) fields.Set {
+func syncFields(of *v1alpha1.Sync) fields.Set {
 	return fields.Set{
 		v1alpha1.FieldController: of.Spec.Controller.Name, v1alpha1.FieldKind: of.Spec.Controller.Kind,
 		v1alpha1.FieldParent: of.Spec.Parent.Name, v1alpha1.FieldState: string(of.Status.State),
@@ -61,8 +50,8 @@ func fieldsOf(of *v1alpha1.Sync) fields.Set {
 
 const unknown = "<unknown>"
 
-// newTable returns the table of Syncs. now is the clock for ages.
-func newTable(now func() time.Time) rest.TableConvertor {
+// newSyncTable returns the table of Syncs. now is the clock for ages.
+func newSyncTable(now func() time.Time) rest.TableConvertor {
 	columns := []metav1.TableColumnDefinition{
 		{Name: "Controller", Type: "string", Description: "The controller, by its short name."},
 		{Name: "Parent", Type: "string", Description: "The parent, or target, that the controller syncs."},
@@ -77,7 +66,7 @@ func newTable(now func() time.Time) rest.TableConvertor {
 		{Name: "Took", Type: "string", Description: "Duration of the last sync."},
 		{Name: "Retries", Type: "integer", Description: "Number of consecutive syncs that needed a retry."},
 	}
-	durations := &live.Durations{}
+	durations := &durationTexts{}
 	return resource.NewTableWithoutAge(columns, wide, func(of *v1alpha1.Sync) ([]any, []any) {
 		status, now := &of.Status, now()
 		retries := int64(0)
@@ -85,35 +74,34 @@ func newTable(now func() time.Time) rest.TableConvertor {
 			retries = int64(status.Backoff.Failures)
 		}
 		return []any{
-				live.ControllerName(of.Spec.Controller), of.Spec.Parent.Kind + "/" +
-					of.Spec.Parent.Name, string(status.State), children(status.Children),
-				ago(durations, status.LastSyncTime, now), in(durations, status.NextSyncTime,
-					now), live.ShortMessage(status.Message),
+				controllerName(of.Spec.Controller), of.Spec.Parent.Kind + "/" + of.Spec.Parent.Name, string(status.State),
+				syncedChildren(status.Children), ago(durations, status.LastSyncTime, now),
+				in(durations, status.NextSyncTime, now), shortMessage(status.Message),
 			},
 			[]any{took(status.LastSyncDuration), retries}
 	})
 }
 
-func children(counts *v1alpha1.SyncChildren) string {
+func syncedChildren(counts *v1alpha1.SyncChildren) string {
 	if counts == nil {
 		return unknown
 	}
 	return strconv.Itoa(int(counts.AsWanted)) + "/" + strconv.Itoa(int(counts.Wanted))
 }
 
-func ago(durations *live.Durations, at *metav1.MicroTime, now time.Time) string {
+func ago(durations *durationTexts, at *metav1.MicroTime, now time.Time) string {
 	if at == nil {
 		return resource.None
 	}
-	return durations.Text(now.Sub(at.Time))
+	return durations.of(now.Sub(at.Time))
 }
 
 // in returns the duration until a time. It returns zero for a sync that is due and waits for its turn.
-func in(durations *live.Durations, at *metav1.MicroTime, now time.Time) string {
+func in(durations *durationTexts, at *metav1.MicroTime, now time.Time) string {
 	if at == nil {
 		return resource.None
 	}
-	return durations.Text(max(at.Sub(now), 0))
+	return durations.of(max(at.Sub(now), 0))
 }
 
 func took(of *metav1.Duration) string {

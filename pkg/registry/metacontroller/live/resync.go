@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package resync
+package live
 
 import (
 	"context"
@@ -16,59 +16,58 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/validation"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/live"
 )
 
-// Subresource is the name of the subresource.
-const Subresource = "resync"
+// ResyncSubresource is the name of the subresource.
+const ResyncSubresource = "resync"
 
-// kind is the kind of a request.
-const kind = "ResyncRequest"
+// resyncKind is the kind of a request.
+const resyncKind = "ResyncRequest"
 
-// Requester enqueues the parents of a controller that the spec selects, unless they are only to be counted, and returns
-// how many there are. The spec is valid.
-type Requester func(ctx context.Context, of v1alpha1.ControllerReference, spec *v1alpha1.ResyncRequestSpec,
+// ResyncRequester enqueues the parents of a controller that the spec selects, unless they are only to be counted, and
+// returns how many there are. The spec is valid.
+type ResyncRequester func(ctx context.Context, of v1alpha1.ControllerReference, spec *v1alpha1.ResyncRequestSpec,
 	onlyCount bool) (v1alpha1.ResyncRequestStatus, error)
 
-// REST serves the subresource of one kind of controllers.
-type REST struct {
+// resyncStorage serves the subresource of one kind of controllers.
+type resyncStorage struct {
 	controllerKind string
 	controllers    rest.Getter
-	requester      Requester
+	requester      ResyncRequester
 }
 
 var (
-	_ rest.Storage                  = &REST{}
-	_ rest.NamedCreater             = &REST{}
-	_ rest.GroupVersionKindProvider = &REST{}
+	_ rest.Storage                  = &resyncStorage{}
+	_ rest.NamedCreater             = &resyncStorage{}
+	_ rest.GroupVersionKindProvider = &resyncStorage{}
 )
 
-// NewREST returns the storage of the subresource resync for the controllers of a kind.
-func NewREST(controllerKind string, controllers rest.Getter, requester Requester) *REST {
-	return &REST{controllerKind, controllers, requester}
+// NewResync returns the storage of the subresource resync for the controllers of a kind.
+func NewResync(controllerKind string, controllers rest.Getter, requester ResyncRequester) rest.Storage {
+	return &resyncStorage{controllerKind, controllers, requester}
 }
 
 // New returns an empty request.
-func (r *REST) New() runtime.Object { return &v1alpha1.ResyncRequest{} }
+func (r *resyncStorage) New() runtime.Object { return &v1alpha1.ResyncRequest{} }
 
 // Destroy does nothing: nothing is stored.
-func (r *REST) Destroy() {}
+func (r *resyncStorage) Destroy() {}
 
 // GroupVersionKind returns the kind of a request.
-func (r *REST) GroupVersionKind(containing schema.GroupVersion) schema.GroupVersionKind {
-	return containing.WithKind(kind)
+func (r *resyncStorage) GroupVersionKind(containing schema.GroupVersion) schema.GroupVersionKind {
+	return containing.WithKind(resyncKind)
 }
 
 // Create has parents of the controller of that name synced.
-func (r *REST) Create(
+func (r *resyncStorage) Create(
 	ctx context.Context, name string, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions,
 ) (runtime.Object, error) {
 	request, ok := obj.(*v1alpha1.ResyncRequest)
 	if !ok {
-		return nil, apierrors.NewBadRequest("the body must be a " + kind)
+		return nil, apierrors.NewBadRequest("the body must be a " + resyncKind)
 	}
 	if errs := validation.ValidateResyncRequest(request); len(errs) > 0 {
-		return nil, apierrors.NewInvalid(v1alpha1.SchemeGroupVersion.WithKind(kind).GroupKind(), name, errs)
+		return nil, apierrors.NewInvalid(v1alpha1.SchemeGroupVersion.WithKind(resyncKind).GroupKind(), name, errs)
 	}
 	if validate != nil {
 		if err := validate(ctx, request.DeepCopyObject()); err != nil {
@@ -82,15 +81,16 @@ func (r *REST) Create(
 	found, err := r.requester(ctx, v1alpha1.ControllerReference{Kind: r.controllerKind, Name: name}, &request.Spec,
 		onlyCount)
 	if err != nil {
-		return nil, live.Unavailable(err)
+		return nil, unavailable(err)
 	}
-	answered := &v1alpha1.ResyncRequest{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: request.Spec}
-	answered.Status = v1alpha1.ResyncRequestStatus{Parents: found.Parents, Paused: found.Paused, Notes: notes(&found)}
-	return answered, nil
+	return &v1alpha1.ResyncRequest{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: request.Spec,
+		Status: v1alpha1.ResyncRequestStatus{Parents: found.Parents, Paused: found.Paused, Notes: resyncNotes(&found)},
+	}, nil
 }
 
-// notes says why parents are not synced.
-func notes(found *v1alpha1.ResyncRequestStatus) []string {
+// resyncNotes says why parents are not synced.
+func resyncNotes(found *v1alpha1.ResyncRequestStatus) []string {
 	switch {
 	case found.Paused == 1:
 		return []string{"1 parent is paused, by its annotation " + v1alpha1.PausedAnnotation +

@@ -1,13 +1,12 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package hookcall
+package live
 
 import (
 	"context"
 	"errors"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -22,7 +21,6 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/live"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/registrytest"
 )
@@ -44,19 +42,11 @@ func callOf(namespace string) *v1alpha1.HookCall {
 	}
 }
 
-// read reads the call in ns as a user, from a source that may fail.
-func read(t *testing.T, as user.Info, source func() (*v1alpha1.HookCall, error), host reviews) (runtime.Object, error) {
+// readCall reads the call in ns as a user, from a source that may fail.
+func readCall(t *testing.T, as user.Info, source func() (*v1alpha1.HookCall, error), host reviews) (runtime.Object, error) {
 	t.Helper()
-	follow := func(ctx context.Context, tell func([]*v1alpha1.HookCall, []types.NamespacedName) error) error {
-		_ = tell([]*v1alpha1.HookCall{callOf("ns")}, nil)
-		<-ctx.Done()
-		return ctx.Err()
-	}
-	rows := live.NewRows(NewStore(), follow)
-	ctx, cancel := context.WithCancel(t.Context())
-	var running sync.WaitGroup
-	running.Go(func() { rows.Run(ctx) })
-	defer func() { cancel(); running.Wait() }()
+	rows := NewHookCallRows(followOf(callOf("ns")))
+	run(t, rows)
 	bodies := func(_ context.Context, name types.NamespacedName) (*v1alpha1.HookCall, []rights.Required, error) {
 		if name.String() != "ns/call" {
 			t.Errorf("asked for is %s", name)
@@ -65,9 +55,9 @@ func read(t *testing.T, as user.Info, source func() (*v1alpha1.HookCall, error),
 		pods := rights.Object{GroupResource: schema.GroupResource{Resource: "pods"}, Namespace: "ns"}
 		return call, []rights.Required{{Right: rights.Right{Object: pods, Verb: "get"}, For: "its children"}}, err
 	}
-	storage := NewREST(rows, bodies, host).(rest.Getter)
+	storage := NewHookCalls(rows, bodies, host).(rest.Getter)
 	for {
-		found, err := storage.Get(request.WithUser(request.WithNamespace(ctx, "ns"), as), "call", &metav1.GetOptions{})
+		found, err := storage.Get(request.WithUser(inNamespace(t, "ns"), as), "call", &metav1.GetOptions{})
 		if err == nil || !strings.Contains(err.Error(), "about to start") {
 			return found, err
 		}
@@ -105,7 +95,7 @@ func TestOnlyWhoMayGetTheObjectsOfACallMayReadIt(t *testing.T) {
 			if test.source == nil {
 				test.source = kept
 			}
-			found, err := read(t, test.as, test.source, test.host)
+			found, err := readCall(t, test.as, test.source, test.host)
 			switch {
 			case test.is == nil && err == nil:
 				if found.(*v1alpha1.HookCall).ResourceVersion == "" {
@@ -118,7 +108,7 @@ func TestOnlyWhoMayGetTheObjectsOfACallMayReadIt(t *testing.T) {
 	}
 }
 
-func TestTable(t *testing.T) {
+func TestTableOfHookCalls(t *testing.T) {
 	began := metav1.NewMicroTime(time.Now().Add(-90 * time.Second))
 	call := &v1alpha1.HookCall{
 		ObjectMeta: metav1.ObjectMeta{Name: "n"},
@@ -133,14 +123,14 @@ func TestTable(t *testing.T) {
 	}
 	const header = "NAME CONTROLLER HOOK PARENT CODE TOOK RESULT AGE MESSAGE | SENT RECEIVED URL\n"
 	want := header + "n cc/webs sync Web/shop 200 2ms Succeeded 90s  | 7 8 http://h"
-	if got := registrytest.Table(t, newTable(), call); got != want {
+	if got := registrytest.Table(t, newHookCallTable(), call); got != want {
 		t.Errorf("the table is\n%s\nwant\n%s", got, want)
 	}
 	call.Status = v1alpha1.HookCallStatus{
 		StartTime: began, Result: v1alpha1.HookCallFailed, Message: "connection\nrefused",
 	}
 	want = header + "n cc/webs sync Web/shop <none> 0s Failed 90s connection refused | 0 <none> http://h"
-	if got := registrytest.Table(t, newTable(), call); got != want {
+	if got := registrytest.Table(t, newHookCallTable(), call); got != want {
 		t.Errorf("the table is\n%s\nwant\n%s", got, want)
 	}
 }

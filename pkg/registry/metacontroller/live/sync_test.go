@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package parentsync
+package live
 
 import (
 	"strings"
@@ -15,7 +15,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/registrytest"
 )
 
-func TestTable(t *testing.T) {
+func TestTableOfSyncs(t *testing.T) {
 	now := time.Unix(100_000, 0)
 	at := func(after time.Duration) *metav1.MicroTime { return &metav1.MicroTime{Time: now.Add(after)} }
 	of := func(kind, name string, status v1alpha1.SyncStatus) *v1alpha1.Sync {
@@ -51,7 +51,7 @@ func TestTable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			const header = "NAME CONTROLLER PARENT STATE CHILDREN LAST NEXT MESSAGE | TOOK RETRIES\n"
-			if diff := cmp.Diff(header+test.want, registrytest.Table(t, newTable(func() time.Time { return now }), test.row)); diff != "" {
+			if diff := cmp.Diff(header+test.want, registrytest.Table(t, newSyncTable(func() time.Time { return now }), test.row)); diff != "" {
 				t.Errorf("table differs (-want +got):\n%s", diff)
 			}
 		})

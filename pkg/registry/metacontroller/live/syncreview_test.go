@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package syncreview
+package live
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/warning"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
@@ -41,8 +42,8 @@ type warned []string
 
 func (w *warned) AddWarning(_, text string) { *w = append(*w, text) }
 
-// create asks for a review of one parent.
-func create(t *testing.T, of Reviewer, change func(*v1alpha1.SyncReview), validate func(context.Context, runtime.Object) error) (*v1alpha1.SyncReview, warned, error) {
+// createReview asks for a review of one parent.
+func createReview(t *testing.T, of SyncReviewer, change func(*v1alpha1.SyncReview), validate func(context.Context, runtime.Object) error) (*v1alpha1.SyncReview, warned, error) {
 	t.Helper()
 	var warnings warned
 	ctx := request.WithUser(t.Context(), &user.DefaultInfo{Name: "jane", UID: "7", Groups: []string{"devs"}, Extra: map[string][]string{"a": {"b"}}})
@@ -52,14 +53,14 @@ func create(t *testing.T, of Reviewer, change func(*v1alpha1.SyncReview), valida
 	if change != nil {
 		change(review)
 	}
-	result, err := NewREST(of).Create(warning.WithWarningRecorder(ctx, &warnings), review, validate, &metav1.CreateOptions{})
+	result, err := NewSyncReviews(of).(rest.Creater).Create(warning.WithWarningRecorder(ctx, &warnings), review, validate, &metav1.CreateOptions{})
 	answered, _ := result.(*v1alpha1.SyncReview)
 	return answered, warnings, err
 }
 
 func TestAReviewIsAnswered(t *testing.T) {
 	r := &reviewer{status: v1alpha1.SyncReviewStatus{Notes: []string{"a note"}}, warnings: []string{"a warning"}}
-	answered, warnings, err := create(t, r, func(review *v1alpha1.SyncReview) {
+	answered, warnings, err := createReview(t, r, func(review *v1alpha1.SyncReview) {
 		review.Status.Notes = []string{"from whoever asks"}
 	}, nil)
 	if err != nil {
@@ -82,7 +83,7 @@ func TestAReviewIsAnswered(t *testing.T) {
 func TestAReviewThatIsNotAnswered(t *testing.T) {
 	refused := errors.New("refused")
 	for name, test := range map[string]struct {
-		reviewer Reviewer
+		reviewer SyncReviewer
 		change   func(*v1alpha1.SyncReview)
 		validate func(context.Context, runtime.Object) error
 		is       func(error) bool
@@ -97,7 +98,7 @@ func TestAReviewThatIsNotAnswered(t *testing.T) {
 		"if the reviewer refuses it": {reviewer: &reviewer{err: refused}, is: func(err error) bool { return errors.Is(err, refused) }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			answered, _, err := create(t, test.reviewer, test.change, test.validate)
+			answered, _, err := createReview(t, test.reviewer, test.change, test.validate)
 			if answered != nil || err == nil || !test.is(err) {
 				t.Errorf("answer is %v, error is %v", answered, err)
 			}

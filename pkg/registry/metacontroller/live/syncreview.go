@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package syncreview
+package live
 
 import (
 	"context"
@@ -20,41 +20,41 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
-// Reviewer answers reviews.
-type Reviewer interface {
+// SyncReviewer answers SyncReviews.
+type SyncReviewer interface {
 	// ReviewSyncs sets the status of a review, whose spec is valid. The warnings are for its author. The error is
 	// one of the API.
 	ReviewSyncs(ctx context.Context, author rights.User, review *v1alpha1.SyncReview) (warnings []string, err error)
 }
 
-// REST serves the resource.
-type REST struct{ reviewer Reviewer }
+// syncReviewStorage answers SyncReviews and stores none.
+type syncReviewStorage struct{ reviewer SyncReviewer }
 
 var (
-	_ rest.Storage              = &REST{}
-	_ rest.Creater              = &REST{}
-	_ rest.Scoper               = &REST{}
-	_ rest.SingularNameProvider = &REST{}
+	_ rest.Storage              = &syncReviewStorage{}
+	_ rest.Creater              = &syncReviewStorage{}
+	_ rest.Scoper               = &syncReviewStorage{}
+	_ rest.SingularNameProvider = &syncReviewStorage{}
 )
 
-// NewREST returns the storage of SyncReviews. If reviewer is nil, as in a server without controllers, none is
+// NewSyncReviews returns the storage of SyncReviews. If reviewer is nil, as in a server without controllers, none is
 // answered.
-func NewREST(reviewer Reviewer) *REST { return &REST{reviewer} }
+func NewSyncReviews(reviewer SyncReviewer) rest.Storage { return &syncReviewStorage{reviewer} }
 
 // New returns an empty review.
-func (r *REST) New() runtime.Object { return &v1alpha1.SyncReview{} }
+func (r *syncReviewStorage) New() runtime.Object { return &v1alpha1.SyncReview{} }
 
 // Destroy does nothing: nothing is stored.
-func (r *REST) Destroy() {}
+func (r *syncReviewStorage) Destroy() {}
 
 // NamespaceScoped returns false.
-func (r *REST) NamespaceScoped() bool { return false }
+func (r *syncReviewStorage) NamespaceScoped() bool { return false }
 
 // GetSingularName returns the singular name of the resource.
-func (r *REST) GetSingularName() string { return "syncreview" }
+func (r *syncReviewStorage) GetSingularName() string { return "syncreview" }
 
 // Create carries out a review.
-func (r *REST) Create(
+func (r *syncReviewStorage) Create(
 	ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions,
 ) (runtime.Object, error) {
 	review := obj.(*v1alpha1.SyncReview)
@@ -84,6 +84,6 @@ func (r *REST) Create(
 	return review, nil
 }
 
-func userOf(author user.Info) rights.User {
-	return rights.User{Name: author.GetName(), UID: author.GetUID(), Groups: author.GetGroups(), Extra: author.GetExtra()}
+func userOf(info user.Info) rights.User {
+	return rights.User{Name: info.GetName(), UID: info.GetUID(), Groups: info.GetGroups(), Extra: info.GetExtra()}
 }
