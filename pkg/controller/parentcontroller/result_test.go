@@ -225,6 +225,19 @@ func TestTheChildThatLeavesForTheLongestTime(t *testing.T) {
 	}
 }
 
+func TestWhatAConflictWaitsFor(t *testing.T) {
+	for want, step := range map[string]pipeline.Step{
+		"the parent, whose status is to be written, has changed since it was observed": {Op: pipeline.Status},
+		"ConfigMap default/c has changed since it was observed": {
+			Op: pipeline.Update, Type: object.Type{Kind: "ConfigMap"}, Namespace: "default", Name: "c",
+		},
+	} {
+		if got := overtaken(&pipeline.Outcome{Step: step, Conflict: true}).Error(); got != want {
+			t.Errorf("it says %q, want %q", got, want)
+		}
+	}
+}
+
 // Each combination of facts has one result.
 func TestWhatASyncCameTo(t *testing.T) {
 	now := time.Now()

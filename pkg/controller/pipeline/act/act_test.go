@@ -371,6 +371,7 @@ func TestAnOutcomeHasTheWarningsOfItsWrite(t *testing.T) {
 	}{
 		"a new child":       {step(t, pipeline.Create, "a"), []string{"it is old"}},
 		"an existing child": {step(t, pipeline.Update, "a"), []string{"it is old"}},
+		"an applied child":  {step(t, pipeline.Apply, "a"), []string{"it is old"}},
 		"the status":        {step(t, pipeline.Status, ""), []string{"it is old"}},
 		"no write of a child that a dry run leaves alone": {func() pipeline.Step {
 			s := step(t, pipeline.Recreate, "a")

@@ -280,6 +280,13 @@ func TestTakingOverFromTheOriginal(t *testing.T) {
 			record: `{"apiVersion":"v1","data":{"a":"grüße","z":"\u003cb\u003e\u0026"},"kind":"ConfigMap","metadata":{"labels":{"app":"shop"},"name":"a","namespace":"default"}}`,
 			stored: `"data":{"a":"grüße","z":"<b>&"}`,
 		},
+		"a ConfigMap with a record that somebody has written otherwise": {
+			of:     configMaps,
+			answer: `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","labels":{"app":"shop"}},"data":{"z":"<b>&"}}`,
+			record: "{\n  \"kind\": \"ConfigMap\",\n  \"apiVersion\": \"v1\",\n  \"data\": {\"z\": \"<b>&\"},\n" +
+				"  \"metadata\": {\"namespace\": \"default\", \"name\": \"a\", \"labels\": {\"app\": \"shop\"}}\n}",
+			stored: `"data":{"z":"<b>&"}`,
+		},
 		"a Pod with the generated label and all that the API server fills in": {
 			of: pods, generate: true,
 			answer: `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"restartPolicy":"OnFailure","containers":[{"name":"hello","image":"busybox","command":["echo"],"ports":[{"containerPort":80}],"resources":{}}]}}`,

@@ -181,23 +181,27 @@ func TestAnApplyIsNotRepeated(t *testing.T) {
 	}
 }
 
-// Adopting, releasing and deleting are the same in either engine.
+// Adopting, releasing and deleting are the same in either engine, and what another may have is never taken over.
 func TestClaimsUnderServerSideApply(t *testing.T) {
-	w := newWorld(t, web, configMaps).serverSide(InPlace)
-	w.hasAsIs(configMaps, `{apiVersion: v1, kind: ConfigMap, metadata: {name: orphan, namespace: default, uid: u1, resourceVersion: "1", labels: {app: shop}}}`)
-	w.hasAsIs(configMaps, `{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs, namespace: default, uid: u2, resourceVersion: "1"}}`)
-	w.hasApplied(configMaps, strings.Replace(childA, "{app: shop}", "{app: other}", 1), fieldsOfA)
-	w.hasApplied(configMaps, childB, fieldsOfA)
-	planned := w.plan(w.answer(
-		`{apiVersion: v1, kind: ConfigMap, metadata: {name: orphan, labels: {app: shop}}, data: {key: one}}`,
-		`{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs, labels: {app: shop}}}`,
-	))
-	want := []string{"adopt ConfigMap default/orphan", "release ConfigMap default/a", "delete ConfigMap default/b", "keep ConfigMap default/orphan", "apply ConfigMap default/theirs"}
-	if diff := cmp.Diff(want, steps(planned)); diff != "" {
-		t.Errorf("steps (-want +got):\n%s", diff)
-	}
-	if step := stepFor(t, planned, "theirs"); step.Observed != nil || !strings.Contains(string(step.Body), `"resourceVersion":"1"`) {
-		t.Errorf("what may be another's is taken over: %s", step.Body)
+	for _, method := range []Method{"", OnDelete, Recreate, InPlace} {
+		t.Run("method "+string(method), func(t *testing.T) {
+			w := newWorld(t, web, configMaps).serverSide(method)
+			w.hasAsIs(configMaps, `{apiVersion: v1, kind: ConfigMap, metadata: {name: orphan, namespace: default, uid: u1, resourceVersion: "1", labels: {app: shop}}}`)
+			w.hasAsIs(configMaps, `{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs, namespace: default, uid: u2, resourceVersion: "1"}}`)
+			w.hasApplied(configMaps, strings.Replace(childA, "{app: shop}", "{app: other}", 1), fieldsOfA)
+			w.hasApplied(configMaps, childB, fieldsOfA)
+			planned := w.plan(w.answer(
+				`{apiVersion: v1, kind: ConfigMap, metadata: {name: orphan, labels: {app: shop}}, data: {key: one}}`,
+				`{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs, labels: {app: shop}}}`,
+			))
+			want := []string{"adopt ConfigMap default/orphan", "release ConfigMap default/a", "delete ConfigMap default/b", "keep ConfigMap default/orphan", "apply ConfigMap default/theirs"}
+			if diff := cmp.Diff(want, steps(planned)); diff != "" {
+				t.Errorf("steps (-want +got):\n%s", diff)
+			}
+			if step := stepFor(t, planned, "theirs"); step.Observed != nil || !strings.Contains(string(step.Body), `"resourceVersion":"1"`) {
+				t.Errorf("what may be another's is taken over: %s", step.Body)
+			}
+		})
 	}
 }
 

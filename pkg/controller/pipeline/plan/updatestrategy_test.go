@@ -4,10 +4,13 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
@@ -22,6 +25,28 @@ func TestEachMethodOfTheAPIIsOneThatActsOnOneChild(t *testing.T) {
 	for _, method := range v1alpha1.ChildUpdateMethods() {
 		if got := Method(method.OfOneChild()); got != want[method] {
 			t.Errorf("%s updates one child by %s, want %q", method, got, want[method])
+		}
+	}
+}
+
+// The desired child is then the observed one itself. Its record, or the owners of its fields, may say that others have
+// written it.
+func TestAChildWhoseTurnInARolloutHasNotComeStaysAsItIs(t *testing.T) {
+	for _, engine := range []Engine{DynamicApply, ServerSideApply} {
+		for _, method := range []Method{Recreate, InPlace} {
+			t.Run(fmt.Sprintf("%s, %s", engine, method), func(t *testing.T) {
+				w := newWorld(t, web, configMaps)
+				w.strategies[configMaps.GroupKind()] = Strategy{Method: method, Engine: engine, Rolls: true}
+				if engine == DynamicApply {
+					w.children[configMaps] = append(w.children[configMaps], w.applied(configMaps, childAChanged, childA))
+				} else {
+					w.hasApplied(configMaps, childAChanged, strings.Replace(fieldsOfA, `"f:key":{}`, `"f:x":{}`, 1))
+				}
+				planned := w.plan(&pipeline.Response{Children: []*object.Object{w.child(configMaps, "a")}})
+				if step := stepFor(t, planned, "a"); step.Op != pipeline.Keep || step.Why != whyLeft {
+					t.Errorf("%s because %s", step.Op, step.Why)
+				}
+			})
 		}
 	}
 }
