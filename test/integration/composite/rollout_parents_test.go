@@ -25,54 +25,50 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
-var errStillThere = errors.New("it is still the former one")
-
 // The revisions of a cluster-scoped parent are in the server's namespace.
 func TestAClusterScopedParentRolls(t *testing.T) {
-	underBothEngines(t, func(t *testing.T, engine change) {
-		t.Parallel()
-		r := prepareRolling(t)
-		namespace := r.Namespace
-		r.Parents = env.Install(t, harness.CRD{Kind: "Thing", ClusterScoped: true})
-		r.answer(func(asked request) object {
-			parts := r.desired(asked)
-			for _, part := range parts {
-				part["metadata"].(object)["namespace"] = namespace
-			}
-			return object{"status": object{}, "children": parts}
-		})
-		r.RunComposite(r.rollingSpec(v1alpha1.ChildUpdateRollingRecreate, engine))
-		// Parents have no namespace, and parts do.
-		above := &rolling{fixture: r.in(t), parts: r.parts}
-		above.Namespace = ""
-
-		parent := above.CreateParent("a", object{"replicas": int64(2), "version": "1"})
-		r.waitForVersions("1", "1")
-		r.makeReady("a-0", "a-1")
-		r.waitUntilPartsAreSeen()
-		above.waitForUpdated("a", "True", "OnLatestRevision", "latest")
-		above.rollOut("2")
-		r.waitForVersions("2", "1")
-		above.waitForUpdated("a", "False", "RolloutWaiting", "child Part "+namespace+"/a-0 failed")
-		r.waitForRevisions(2)
-		revisions, err := r.revisions(t.Context())
-		if err != nil {
-			t.Fatal(err)
+	t.Parallel()
+	r := prepareRolling(t)
+	namespace := r.Namespace
+	r.Parents = env.Install(t, harness.CRD{Kind: "Thing", ClusterScoped: true})
+	r.answer(func(asked request) object {
+		parts := r.desired(asked)
+		for _, part := range parts {
+			part["metadata"].(object)["namespace"] = namespace
 		}
-		for _, revision := range revisions {
-			if owner := metav1.GetControllerOf(&revision); revision.Namespace != aggregation.Namespace || owner == nil || owner.UID != parent.GetUID() {
-				t.Errorf("revision %s is in namespace %s and owned by %v", revision.Name, revision.Namespace, owner)
-			}
-		}
-		env.WaitForEvent(t, metav1.NamespaceDefault, "a", "RolloutStarted", "updating Part "+namespace+"/a-0")
-		r.makeReady("a-0")
-		r.waitForVersions("2", "2")
-		r.makeReady("a-1")
-		above.waitForUpdated("a", "True", "OnLatestRevision", "latest")
-		r.waitForRevisions(1)
-		above.DeleteParent("a", metav1.DeletePropagationBackground)
-		r.waitForCollection()
+		return object{"status": object{}, "children": parts}
 	})
+	r.RunComposite(r.rollingSpec(v1alpha1.ChildUpdateRollingRecreate))
+	// Parents have no namespace, and parts do.
+	above := &rolling{fixture: r.in(t), parts: r.parts}
+	above.Namespace = ""
+
+	parent := above.CreateParent("a", object{"replicas": int64(2), "version": "1"})
+	r.waitForVersions("1", "1")
+	r.makeReady("a-0", "a-1")
+	r.waitUntilPartsAreSeen()
+	above.waitForUpdated("a", "True", "OnLatestRevision", "latest")
+	above.rollOut("2")
+	r.waitForVersions("2", "1")
+	above.waitForUpdated("a", "False", "RolloutWaiting", "child Part "+namespace+"/a-0 failed")
+	r.waitForRevisions(2)
+	revisions, err := r.revisions(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, revision := range revisions {
+		if owner := metav1.GetControllerOf(&revision); revision.Namespace != aggregation.Namespace || owner == nil || owner.UID != parent.GetUID() {
+			t.Errorf("revision %s is in namespace %s and owned by %v", revision.Name, revision.Namespace, owner)
+		}
+	}
+	env.WaitForEvent(t, metav1.NamespaceDefault, "a", "RolloutStarted", "updating Part "+namespace+"/a-0")
+	r.makeReady("a-0")
+	r.waitForVersions("2", "2")
+	r.makeReady("a-1")
+	above.waitForUpdated("a", "True", "OnLatestRevision", "latest")
+	r.waitForRevisions(1)
+	above.DeleteParent("a", metav1.DeletePropagationBackground)
+	r.waitForCollection()
 }
 
 // collectionTime is a deadline for the host's garbage collector, which learns of a new type of
@@ -114,16 +110,6 @@ func (r *rolling) waitForCollection(except ...string) {
 	})
 }
 
-func TestRevisionsGoWithTheirParent(t *testing.T) {
-	t.Parallel()
-	r := startRolling(t, v1alpha1.ChildUpdateRollingRecreate)
-	r.startAll(2)
-	r.rollOut("2")
-	r.waitForRevisions(2)
-	r.DeleteParent("a", metav1.DeletePropagationBackground)
-	r.waitForCollection()
-}
-
 // Metacontroller gives revisions the labels of the parent's Pod template, whether or not its
 // selector matches them.
 func TestQ5RevisionsWhoseTemplateHasOtherLabels(t *testing.T) {
@@ -162,26 +148,15 @@ func TestQ5RevisionsWhoseTemplateHasOtherLabels(t *testing.T) {
 
 func TestQ3AParentWithoutAStatusRolls(t *testing.T) {
 	t.Parallel()
-	for name, status := range map[string]object{"null": {"status": nil}, "absent": {}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := prepareRolling(t)
-			r.answer(func(asked request) object {
-				answer := object{"children": r.desired(asked)}
-				for key, value := range status {
-					answer[key] = value
-				}
-				return answer
-			})
-			r.RunComposite(r.rollingSpec(v1alpha1.ChildUpdateRollingRecreate))
-			r.startAll(2)
-			r.rollOut("2")
-			r.waitForVersions("2", "1")
-			r.waitForUpdated("a", "False", "RolloutWaiting", "child Part a-0 failed")
-			r.makeReady("a-0")
-			r.waitForEnd("2", "2")
-		})
-	}
+	r := prepareRolling(t)
+	r.answer(func(asked request) object { return object{"children": r.desired(asked)} })
+	r.RunComposite(r.rollingSpec(v1alpha1.ChildUpdateRollingRecreate))
+	r.startAll(2)
+	r.rollOut("2")
+	r.waitForVersions("2", "1")
+	r.waitForUpdated("a", "False", "RolloutWaiting", "child Part a-0 failed")
+	r.makeReady("a-0")
+	r.waitForEnd("2", "2")
 }
 
 // The condition is refreshed also if the hook answers the status that it was sent.
@@ -262,6 +237,23 @@ func TestEachRevisionHasItsRelatedObjects(t *testing.T) {
 	r.waitForSettings("new", "new")
 }
 
+// deletePart deletes a part and waits until it was created again.
+func (r *rolling) deletePart(name string) {
+	r.Helper()
+	parts := env.Dynamic.Resource(r.parts).Namespace(r.Namespace)
+	before := r.partUIDs()[name]
+	if err := parts.Delete(r.Context(), name, metav1.DeleteOptions{}); err != nil {
+		r.Fatal(err)
+	}
+	env.Eventually(r, func(ctx context.Context) error {
+		part, err := parts.Get(ctx, name, metav1.GetOptions{})
+		if err == nil && part.GetUID() == before {
+			err = errors.New("it is still the former one")
+		}
+		return err
+	})
+}
+
 func (r *rolling) waitForSettings(want ...string) {
 	r.Helper()
 	env.Eventually(r, func(ctx context.Context) error {
@@ -294,29 +286,6 @@ func TestRevisionsGoWhenNothingRollsAnyMore(t *testing.T) {
 	r.waitForRevisions(0)
 	r.PatchController(object{"spec": object{"childResources": []any{rollingRule(r.parts, v1alpha1.ChildUpdateRollingRecreate)}}})
 	r.waitForEnd("2", "2", "2")
-}
-
-// Another controller of the same parents, which does not roll, leaves the revisions alone.
-func TestRevisionsAreLeftAloneByAControllerThatDoesNotRoll(t *testing.T) {
-	t.Parallel()
-	r := startRolling(t, v1alpha1.ChildUpdateRollingRecreate)
-	r.startAll(2)
-	r.rollOut("2")
-	r.waitForVersions("2", "1")
-	r.waitForRevisions(2)
-	other := *r.fixture
-	other.Hook = hook.Serve(t, answers(t, func(asked request) object {
-		answer := oneConfigMap(asked)
-		answer["status"] = asked.Parent.Object["status"]
-		return answer
-	}))
-	other.RunComposite(other.CompositeSpec())
-	other.WaitForConfigMap("a", func(*corev1.ConfigMap) error { return nil })
-	r.Settle("a")
-	r.waitForVersions("2", "1")
-	r.waitForRevisions(2)
-	r.makeReady("a-0")
-	r.waitForEnd("2", "2")
 }
 
 // A rollout that Metacontroller has begun goes on: its revisions are found by the labels it gives

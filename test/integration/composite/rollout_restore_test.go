@@ -109,32 +109,31 @@ func (r *rolling) finish() {
 // which one the children are, and moves them one by one all the same.
 func TestQ51ARolloutContinuesWithoutItsRevisions(t *testing.T) {
 	t.Parallel()
-	for _, method := range []v1alpha1.ChildUpdateMethod{
-		v1alpha1.ChildUpdateRollingRecreate, v1alpha1.ChildUpdateRollingInPlace,
+	for method, engine := range map[v1alpha1.ChildUpdateMethod]v1alpha1.ChildApplyStrategy{
+		v1alpha1.ChildUpdateRollingRecreate: v1alpha1.ChildApplyDynamic,
+		v1alpha1.ChildUpdateRollingInPlace:  v1alpha1.ChildApplyServerSide,
 	} {
-		for _, engine := range []v1alpha1.ChildApplyStrategy{v1alpha1.ChildApplyDynamic, v1alpha1.ChildApplyServerSide} {
-			t.Run(fmt.Sprint(method, " ", engine), func(t *testing.T) {
-				t.Parallel()
-				r := startRolling(t, method, applied(engine))
-				saved := r.startAndStop(object{})
-				r.DeleteController()
-				r.WaitUntilControllerIsGone()
-				r.deleteRevisions(saved.revisions)
-				before := r.partUIDs()
-				r.RunComposite(r.rollingSpec(method, applied(engine)))
-				r.waitForRevisions(1)
-				r.waitForUpdated("a", "False", "RolloutWaiting", "child Part a-0 failed")
-				r.Settle("a")
-				r.waitForVersions("2", "1", "1")
-				if engine == v1alpha1.ChildApplyDynamic { // the others come back without it
-					r.restoreEarlier(saved.revisions, func(*v1alpha1.ControllerRevision) {})
-				}
-				if after := r.partUIDs(); fmt.Sprint(after) != fmt.Sprint(before) {
-					t.Errorf("the parts are %v, and were %v", after, before)
-				}
-				r.finish()
-			})
-		}
+		t.Run(fmt.Sprint(method, " ", engine), func(t *testing.T) {
+			t.Parallel()
+			r := startRolling(t, method, applied(engine))
+			saved := r.startAndStop(object{})
+			r.DeleteController()
+			r.WaitUntilControllerIsGone()
+			r.deleteRevisions(saved.revisions)
+			before := r.partUIDs()
+			r.RunComposite(r.rollingSpec(method, applied(engine)))
+			r.waitForRevisions(1)
+			r.waitForUpdated("a", "False", "RolloutWaiting", "child Part a-0 failed")
+			r.Settle("a")
+			r.waitForVersions("2", "1", "1")
+			if engine == v1alpha1.ChildApplyDynamic { // the other comes back without it
+				r.restoreEarlier(saved.revisions, func(*v1alpha1.ControllerRevision) {})
+			}
+			if after := r.partUIDs(); fmt.Sprint(after) != fmt.Sprint(before) {
+				t.Errorf("the parts are %v, and were %v", after, before)
+			}
+			r.finish()
+		})
 	}
 }
 
