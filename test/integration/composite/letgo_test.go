@@ -10,10 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
@@ -43,17 +39,6 @@ func elsewhere() object {
 	return object{"spec": object{"parentResource": object{"labelSelector": object{"matchLabels": object{"run": "elsewhere"}}}}}
 }
 
-func TestANarrowerSelectorFinalizesAndSaysSo(t *testing.T) {
-	t.Parallel()
-	f := start(t, scripted(t, notFinalized).handle, withFinalize)
-	f.createParentsWithFinalizer(2)
-	f.patchWarned(elsewhere(), fmt.Sprintf("spec.parentResource.labelSelector: parents (%s) that no longer match "+
-		"are released: their finalize hook runs", f.Parents.GroupResource()))
-	for _, parent := range []string{"p0", "p1"} {
-		env.WaitForEvent(t, f.Namespace, parent, "NoLongerSelected", "the server calls its finalize hook")
-	}
-}
-
 func TestANarrowerSelectorWithoutAFinalizeHookSaysSo(t *testing.T) {
 	t.Parallel()
 	f := prepare(t, hook.Serve(t, scripted(t, notFinalized).handle))
@@ -71,29 +56,4 @@ func TestANarrowerSelectorWithoutAFinalizeHookSaysSo(t *testing.T) {
 	if !f.HasConfigMap("a") {
 		t.Error("the children are gone")
 	}
-}
-
-func TestAFinalizeHookThatIsTakenAwaySaysSo(t *testing.T) {
-	t.Parallel()
-	f := start(t, scripted(t, notFinalized).handle, withFinalize)
-	f.createParentsWithFinalizer(2)
-	f.patchWarned(object{"spec": object{"hooks": object{"finalize": nil}}},
-		"spec.hooks.finalize: parents lose their finalizer: no hook runs when they are deleted")
-	for _, parent := range []string{"p0", "p1"} {
-		env.WaitForEvent(t, f.Namespace, parent, "NotFinalized", "the controller no longer has a finalize hook")
-	}
-}
-
-func TestAnUnknownTypeIsReportedWithTheOneThatWasMeant(t *testing.T) {
-	t.Parallel()
-	f := prepare(t, hook.Serve(t, scripted(t, notFinalized).handle))
-	f.RunComposite(f.CompositeSpec(func(spec *v1alpha1.CompositeControllerSpec) { spec.ChildResources[0].Resource = "configmap" }))
-	f.WaitForReady(metav1.ConditionFalse, "UnknownType")
-	f.WaitForController(func(_ metav1.ObjectMeta, status v1alpha1.ControllerStatus) error {
-		ready := meta.FindStatusCondition(status.Conditions, "Ready")
-		if ready == nil || !strings.Contains(ready.Message, `did you mean "configmaps"?`) {
-			return fmt.Errorf("the condition is %v", ready)
-		}
-		return nil
-	})
 }

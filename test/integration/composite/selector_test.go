@@ -30,41 +30,6 @@ func selectorSpec(value string) object {
 	return object{"value": value, "selector": object{"matchLabels": object{"app": "mine"}}}
 }
 
-func TestOrphanIsAdoptedAndReleased(t *testing.T) {
-	underBothEngines(t, testOrphanIsAdoptedAndReleased)
-}
-
-func testOrphanIsAdoptedAndReleased(t *testing.T, engine change) {
-	t.Parallel()
-	f := start(t, answers(t, labelledConfigMap), withSelector, engine)
-	orphan, err := env.Kube.CoreV1().ConfigMaps(f.Namespace).Create(t.Context(), &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"app": "mine"}},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	parent := f.CreateParent("a", selectorSpec("1"))
-	f.WaitForConfigMap("a", func(child *corev1.ConfigMap) error {
-		if child.UID != orphan.UID {
-			t.Fatal("the orphan was replaced")
-		}
-		if owner := metav1.GetControllerOf(child); owner == nil || owner.UID != parent.GetUID() {
-			return fmt.Errorf("the orphan should be adopted, but its owners are %v", child.OwnerReferences)
-		}
-		return harness.HasData("value", "1")(child)
-	})
-
-	// The hook still answers the child: without it, a sync before the new label is seen would
-	// delete the child.
-	f.PatchConfigMap("a", object{"metadata": object{"labels": object{"app": "not-any-more"}}})
-	f.WaitForConfigMap("a", func(child *corev1.ConfigMap) error {
-		if len(child.OwnerReferences) > 0 {
-			return fmt.Errorf("the child should be released, but its owners are %v", child.OwnerReferences)
-		}
-		return nil
-	})
-}
-
 // A StatefulSet's claims, for instance, have the labels of their parent's selector. The answer that names the object
 // makes it one of the controller's.
 func TestQ50AdoptedChildThatNoAnswerHasNamedIsKept(t *testing.T) {
@@ -113,45 +78,6 @@ func testAdoptedChildThatNoAnswerHasNamedIsKept(t *testing.T, engine change) {
 	})
 	f.PatchParent("a", object{"spec": object{"value": "unnamed"}})
 	f.WaitUntilConfigMapIsGone("a")
-}
-
-func TestParentWithoutSelectorIsToldSo(t *testing.T) {
-	t.Parallel()
-	f := start(t, answers(t, oneConfigMap), withSelector)
-	f.CreateParent("a", object{"value": "1"})
-	env.WaitForEvent(t, f.Namespace, "a", "SyncError", "it has no spec.selector with matchLabels or matchExpressions")
-	if calls := f.Hook.Calls(); len(calls) > 0 {
-		t.Errorf("the hook should not be asked about a parent without selector, but was %d times", len(calls))
-	}
-}
-
-func TestChildThatTheSelectorDoesNotMatchIsRefused(t *testing.T) {
-	t.Parallel()
-	f := start(t, answers(t, oneConfigMap), withSelector)
-	f.CreateParent("a", selectorSpec("1"))
-	env.WaitForEvent(t, f.Namespace, "a", "SyncError", "labels on desired child ConfigMap "+f.Namespace+"/a don't match parent selector")
-}
-
-func TestOnlySelectedParentsAreHandled(t *testing.T) {
-	t.Parallel()
-	f := start(t, answers(t, oneConfigMap), func(spec *v1alpha1.CompositeControllerSpec) {
-		spec.ParentResource.LabelSelector = &v1alpha1.LabelSelector{MatchLabels: map[string]string{"handled": "yes"}}
-	})
-	f.CreateParent("a", object{"value": "1"})
-	f.CreateParent("b", object{"value": "1"})
-	f.PatchParent("b", object{"metadata": object{"labels": object{"handled": "yes"}}})
-	f.WaitForConfigMap("b", harness.HasData("value", "1"))
-	for _, call := range f.Hook.Calls() {
-		var asked request
-		if err := call.Decode(&asked); err != nil {
-			t.Fatal(err)
-		}
-		if asked.Parent.GetName() == "a" {
-			t.Error("the hook was asked about a parent that is not selected")
-		}
-	}
-	f.PatchParent("a", object{"metadata": object{"labels": object{"handled": "yes"}}})
-	f.WaitForConfigMap("a", harness.HasData("value", "1"))
 }
 
 // With ignoreStatusChanges, changes of the status lead to no sync. The same holds for changes of

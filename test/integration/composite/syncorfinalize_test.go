@@ -12,8 +12,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 )
 
-// Each case of a parent: which hook is called, what happens to the children, and whether the status
-// is written.
+// Which hook is called, what happens to the children, and whether the status is written. A table of package observe has
+// all cases.
 func TestWhichHookIsCalled(t *testing.T) {
 	t.Parallel()
 	started := func(t *testing.T, changes ...change) (*fixture, *script) {
@@ -21,16 +21,6 @@ func TestWhichHookIsCalled(t *testing.T) {
 		script := scripted(t, replacing)
 		return start(t, script.handle, append(changes, selecting)...), script
 	}
-
-	t.Run("alive and selected: sync, children and status", func(t *testing.T) {
-		f, _ := started(t, withFinalize)
-		f.createParent("a")
-		f.waitForSynced("a")
-		f.WaitForFinalizers("a", f.Finalizer())
-		if _, paths := f.calls("a"); slices.Contains(paths, "/finalize") {
-			t.Errorf("the calls were %v", paths)
-		}
-	})
 
 	t.Run("alive and no longer selected: finalize, children and status, until finalized", func(t *testing.T) {
 		f, script := started(t, withFinalize)
@@ -55,23 +45,9 @@ func TestWhichHookIsCalled(t *testing.T) {
 		if writes := f.updatesOf("a"); writes != 2 {
 			t.Errorf("the parent was written %d times, want twice", writes)
 		}
-	})
-
-	t.Run("alive and no longer selected, without a finalize hook: nothing", func(t *testing.T) {
-		f, _ := started(t)
-		f.createParent("a")
-		f.waitForSynced("a")
-		f.PatchParent("a", object{"metadata": object{"labels": object{"run": "elsewhere"}}, "spec": object{"value": "2"}})
-		f.createParent("b")
-		f.waitForSynced("b")
-		asked, _ := f.calls("a")
-		for _, one := range asked {
-			if one.Parent.GetLabels()["run"] != "here" {
-				t.Error("a hook was called about a parent that is no longer selected")
-			}
-		}
-		if !f.HasConfigMap("a") {
-			t.Error("the child of a parent that is no longer selected is gone")
+		// The server has to see the parents that it no longer selects.
+		if selectors := slices.Compact(f.watchedWith()); !slices.Equal(selectors, []string{""}) {
+			t.Errorf("parents were watched with the selectors %q", selectors)
 		}
 	})
 
@@ -124,21 +100,6 @@ func TestWhichHookIsCalled(t *testing.T) {
 		f.waitForSynced("b")
 		if f.HasConfigMap("a-late") || !f.HasConfigMap("a") {
 			t.Error("the children of a parent that is no longer ours were changed")
-		}
-	})
-
-	t.Run("gone: nothing", func(t *testing.T) {
-		f, script := started(t, withFinalize)
-		script.then(done)
-		f.createParent("a")
-		f.waitForSynced("a")
-		f.DeleteParent("a", metav1.DeletePropagationBackground)
-		f.WaitUntilParentIsGone("a")
-		before, _ := f.calls("a")
-		f.createParent("b")
-		f.waitForSynced("b")
-		if after, _ := f.calls("a"); len(after) != len(before) {
-			t.Errorf("the hook was called %d times about a parent that is gone", len(after)-len(before))
 		}
 	})
 }
