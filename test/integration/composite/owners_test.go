@@ -21,10 +21,6 @@ import (
 // A script that was made for kubectl apply lists the parent as a plain owner, and a copy of another object has the
 // metadata of that, with its controller. Both are created once, and stay.
 func TestAChildIsControlledByItsParentWhateverTheHookLists(t *testing.T) {
-	underBothEngines(t, testAChildIsControlledByItsParentWhateverTheHookLists)
-}
-
-func testAChildIsControlledByItsParentWhateverTheHookLists(t *testing.T, engine change) {
 	t.Parallel()
 	f := start(t, answers(t, func(asked request) object {
 		parent := object{
@@ -39,7 +35,7 @@ func testAChildIsControlledByItsParentWhateverTheHookLists(t *testing.T, engine 
 			"creationTimestamp": "2026-03-04T05:06:07Z", "ownerReferences": []object{maker},
 		}
 		return object{"children": []object{plain, copied}}
-	}), engine)
+	}), byServerSideApply)
 	parent := f.CreateParent("a", object{"value": "1"})
 	f.WaitForParent("a", isSyncedAt(parent.GetGeneration()))
 	versions := map[string]string{}

@@ -51,40 +51,39 @@ func (f *fixture) callsSince(from int, parent string) (count int) {
 
 // Nothing is done about a parent that its annotation pauses, and the others go on.
 func TestAPausedParentIsLeftAlone(t *testing.T) {
-	underBothEngines(t, func(t *testing.T, engine change) {
-		f := start(t, answers(t, oneConfigMap), engine)
-		for _, parent := range []string{"a", "b"} {
-			f.CreateParent(parent, object{"value": "1"})
-			f.WaitForConfigMap(parent, harness.HasData("value", "1"))
-		}
-		f.Settle("a")
-		f.Settle("b")
-		f.waitForPaused(0, 2, "")
+	t.Parallel()
+	f := start(t, answers(t, oneConfigMap))
+	for _, parent := range []string{"a", "b"} {
+		f.CreateParent(parent, object{"value": "1"})
+		f.WaitForConfigMap(parent, harness.HasData("value", "1"))
+	}
+	f.Settle("a")
+	f.Settle("b")
+	f.waitForPaused(0, 2, "")
 
-		f.PatchParent("a", object{"metadata": object{"annotations": object{v1alpha1.PausedAnnotation: "true"}}})
-		if since := f.waitForPaused(1, 1, "ParentsPaused"); since.IsZero() {
-			t.Error("the status does not say since when")
-		}
-		f.WaitForCondition("ParentsSynced", metav1.ConditionUnknown)
-		from, calls := env.AuditEnd(f), len(f.Hook.Calls())
-		f.PatchParent("a", object{"spec": object{"value": "2"}})
-		f.DeleteConfigMap("a")
-		f.PatchParent("b", object{"spec": object{"value": "2"}})
-		f.WaitForConfigMap("b", harness.HasData("value", "2"))
-		f.Settle("b")
-		if count := f.callsSince(calls, "a"); count != 0 {
-			t.Errorf("the hook was called %d times about a parent that is paused", count)
-		}
-		ours := f.RequestLines(from, hostcluster.Request{Verbs: hostcluster.Writes(), Namespace: f.Namespace})
-		if slices.ContainsFunc(ours, func(line string) bool { return strings.HasSuffix(line, "/a") || strings.Contains(line, "/a/") }) {
-			t.Errorf("these were written: %q", ours)
-		}
+	f.PatchParent("a", object{"metadata": object{"annotations": object{v1alpha1.PausedAnnotation: "true"}}})
+	if since := f.waitForPaused(1, 1, "ParentsPaused"); since.IsZero() {
+		t.Error("the status does not say since when")
+	}
+	f.WaitForCondition("ParentsSynced", metav1.ConditionUnknown)
+	from, calls := env.AuditEnd(f), len(f.Hook.Calls())
+	f.PatchParent("a", object{"spec": object{"value": "2"}})
+	f.DeleteConfigMap("a")
+	f.PatchParent("b", object{"spec": object{"value": "2"}})
+	f.WaitForConfigMap("b", harness.HasData("value", "2"))
+	f.Settle("b")
+	if count := f.callsSince(calls, "a"); count != 0 {
+		t.Errorf("the hook was called %d times about a parent that is paused", count)
+	}
+	ours := f.RequestLines(from, hostcluster.Request{Verbs: hostcluster.Writes(), Namespace: f.Namespace})
+	if slices.ContainsFunc(ours, func(line string) bool { return strings.HasSuffix(line, "/a") || strings.Contains(line, "/a/") }) {
+		t.Errorf("these were written: %q", ours)
+	}
 
-		f.PatchParent("a", object{"metadata": object{"annotations": object{v1alpha1.PausedAnnotation: nil}}})
-		f.WaitForConfigMap("a", harness.HasData("value", "2"))
-		f.waitForPaused(0, 2, "")
-		f.WaitForCondition("ParentsSynced", metav1.ConditionTrue)
-	})
+	f.PatchParent("a", object{"metadata": object{"annotations": object{v1alpha1.PausedAnnotation: nil}}})
+	f.WaitForConfigMap("a", harness.HasData("value", "2"))
+	f.waitForPaused(0, 2, "")
+	f.WaitForCondition("ParentsSynced", metav1.ConditionTrue)
 }
 
 // A paused controller calls no hook and writes nothing, also across a restart of the server; parents that are being

@@ -50,48 +50,40 @@ func TestServerSideApplyCreatesByOneWrite(t *testing.T) {
 	}
 }
 
-// An object of another client is neither changed nor adopted, whatever its labels and the update
-// method are, also if the cache does not have it yet.
+// An object of another client is neither changed nor adopted, also if the cache does not have it yet.
 func TestQ6ServerSideApplySeizesNothing(t *testing.T) {
 	t.Parallel()
-	for _, method := range []v1alpha1.ChildUpdateMethod{v1alpha1.ChildUpdateInPlace, v1alpha1.ChildUpdateRecreate, v1alpha1.ChildUpdateOnDelete} {
-		t.Run(string(method), func(t *testing.T) {
-			t.Parallel()
-			theirs := func(name string) *corev1.ConfigMap {
-				return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"value": "theirs"}}
-			}
-			var f *fixture
-			f = start(t, answers(t, func(asked request) object {
-				// The second object is created after the caches were read.
-				_, err := env.Kube.CoreV1().ConfigMaps(asked.Parent.GetNamespace()).Create(context.WithoutCancel(f.Context()), theirs("late"), metav1.CreateOptions{})
-				if err != nil && !strings.Contains(err.Error(), "already exists") {
-					t.Error(err)
-				}
-				return object{"children": []object{hook.ConfigMap("early", object{"value": "ours"}), hook.ConfigMap("late", object{"value": "ours"})}}
-			}), func(spec *v1alpha1.CompositeControllerSpec) {
-				spec.ChildResources[0] = harness.ChildRule("v1", "configmaps", method)
-			}, byServerSideApply)
-			early, err := env.Kube.CoreV1().ConfigMaps(f.Namespace).Create(t.Context(), theirs("early"), metav1.CreateOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			f.CreateParent("a", object{})
-			env.WaitForEvent(t, f.Namespace, "a", "ChildNameTaken", "ConfigMap "+f.Namespace+"/early")
-			f.waitUntilObserved("a", 1)
-			f.Settle("a")
-			for _, name := range []string{"early", "late"} {
-				after, err := f.GetConfigMap(t.Context(), name)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if after.Data["value"] != "theirs" || len(after.OwnerReferences)+len(after.Labels) > 0 || len(after.ManagedFields) != 1 {
-					t.Errorf("%s was changed to %v", name, after)
-				}
-				if name == "early" && after.ResourceVersion != early.ResourceVersion {
-					t.Errorf("%s was written", name)
-				}
-			}
-		})
+	theirs := func(name string) *corev1.ConfigMap {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"value": "theirs"}}
+	}
+	var f *fixture
+	f = start(t, answers(t, func(asked request) object {
+		// The second object is created after the caches were read.
+		_, err := env.Kube.CoreV1().ConfigMaps(asked.Parent.GetNamespace()).Create(context.WithoutCancel(f.Context()), theirs("late"), metav1.CreateOptions{})
+		if err != nil && !strings.Contains(err.Error(), "already exists") {
+			t.Error(err)
+		}
+		return object{"children": []object{hook.ConfigMap("early", object{"value": "ours"}), hook.ConfigMap("late", object{"value": "ours"})}}
+	}), byServerSideApply)
+	early, err := env.Kube.CoreV1().ConfigMaps(f.Namespace).Create(t.Context(), theirs("early"), metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.CreateParent("a", object{})
+	env.WaitForEvent(t, f.Namespace, "a", "ChildNameTaken", "ConfigMap "+f.Namespace+"/early")
+	f.waitUntilObserved("a", 1)
+	f.Settle("a")
+	for _, name := range []string{"early", "late"} {
+		after, err := f.GetConfigMap(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if after.Data["value"] != "theirs" || len(after.OwnerReferences)+len(after.Labels) > 0 || len(after.ManagedFields) != 1 {
+			t.Errorf("%s was changed to %v", name, after)
+		}
+		if name == "early" && after.ResourceVersion != early.ResourceVersion {
+			t.Errorf("%s was written", name)
+		}
 	}
 }
 
@@ -194,32 +186,36 @@ func TestQ10RecreateUnderServerSideApply(t *testing.T) {
 // A process that has just started sees in its caches that nothing has changed, and sends no request
 // to the host.
 func TestServerSideApplyIsQuietAfterARestart(t *testing.T) {
+	fixtures, calls := map[v1alpha1.ChildUpdateMethod]*fixture{}, map[v1alpha1.ChildUpdateMethod]int{}
 	for _, method := range []v1alpha1.ChildUpdateMethod{v1alpha1.ChildUpdateInPlace, v1alpha1.ChildUpdateRecreate} {
-		t.Run(string(method), func(t *testing.T) {
-			f := start(t, answers(t, wantedChildren), withSpecimens(method), byServerSideApply)
-			f.CreateParent("a", specimensOf(t, first))
-			for of, specimen := range specimens {
-				f.waitForChild(of, isManaged(v1alpha1.ChildApplyServerSide))
-				f.addTheirs(of, specimen.others)
+		f := start(t, answers(t, wantedChildren), withSpecimens(method), byServerSideApply)
+		f.CreateParent("a", specimensOf(t, first))
+		for of, specimen := range specimens {
+			f.waitForChild(of, isManaged(v1alpha1.ChildApplyServerSide))
+			f.addTheirs(of, specimen.others)
+		}
+		f.Settle("a")
+		fixtures[method] = f
+	}
+	env.StopServer(t)
+	for method, f := range fixtures {
+		calls[method] = len(f.Hook.Calls())
+	}
+	from := env.AuditEnd(t)
+	env.StartServer(t)
+	for method, f := range fixtures {
+		env.Eventually(t, func(context.Context) error {
+			if len(f.Hook.Calls()) == calls[method] {
+				return errors.New("the hook should be called after the restart")
 			}
-			f.Settle("a")
-			env.StopServer(t)
-			from, calls := env.AuditEnd(f), len(f.Hook.Calls())
-			env.StartServer(t)
-			env.Eventually(t, func(context.Context) error {
-				if len(f.Hook.Calls()) == calls {
-					return errors.New("the hook should be called after the restart")
-				}
-				return nil
-			})
-			f.Settle("a")
-			env.ExpectNoRequests(f, from, hostcluster.Request{Verbs: append(hostcluster.Writes(), "get"), Namespace: f.Namespace})
-			f.PatchParent("a", object{"spec": specimensOf(t, later)})
-			for of := range specimens {
-				if method == v1alpha1.ChildUpdateInPlace {
-					f.waitForChild(of, contains(harness.FromYAML(t, specimens[of].left)))
-				}
-			}
+			return nil
 		})
+		f.Settle("a")
+		env.ExpectNoRequests(f, from, hostcluster.Request{Verbs: append(hostcluster.Writes(), "get"), Namespace: f.Namespace})
+	}
+	f := fixtures[v1alpha1.ChildUpdateInPlace]
+	f.PatchParent("a", object{"spec": specimensOf(t, later)})
+	for of, specimen := range specimens {
+		f.waitForChild(of, contains(harness.FromYAML(t, specimen.left)))
 	}
 }

@@ -47,60 +47,60 @@ func recordsKey(key string) func(*corev1.ConfigMap) error {
 // had set it before. The child is not created again only to record what the hook wants.
 func TestASharedFieldIsRemovedUnderRecreate(t *testing.T) {
 	t.Parallel()
-	for _, method := range []v1alpha1.ChildUpdateMethod{v1alpha1.ChildUpdateRecreate, v1alpha1.ChildUpdateRollingRecreate} {
-		recreating := func(spec *v1alpha1.CompositeControllerSpec) {
+	recreating := func(method v1alpha1.ChildUpdateMethod) change {
+		return func(spec *v1alpha1.CompositeControllerSpec) {
 			spec.ChildResources[0] = harness.ChildRule("v1", "configmaps", method)
 		}
-		dropB := func(f *fixture, uid types.UID) {
-			f.Helper()
-			f.WaitForConfigMap("a", recordsKey("b"))
-			f.Settle("a")
-			if child := f.WaitForConfigMap("a", harness.HasData("b", "2")); child.UID != uid {
-				f.Error("the child was created again, although it was as the hook wants it")
-			}
-			f.PatchParent("a", object{"spec": object{"data": object{"b": nil}}})
-			child := f.WaitForConfigMap("a", func(child *corev1.ConfigMap) error {
-				return errors.Join(harness.HasData("a", "1")(child), harness.HasData("b", "")(child))
-			})
-			if child.UID == uid {
-				f.Error("the child should have been created again")
-			}
-			f.Settle("a")
-			f.Settle("a")
-			from := env.AuditEnd(f)
-			f.Settle("a")
-			env.ExpectNoRequests(f, from, hostcluster.Request{Resource: "configmaps", Namespace: f.Namespace})
-		}
-		t.Run(string(method)+", of an adopted child", func(t *testing.T) {
-			underBothEngines(t, func(t *testing.T, engine change) {
-				t.Parallel()
-				f := prepare(t, hook.Serve(t, answers(t, specData)))
-				parent := f.CreateParent("a", object{"data": object{"a": "1", "b": "2"}})
-				orphan := &corev1.ConfigMap{
-					ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"controller-uid": string(parent.GetUID())}},
-					Data:       map[string]string{"a": "1", "b": "2"},
-				}
-				orphan, err := env.Kube.CoreV1().ConfigMaps(f.Namespace).Create(t.Context(), orphan, metav1.CreateOptions{FieldManager: "others"})
-				if err != nil {
-					t.Fatal(err)
-				}
-				f.RunComposite(f.CompositeSpec(recreating, engine))
-				dropB(f, orphan.UID)
-			})
-		})
-		t.Run(string(method)+", that another client had added", func(t *testing.T) {
-			underBothEngines(t, func(t *testing.T, engine change) {
-				t.Parallel()
-				f := start(t, answers(t, specData), recreating, engine)
-				f.CreateParent("a", object{"data": object{"a": "1"}})
-				child := f.WaitForConfigMap("a", harness.HasData("a", "1"))
-				f.PatchConfigMap("a", object{"data": object{"b": "2"}})
-				f.Settle("a")
-				f.PatchParent("a", object{"spec": object{"data": object{"b": "2"}}})
-				dropB(f, child.UID)
-			})
-		})
 	}
+	dropB := func(f *fixture, uid types.UID) {
+		f.Helper()
+		f.WaitForConfigMap("a", recordsKey("b"))
+		f.Settle("a")
+		if child := f.WaitForConfigMap("a", harness.HasData("b", "2")); child.UID != uid {
+			f.Error("the child was created again, although it was as the hook wants it")
+		}
+		f.PatchParent("a", object{"spec": object{"data": object{"b": nil}}})
+		child := f.WaitForConfigMap("a", func(child *corev1.ConfigMap) error {
+			return errors.Join(harness.HasData("a", "1")(child), harness.HasData("b", "")(child))
+		})
+		if child.UID == uid {
+			f.Error("the child should have been created again")
+		}
+		f.Settle("a")
+		f.Settle("a")
+		from := env.AuditEnd(f)
+		f.Settle("a")
+		env.ExpectNoRequests(f, from, hostcluster.Request{Resource: "configmaps", Namespace: f.Namespace})
+	}
+	t.Run("Recreate, of an adopted child", func(t *testing.T) {
+		underBothEngines(t, func(t *testing.T, engine change) {
+			t.Parallel()
+			f := prepare(t, hook.Serve(t, answers(t, specData)))
+			parent := f.CreateParent("a", object{"data": object{"a": "1", "b": "2"}})
+			orphan := &corev1.ConfigMap{
+				ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"controller-uid": string(parent.GetUID())}},
+				Data:       map[string]string{"a": "1", "b": "2"},
+			}
+			orphan, err := env.Kube.CoreV1().ConfigMaps(f.Namespace).Create(t.Context(), orphan, metav1.CreateOptions{FieldManager: "others"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.RunComposite(f.CompositeSpec(recreating(v1alpha1.ChildUpdateRecreate), engine))
+			dropB(f, orphan.UID)
+		})
+	})
+	t.Run("RollingRecreate, that another client had added", func(t *testing.T) {
+		underBothEngines(t, func(t *testing.T, engine change) {
+			t.Parallel()
+			f := start(t, answers(t, specData), recreating(v1alpha1.ChildUpdateRollingRecreate), engine)
+			f.CreateParent("a", object{"data": object{"a": "1"}})
+			child := f.WaitForConfigMap("a", harness.HasData("a", "1"))
+			f.PatchConfigMap("a", object{"data": object{"b": "2"}})
+			f.Settle("a")
+			f.PatchParent("a", object{"spec": object{"data": object{"b": "2"}}})
+			dropB(f, child.UID)
+		})
+	})
 }
 
 // What the host drops, rewrites or fills in is no reason to create a child again: neither one that is

@@ -66,11 +66,4 @@ func TestWaitingHasAnEnd(t *testing.T) {
 		f.PatchConfigMap("a", object{"metadata": object{"finalizers": nil}})
 		f.waitUntilNoneFails()
 	})
-	t.Run("for a parent whose spec changes faster than its hook answers", func(t *testing.T) {
-		t.Parallel()
-		f := start(t, harness.Slowly(answers(t, oneConfigMap)))
-		f.CreateParent("a", object{"value": "0"})
-		f.KeepBusy("a", func(change int) object { return object{"spec": object{"value": fmt.Sprint(change)}} })
-		f.waitUntilStalled("the parent, whose status is to be written, has changed")
-	})
 }

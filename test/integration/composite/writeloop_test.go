@@ -55,10 +55,6 @@ func (f *fixture) expectSlower(what string, writes []time.Time, free int) {
 // If the hook and another client set a field to different values, the writes are slowed down.
 // Nothing else waits for them.
 func TestAFieldThatIsFoughtOverIsWrittenEverLater(t *testing.T) {
-	underBothEngines(t, testAFieldThatIsFoughtOverIsWrittenEverLater)
-}
-
-func testAFieldThatIsFoughtOverIsWrittenEverLater(t *testing.T, engine change) {
 	t.Parallel()
 	f := start(t, answers(t, func(asked request) object {
 		spec, _ := asked.Parent.Object["spec"].(object)
@@ -66,7 +62,7 @@ func testAFieldThatIsFoughtOverIsWrittenEverLater(t *testing.T, engine change) {
 			hook.ConfigMap("fought", object{"value": "ours"}),
 			hook.ConfigMap("other", object{"value": spec["value"]}),
 		}}
-	}), engine)
+	}))
 	f.CreateParent("a", object{"value": "1"})
 	f.WaitForConfigMap("fought", harness.HasData("value", "ours"))
 
@@ -152,26 +148,4 @@ func TestTwoControllersOfTheSameParentsAreCalmed(t *testing.T) {
 		return errors.Join(one, two)
 	})
 	env.WaitForEvent(t, f.Namespace, "a", "WriteLoop", "")
-}
-
-// A hook that never answers the same twice would have its child written with each sync.
-func TestAnAnswerThatChangesWithEveryCallIsWrittenEverLater(t *testing.T) {
-	t.Parallel()
-	f := start(t, answers(t, func(request) object {
-		return object{"children": []object{hook.ConfigMap("restless", object{"time": fmt.Sprint(time.Now().UnixNano())})}}
-	}))
-	f.CreateParent("a", object{})
-	env.WaitForEvent(t, f.Namespace, "a", "WriteLoop", "the hook returns a different value at data.time")
-	f.WaitForWriteLoop("ConfigMap "+f.Namespace+"/restless", "data.time")
-	// On a busy machine the writes may have been too far apart at times, and the count started
-	// again.
-	env.Eventually(t, func(context.Context) error {
-		writes := f.writesOf("restless", "update")
-		for i := 19; i+1 < len(writes); i++ {
-			if writes[i].Sub(writes[i-1]) > time.Second-imprecision && writes[i+1].Sub(writes[i]) > 2*time.Second-imprecision {
-				return nil
-			}
-		}
-		return fmt.Errorf("of %d writes, none waited for a second and the next one for two", len(writes))
-	})
 }
