@@ -22,7 +22,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
-// waitForSyncedColumn waits until kubectl get cc -o wide shows a value of SYNCED.
+// waitForSyncedColumn waits until kubectl get cc -o wide would show a value of SYNCED.
 func (f *fixture) waitForSyncedColumn(want string) {
 	f.Helper()
 	f.waitForCells(map[string]string{"SYNCED": want})

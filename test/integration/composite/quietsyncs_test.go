@@ -24,7 +24,7 @@ func TestQuietSyncsLeaveTheHostAlone(t *testing.T) {
 }
 
 func testQuietSyncs(t *testing.T, engine change) {
-	const parents, children = 100, 10
+	const parents, children = 20, 5
 	f := start(t, answers(t, func(asked request) object {
 		var desired []object
 		for i := range children {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -42,24 +43,6 @@ func ofDeployments(method v1alpha1.ChildUpdateMethod) change {
 	}
 }
 
-// waitForCells waits until kubectl get cc -o wide shows these values in the columns.
-func (f *fixture) waitForCells(want map[string]string) {
-	f.Helper()
-	env.Eventually(f, func(context.Context) error {
-		lines := strings.Split(strings.TrimSpace(env.Kubectl(f, "get", "cc", f.Controller.Name, "-o", "wide")), "\n")
-		if len(lines) != 2 {
-			return fmt.Errorf("kubectl says %q", lines)
-		}
-		headings, cells := strings.Fields(lines[0]), strings.Fields(lines[1])
-		for heading, want := range want {
-			if i := slices.Index(headings, heading); i < 0 || cells[i] != want {
-				return fmt.Errorf("kubectl shows %q, want %s to be %s", cells, heading, want)
-			}
-		}
-		return nil
-	})
-}
-
 // expectWarnings checks that the events of a reason about a parent are these, once each.
 func (f *fixture) expectWarnings(parent, reason string, want ...string) {
 	f.Helper()
@@ -80,50 +63,44 @@ func (f *fixture) expectWarnings(parent, reason string, want ...string) {
 	}
 }
 
+// fieldsKnown returns the message of the condition Warnings.
 func (f *fixture) fieldsKnown() string {
 	f.Helper()
-	return env.Kubectl(f, "get", "cc", f.Controller.Name, "-o", `jsonpath={.status.conditions[?(@.type=="Warnings")].message}`)
+	controller, err := f.getController(f.Context())
+	if err != nil {
+		f.Fatal(err)
+	}
+	return messageOf(controller.Status, v1alpha1.ConditionWarnings)
 }
 
 func TestAMisspeltFieldOfAChildIsTold(t *testing.T) {
 	underBothEngines(t, func(t *testing.T, engine change) {
-		for name, before := range map[string]object{"of an old child": {"replicas": 2}, "of a new child": nil} {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				f := start(t, answers(t, oneDeployment), ofDeployments(v1alpha1.ChildUpdateInPlace), engine)
-				if before != nil {
-					f.CreateParent("a", object{"deployment": before})
-					f.waitForCells(map[string]string{"SYNCED": "True", "PARENTS": "1", "WARNED": "0"})
-					f.PatchParent("a", object{"spec": object{"deployment": object{"replicas": nil, "replica": 5}}})
-				} else {
-					f.CreateParent("a", object{"deployment": object{"replica": 5}})
-				}
-				consequence := "drops it"
-				if strings.Contains(t.Name(), string(v1alpha1.ChildApplyServerSide)) {
-					consequence = "rejects the creation of a child with it"
-					if before != nil {
-						consequence = "rejects a change with it, so the child stays as it is"
-					}
-					env.WaitForEvent(t, f.Namespace, "a", "SyncError", ".spec.replica: field not declared in schema")
-				}
-				told := "Deployment " + f.Namespace + "/a: the cluster does not know the field spec.replica and " + consequence + "; did you mean spec.replicas?"
-				env.WaitForEvent(t, f.Namespace, "a", "UnknownField", told)
-				f.WaitForCondition("Warnings", metav1.ConditionTrue)
-				f.waitForCells(map[string]string{"WARNED": "1"})
-				if got, want := f.fieldsKnown(), "Thing "+f.Namespace+"/a: "+told; got != want {
-					t.Errorf("Warnings says %q, want %q", got, want)
-				}
-				f.PatchParent("a", object{"spec": object{"more": "1"}})
-				f.PatchParent("a", object{"metadata": object{"annotations": object{"more": "1"}}})
-				f.expectWarnings("a", "UnknownField", told)
-
-				f.PatchParent("a", object{"spec": object{"deployment": object{"replicas": 3, "replica": nil}}})
-				f.waitForCells(map[string]string{"SYNCED": "True", "WARNED": "0"})
-				f.WaitForCondition("Warnings", metav1.ConditionFalse)
-				f.expectWarnings("a", "UnknownField", told)
-				f.expectWarnings("a", "ClusterWarning")
-			})
+		t.Parallel()
+		f := start(t, answers(t, oneDeployment), ofDeployments(v1alpha1.ChildUpdateInPlace), engine)
+		f.CreateParent("a", object{"deployment": object{"replicas": 2}})
+		f.waitForCells(map[string]string{"SYNCED": "True", "PARENTS": "1", "WARNED": "0"})
+		f.PatchParent("a", object{"spec": object{"deployment": object{"replicas": nil, "replica": 5}}})
+		consequence := "drops it"
+		if strings.Contains(t.Name(), string(v1alpha1.ChildApplyServerSide)) {
+			consequence = "rejects a change with it, so the child stays as it is"
+			env.WaitForEvent(t, f.Namespace, "a", "SyncError", ".spec.replica: field not declared in schema")
 		}
+		told := "Deployment " + f.Namespace + "/a: the cluster does not know the field spec.replica and " + consequence + "; did you mean spec.replicas?"
+		env.WaitForEvent(t, f.Namespace, "a", "UnknownField", told)
+		f.WaitForCondition("Warnings", metav1.ConditionTrue)
+		f.waitForCells(map[string]string{"WARNED": "1"})
+		if got, want := f.fieldsKnown(), "Thing "+f.Namespace+"/a: "+told; got != want {
+			t.Errorf("Warnings says %q, want %q", got, want)
+		}
+		f.PatchParent("a", object{"spec": object{"more": "1"}})
+		f.PatchParent("a", object{"metadata": object{"annotations": object{"more": "1"}}})
+		f.expectWarnings("a", "UnknownField", told)
+
+		f.PatchParent("a", object{"spec": object{"deployment": object{"replicas": 3, "replica": nil}}})
+		f.waitForCells(map[string]string{"SYNCED": "True", "WARNED": "0"})
+		f.WaitForCondition("Warnings", metav1.ConditionFalse)
+		f.expectWarnings("a", "UnknownField", told)
+		f.expectWarnings("a", "ClusterWarning")
 	})
 }
 
@@ -161,52 +138,37 @@ func TestAFieldOfTheStatusThatTheSchemaLacksIsTold(t *testing.T) {
 }
 
 func TestWhatTheClusterWarnsOfIsTold(t *testing.T) {
-	underBothEngines(t, func(t *testing.T, engine change) {
-		f := start(t, answers(t, oneDeployment), ofDeployments(v1alpha1.ChildUpdateInPlace), engine)
-		f.CreateParent("a", object{"nodeSelector": object{"beta.kubernetes.io/os": "linux"}})
-		event := env.WaitForEvent(t, f.Namespace, "a", "ClusterWarning", "Deployment "+f.Namespace+"/a: the cluster warns: ")
-		f.waitForCells(map[string]string{"SYNCED": "True", "WARNED": "1", "REASON": "ClusterWarning"})
-		f.PatchParent("a", object{"spec": object{"deployment": object{"replicas": 2}}})
-		env.Eventually(t, func(ctx context.Context) error {
-			child, err := env.Kube.AppsV1().Deployments(f.Namespace).Get(ctx, "a", metav1.GetOptions{})
-			if err == nil && *child.Spec.Replicas != 2 {
-				err = fmt.Errorf("it has %d replicas", *child.Spec.Replicas)
-			}
-			return err
-		})
-		f.waitForCells(map[string]string{"SYNCED": "True"})
-		f.expectWarnings("a", "ClusterWarning", event.Message)
+	t.Parallel()
+	f := start(t, answers(t, oneDeployment), ofDeployments(v1alpha1.ChildUpdateInPlace))
+	f.CreateParent("a", object{"nodeSelector": object{"beta.kubernetes.io/os": "linux"}})
+	event := env.WaitForEvent(t, f.Namespace, "a", "ClusterWarning", "Deployment "+f.Namespace+"/a: the cluster warns: ")
+	f.waitForCells(map[string]string{"SYNCED": "True", "WARNED": "1", "REASON": "ClusterWarning"})
+	f.PatchParent("a", object{"spec": object{"deployment": object{"replicas": 2}}})
+	env.Eventually(t, func(ctx context.Context) error {
+		child, err := env.Kube.AppsV1().Deployments(f.Namespace).Get(ctx, "a", metav1.GetOptions{})
+		if err == nil && *child.Spec.Replicas != 2 {
+			err = fmt.Errorf("it has %d replicas", *child.Spec.Replicas)
+		}
+		return err
 	})
+	f.waitForCells(map[string]string{"SYNCED": "True"})
+	f.expectWarnings("a", "ClusterWarning", event.Message)
 }
 
 func TestAChildThatOnDeleteLeavesAloneIsCounted(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
-		method         v1alpha1.ChildUpdateMethod
-		warned, reason string
-		event          string
-	}{
-		"on purpose":               {v1alpha1.ChildUpdateOnDelete, "0", "Running", "Normal spec.childResources[0].updateStrategy.method is OnDelete"},
-		"because no method is set": {"", "1", "ChildOutdated", "Warning spec.childResources[0].updateStrategy.method is not set"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			underBothEngines(t, func(t *testing.T, engine change) {
-				f := start(t, answers(t, oneDeployment), ofDeployments(test.method), engine)
-				f.CreateParent("a", object{"deployment": object{"replicas": 2}})
-				f.waitForCells(map[string]string{"SYNCED": "True", "PARENTS": "1", "OUTDATED": "0"})
-				f.PatchParent("a", object{"spec": object{"deployment": object{"replicas": 3}}})
-				f.waitForCells(map[string]string{"SYNCED": "True", "OUTDATED": "1", "WARNED": test.warned, "REASON": test.reason})
-				of, why, _ := strings.Cut(test.event, " ")
-				event := env.WaitForEvent(t, f.Namespace, "a", "ChildOutdated", "Deployment "+f.Namespace+"/a: it differs from "+
-					"the desired state, first at spec.replicas")
-				if event.Type != of || !strings.Contains(event.Message, why) {
-					t.Errorf("the event is %s: %s", event.Type, event.Message)
-				}
-				if err := env.Kube.AppsV1().Deployments(f.Namespace).Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
-					t.Fatal(err)
-				}
-				f.waitForCells(map[string]string{"SYNCED": "True", "OUTDATED": "0", "WARNED": "0"})
-			})
-		})
+	f := start(t, answers(t, oneDeployment), ofDeployments(v1alpha1.ChildUpdateOnDelete))
+	f.CreateParent("a", object{"deployment": object{"replicas": 2}})
+	f.waitForCells(map[string]string{"SYNCED": "True", "PARENTS": "1", "OUTDATED": "0"})
+	f.PatchParent("a", object{"spec": object{"deployment": object{"replicas": 3}}})
+	f.waitForCells(map[string]string{"SYNCED": "True", "OUTDATED": "1", "WARNED": "0", "REASON": "Running"})
+	event := env.WaitForEvent(t, f.Namespace, "a", "ChildOutdated", "Deployment "+f.Namespace+"/a: it differs from "+
+		"the desired state, first at spec.replicas")
+	if event.Type != corev1.EventTypeNormal || !strings.Contains(event.Message, "spec.childResources[0].updateStrategy.method is OnDelete") {
+		t.Errorf("the event is %s: %s", event.Type, event.Message)
 	}
+	if err := env.Kube.AppsV1().Deployments(f.Namespace).Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	f.waitForCells(map[string]string{"SYNCED": "True", "OUTDATED": "0", "WARNED": "0"})
 }
