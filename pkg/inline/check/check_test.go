@@ -108,6 +108,9 @@ children:
 					`the expression)`,
 			},
 		},
+		"a field of the status that is misspelled": {hook: `status: {redy: 1}`, want: []string{
+			`inline.status.redy: there is no such field in the status of Website.example.com/v1; did you mean ready?`,
+		}},
 		"fields and types of a child": {hook: `children:
 - object: {apiVersion: v1, kind: Service, metadata: {name: a}, spec: {slector: {}, type: [a], ports: [{port: ` +
 			`"80", prt: 1}, "${'a'}"]}}

@@ -230,12 +230,24 @@ func TestAClientCertificateIsShown(t *testing.T) {
 	clients := x509.NewCertPool()
 	clients.AppendCertsFromPEM(ours.Cert)
 	users := make(chan string, 1)
-	server := serveTLS(t, &tls.Config{
+	server := newSecure(t, &tls.Config{
 		Certificates: []tls.Certificate{servingCertificate(t, ours)}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: clients,
 	}, func(w http.ResponseWriter, r *http.Request) {
 		users <- r.TLS.PeerCertificates[0].Subject.CommonName
 		_, _ = io.WriteString(w, "{}")
 	})
+	server.Listener = patientListener{server.Listener} // it may refuse a caller before it has read the request
+	server.StartTLS()
+	refused := func(hook *caller, hint string) {
+		t.Helper()
+		err := ask(t, hook)
+		if err == nil {
+			t.Fatalf("it is called by %s", <-users)
+		}
+		if got := hook.TLSHint(err); !strings.HasPrefix(got, hint) {
+			t.Errorf("the hint about %v is %q, want %q", err, got, hint)
+		}
+	}
 	bundle := &v1alpha1.CABundle{Inline: ptr.To(string(ours.Cert))}
 	certificate := secret("tools", "a")
 	hosts := newCluster(t)
@@ -258,13 +270,9 @@ func TestAClientCertificateIsShown(t *testing.T) {
 	}
 	pair = clientPair(t, theirs, "third")
 	hosts.put(certificate, map[string]string{"tls.crt": string(pair.Cert), "tls.key": string(pair.Key)})
-	if err := ask(t, hook); err == nil {
-		t.Errorf("it is called by %s", <-users)
-	}
+	refused(hook, "the hook rejects the client certificate of spec.hooks.sync.webhook.clientTLS")
 	without := connected(t, hosts, v1alpha1.Webhook{URL: &server.URL, CABundle: bundle}, nil)
-	if err := ask(t, without); err == nil {
-		t.Errorf("without a certificate it is called by %s", <-users)
-	}
+	refused(without, "the hook wants a client certificate")
 }
 
 // net/http removes the credentials from a request that is redirected to another host.
