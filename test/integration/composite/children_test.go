@@ -5,20 +5,23 @@ package composite
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 )
 
-func TestChildIsCreatedWithOwnerSelectorLabelAndRecord(t *testing.T) {
+// A child has its parent as its owner, a label by which the parent finds it, and a record of what was applied. The
+// host's garbage collector deletes it with its parent.
+func TestAChildBelongsToItsParent(t *testing.T) {
 	t.Parallel()
 	f := start(t, answers(t, oneConfigMap))
 	parent := f.CreateParent("a", object{"value": "1"})
@@ -39,162 +42,60 @@ func TestChildIsCreatedWithOwnerSelectorLabelAndRecord(t *testing.T) {
 	if manager := child.ManagedFields[0]; manager.Manager != "metacontroller" || manager.Operation != metav1.ManagedFieldsOperationUpdate {
 		t.Errorf("the fields should be owned by an update of metacontroller, not by %v", manager)
 	}
-}
 
-func TestUpdateMethods(t *testing.T) { underBothEngines(t, testUpdateMethods) }
-
-func testUpdateMethods(t *testing.T, engine change) {
-	t.Parallel()
-	tests := []struct {
-		method v1alpha1.ChildUpdateMethod
-		// check compares the child before and after the parent changed.
-		check func(before, after *corev1.ConfigMap) error
-	}{
-		{v1alpha1.ChildUpdateInPlace, func(before, after *corev1.ConfigMap) error {
-			return errors.Join(harness.HasData("value", "2")(after), same(before, after))
-		}},
-		{v1alpha1.ChildUpdateRecreate, func(before, after *corev1.ConfigMap) error {
-			if before.UID == after.UID {
-				return errors.New("the child should have been replaced")
-			}
-			return harness.HasData("value", "2")(after)
-		}},
-		{v1alpha1.ChildUpdateOnDelete, func(before, after *corev1.ConfigMap) error {
-			return errors.Join(harness.HasData("value", "1")(after), same(before, after))
-		}},
-	}
-	for _, test := range tests {
-		t.Run(string(test.method), func(t *testing.T) {
-			t.Parallel()
-			f := start(t, answers(t, oneConfigMap), func(spec *v1alpha1.CompositeControllerSpec) {
-				spec.ChildResources[0] = harness.ChildRule("v1", "configmaps", test.method)
-			}, engine)
-			f.CreateParent("a", object{"value": "1"})
-			before := f.WaitForConfigMap("a", harness.HasData("value", "1"))
-			f.PatchParent("a", object{"spec": object{"value": "2"}})
-			f.waitUntilObserved("a", 2)
-			f.WaitForConfigMap("a", func(after *corev1.ConfigMap) error { return test.check(before, after) })
-		})
-	}
-}
-
-func same(before, after *corev1.ConfigMap) error {
-	if before.UID != after.UID {
-		return errors.New("the child should not have been replaced")
-	}
-	return nil
-}
-
-func TestOnDeleteChildComesBackInItsNewForm(t *testing.T) {
-	underBothEngines(t, testOnDeleteChildComesBackInItsNewForm)
-}
-
-func testOnDeleteChildComesBackInItsNewForm(t *testing.T, engine change) {
-	t.Parallel()
-	f := start(t, answers(t, oneConfigMap), func(spec *v1alpha1.CompositeControllerSpec) {
-		spec.ChildResources[0].UpdateStrategy = nil
-	}, engine)
-	f.CreateParent("a", object{"value": "1"})
-	f.WaitForConfigMap("a", harness.HasData("value", "1"))
-	f.PatchParent("a", object{"spec": object{"value": "2"}})
-	f.waitUntilObserved("a", 2)
-	f.DeleteConfigMap("a")
-	f.WaitForConfigMap("a", harness.HasData("value", "2"))
-}
-
-func TestFieldsOfOthersStay(t *testing.T) { underBothEngines(t, testFieldsOfOthersStay) }
-
-func testFieldsOfOthersStay(t *testing.T, engine change) {
-	t.Parallel()
-	f := start(t, answers(t, oneConfigMap), engine)
-	f.CreateParent("a", object{"value": "1"})
-	f.WaitForConfigMap("a", harness.HasData("value", "1"))
-	f.PatchConfigMap("a", object{"data": object{"other": "theirs", "value": "overwritten"}})
-	f.WaitForConfigMap("a", func(child *corev1.ConfigMap) error {
-		return errors.Join(harness.HasData("value", "1")(child), harness.HasData("other", "theirs")(child))
-	})
-}
-
-func TestChildTheHookDropsIsDeleted(t *testing.T) {
-	underBothEngines(t, testChildTheHookDropsIsDeleted)
-}
-
-func testChildTheHookDropsIsDeleted(t *testing.T, engine change) {
-	t.Parallel()
-	f := start(t, answers(t, func(asked request) object {
-		if asked.Parent.Object["spec"].(object)["value"] == "none" {
-			return object{"children": []object{}}
-		}
-		return oneConfigMap(asked)
-	}), engine)
-	f.CreateParent("a", object{"value": "1"})
-	f.WaitForConfigMap("a", harness.HasData("value", "1"))
-	f.PatchParent("a", object{"spec": object{"value": "none"}})
-	f.WaitUntilConfigMapIsGone("a")
-}
-
-func TestDeletedChildComesBack(t *testing.T) { underBothEngines(t, testDeletedChildComesBack) }
-
-func testDeletedChildComesBack(t *testing.T, engine change) {
-	t.Parallel()
-	f := start(t, answers(t, oneConfigMap), engine)
-	f.CreateParent("a", object{"value": "1"})
-	before := f.WaitForConfigMap("a", harness.HasData("value", "1"))
-	f.DeleteConfigMap("a")
-	f.WaitForConfigMap("a", func(after *corev1.ConfigMap) error {
-		if before.UID == after.UID {
-			return errors.New("the child is not deleted yet")
-		}
-		return harness.HasData("value", "1")(after)
-	})
-}
-
-func TestChildrenOfADeletedParentAreCollected(t *testing.T) {
-	t.Parallel()
-	f := start(t, answers(t, oneConfigMap))
-	f.CreateParent("a", object{"value": "1"})
-	f.WaitForConfigMap("a", harness.HasData("value", "1"))
 	f.DeleteParent("a")
 	f.WaitUntilConfigMapIsGone("a")
 }
 
-func TestNameOfAnotherIsReportedAndTakenOnlyWhenItIsFree(t *testing.T) {
-	underBothEngines(t, testNameOfAnotherIsReportedAndTakenOnlyWhenItIsFree)
-}
+func TestUpdateMethods(t *testing.T) { underBothEngines(t, testUpdateMethods) }
 
-func testNameOfAnotherIsReportedAndTakenOnlyWhenItIsFree(t *testing.T, engine change) {
+// Each type of children has its own update method, which is OnDelete if there is none.
+func testUpdateMethods(t *testing.T, engine change) {
 	t.Parallel()
-	f := start(t, answers(t, oneConfigMap), engine)
-	_, err := env.Kube.CoreV1().ConfigMaps(f.Namespace).Create(t.Context(),
-		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Data: map[string]string{"value": "theirs"}}, metav1.CreateOptions{})
+	wants := func(value string) object {
+		return harness.FromYAML(t, strings.ReplaceAll(`{children: [
+  {apiVersion: v1, kind: Service, metadata: {name: it}, spec: {selector: {is: VALUE}, ports: [{port: 80}]}},
+  {apiVersion: v1, kind: ConfigMap, metadata: {name: it}, data: {is: VALUE}},
+  {apiVersion: v1, kind: ServiceAccount, metadata: {name: it, annotations: {is: VALUE}}}]}`, "VALUE", value))
+	}
+	accounts := schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
+	is := map[schema.GroupVersionResource]string{
+		services: `{spec: {selector: {is: VALUE}}}`, configMaps: `{data: {is: VALUE}}`,
+		accounts: `{metadata: {annotations: {is: VALUE}}}`,
+	}
+	f := start(t, answers(t, wantedChildren), func(spec *v1alpha1.CompositeControllerSpec) {
+		spec.ChildResources = []v1alpha1.CompositeControllerChildResourceRule{
+			harness.ChildRule("v1", "services", v1alpha1.ChildUpdateInPlace),
+			harness.ChildRule("v1", "configmaps", v1alpha1.ChildUpdateRecreate),
+			{ResourceRule: v1alpha1.ResourceRule{APIVersion: "v1", Resource: "serviceaccounts"}},
+		}
+	}, engine)
+	waitUntilIs := func(of schema.GroupVersionResource, value string) types.UID {
+		t.Helper()
+		fields := harness.FromYAML(t, strings.ReplaceAll(is[of], "VALUE", value))
+		return f.waitForChild(of, contains(fields)).GetUID()
+	}
+	f.CreateParent("a", wants("first"))
+	before := map[schema.GroupVersionResource]types.UID{}
+	for of := range is {
+		before[of] = waitUntilIs(of, "first")
+	}
+	f.PatchParent("a", object{"spec": wants("second")})
+	f.waitUntilObserved("a", 2)
+	if after := waitUntilIs(services, "second"); after != before[services] {
+		t.Error("the child that is updated in place was replaced")
+	}
+	if after := waitUntilIs(configMaps, "second"); after == before[configMaps] {
+		t.Error("the child that is recreated is still the same object")
+	}
+	if after := waitUntilIs(accounts, "first"); after != before[accounts] {
+		t.Error("the child that is updated on its deletion was replaced")
+	}
+	err := env.Kube.CoreV1().ServiceAccounts(f.Namespace).Delete(t.Context(), "it", metav1.DeleteOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.CreateParent("a", object{"value": "1"})
-	env.WaitForEvent(t, f.Namespace, "a", "ChildNameTaken", "ConfigMap "+f.Namespace+"/a")
-	f.waitUntilObserved("a", 1)
-	f.WaitForConfigMap("a", harness.HasData("value", "theirs"))
-
-	f.DeleteConfigMap("a")
-	f.WaitForConfigMap("a", harness.HasData("value", "1"))
-}
-
-func TestStatus(t *testing.T) {
-	t.Parallel()
-	f := start(t, answers(t, oneConfigMap))
-	f.CreateParent("a", object{"value": "1"})
-	env.Eventually(t, func(ctx context.Context) error {
-		return f.statusIs(ctx, "a", object{"children": int64(1), "observedGeneration": int64(1)})
-	})
-	f.PatchParent("a", object{"spec": object{"value": "2"}})
-	env.Eventually(t, func(ctx context.Context) error {
-		return f.statusIs(ctx, "a", object{"children": int64(1), "observedGeneration": int64(2)})
-	})
-	f.Hook.Handle(answers(t, func(request) object { return object{} }))
-	f.PatchParent("a", object{"spec": object{"value": "3"}})
-	env.Eventually(t, func(ctx context.Context) error {
-		return f.statusIs(ctx, "a", object{"observedGeneration": int64(3)})
-	})
+	waitUntilIs(accounts, "second")
 }
 
 func (f *fixture) statusIs(ctx context.Context, name string, want object) error {
