@@ -5,12 +5,9 @@ package composite
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -23,10 +20,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 )
 
-var (
-	allV1 = customizing(v1alpha1.HookVersionV1, v1alpha1.HookVersionV1)
-	allV2 = customizing(v1alpha1.HookVersionV2, v1alpha1.HookVersionV2)
-)
+var allV2 = customizing(v1alpha1.HookVersionV2, v1alpha1.HookVersionV2)
 
 // childOfEach answers one child for each related ConfigMap, with its data.
 func childOfEach(asked request) object {
@@ -42,22 +36,6 @@ func childOfEach(asked request) object {
 // configMapsNamed is a rule for ConfigMaps in all namespaces, also in those of other tests.
 func configMapsNamed(names ...any) object {
 	return object{"apiVersion": "v1", "resource": "configmaps", "names": names}
-}
-
-func TestRelatedObjectsTriggerASync(t *testing.T) {
-	t.Parallel()
-	f := start(t, relating(t, childOfEach), allV2)
-	namespace, name := env.Namespace(t), harness.Name("cm")
-	f.CreateParent("a", rules(configMapsNamed(name)))
-	f.waitForRelated("a", "ConfigMap.v1", "")
-	putConfigMap(t, namespace, name, nil, map[string]string{"value": "1"})
-	f.WaitForConfigMap("a-"+name, harness.HasData("value", "1"))
-	putConfigMap(t, namespace, name, nil, map[string]string{"value": "2"})
-	f.WaitForConfigMap("a-"+name, harness.HasData("value", "2"))
-	if err := env.Kube.CoreV1().ConfigMaps(namespace).Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	f.WaitUntilConfigMapIsGone("a-" + name)
 }
 
 func TestQ28LabelsOfNamespacesTriggerASync(t *testing.T) {
@@ -76,8 +54,8 @@ func TestQ28LabelsOfNamespacesTriggerASync(t *testing.T) {
 	f.WaitUntilConfigMapIsGone("a-settings")
 }
 
-// A change of a related object calls no customize hook, and no hook about parents that are not
-// selected.
+// A related object that comes, changes or goes leads to a sync. It calls no customize hook, and no hook about parents
+// that are not selected.
 func TestQ29RelatedChangesCallNoCustomizeHook(t *testing.T) {
 	t.Parallel()
 	f := start(t, relating(t, childOfEach), allV2, func(spec *v1alpha1.CompositeControllerSpec) {
@@ -87,10 +65,13 @@ func TestQ29RelatedChangesCallNoCustomizeHook(t *testing.T) {
 	f.CreateParent("unselected", rules(configMapsNamed(name)))
 	f.CreateParent("a", rules(configMapsNamed(name)))
 	f.PatchParent("a", object{"metadata": object{"labels": object{"handled": "yes"}}})
+	f.waitForRelated("a", "ConfigMap.v1", "")
 	for _, value := range []string{"1", "2", "3"} {
 		putConfigMap(t, f.Namespace, name, nil, map[string]string{"value": value})
 		f.WaitForConfigMap("a-"+name, harness.HasData("value", value))
 	}
+	f.DeleteConfigMap(name)
+	f.WaitUntilConfigMapIsGone("a-" + name)
 	if calls := hook.Requests[request](f, f.Hook, harness.CustomizePath, "a"); len(calls) != 1 {
 		t.Errorf("the customize hook was called %d times about the parent, want once", len(calls))
 	}
@@ -138,61 +119,6 @@ func (f *fixture) waitUntilSynced(parent, version string) {
 	})
 }
 
-func TestFinalizeHookIsShownRelatedObjects(t *testing.T) {
-	t.Parallel()
-	f := start(t, relating(t, func(asked request) object { return object{"finalized": asked.Finalizing} }), allV1, withFinalize)
-	name := harness.Name("cm")
-	putConfigMap(t, f.Namespace, name, nil, nil)
-	f.CreateParent("a", rules(configMapsNamed(name)))
-	f.waitForRelated("a", "ConfigMap.v1", name)
-	f.DeleteParent("a", metav1.DeletePropagationBackground)
-	env.Eventually(t, func(context.Context) error {
-		calls := hook.Requests[request](f, f.Hook, "/finalize", "a")
-		if len(calls) == 0 {
-			return errors.New("the finalize hook has not been called")
-		}
-		if _, ok := calls[0].Related["ConfigMap.v1"][name]; !ok {
-			t.Fatalf("it was shown %v", calls[0].Related)
-		}
-		return nil
-	})
-}
-
-func TestFailingCustomizeHookFailsTheSync(t *testing.T) {
-	t.Parallel()
-	f := start(t, func(context.Context, hook.Call) hook.Answer {
-		return hook.Text(http.StatusInternalServerError, "on fire")
-	}, allV2)
-	f.CreateParent("a", rules())
-	env.WaitForEvent(t, f.Namespace, "a", "SyncError", "customize hook failed")
-	if calls := hook.Requests[request](f, f.Hook, harness.SyncPath, "a"); len(calls) > 0 {
-		t.Errorf("the sync hook was called %d times", len(calls))
-	}
-	f.Hook.Handle(relating(t, childOfEach))
-	f.waitUntilObserved("a", 1)
-}
-
-func TestThrottlingCustomizeHookIsCalledLater(t *testing.T) {
-	t.Parallel()
-	f := start(t, func(context.Context, hook.Call) hook.Answer {
-		return hook.Answer{Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"2"}}}
-	}, allV2)
-	f.CreateParent("a", rules())
-	env.Eventually(t, func(context.Context) error {
-		if len(f.Hook.Calls()) == 0 {
-			return fmt.Errorf("the customize hook has not been called")
-		}
-		return nil
-	})
-	f.Hook.Handle(relating(t, childOfEach))
-	f.waitUntilObserved("a", 1)
-	calls := f.Hook.Calls()
-	if waited := calls[1].At.Sub(calls[0].At); waited < 1900*time.Millisecond {
-		t.Errorf("it was called again after %s", waited)
-	}
-	f.ExpectNoSyncError("a")
-}
-
 // A type is watched as long as a rule names it.
 func TestRelatedWatchIsDroppedWhenNoRuleNeedsIt(t *testing.T) {
 	t.Parallel()
@@ -224,7 +150,7 @@ func TestRelatedWatchIsDroppedWhenNoRuleNeedsIt(t *testing.T) {
 	f.CreateParent("c", rules(allShops))
 	f.waitForRelated("c", "Shop."+shops.GroupVersion().String(), "")
 	watched(1)
-	env.Kubectl(t, "delete", "cc", f.Controller.Name)
+	f.DeleteController()
 	watched(0)
 }
 

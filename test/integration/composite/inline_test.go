@@ -4,15 +4,12 @@
 package composite
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -108,7 +105,8 @@ func TestAnInlineHook(t *testing.T) {
 	}
 }
 
-// A finalizer, related objects and a customize hook work without a program.
+// A finalizer, related objects and a customize hook work without a program. The finalize hook sees related objects,
+// too.
 func TestInlineHooksOfAllKinds(t *testing.T) {
 	t.Parallel()
 	f := prepare(t, hook.Serve(t, answers(t, oneConfigMap)))
@@ -127,7 +125,8 @@ children:
 - forEach: {key: variables.sources}
   object: {apiVersion: v1, kind: ConfigMap, metadata: {name: "${parent.metadata.name}"}, data: `+
 			`"${variables.sources[key].data}"}`)
-		spec.Hooks.Finalize = inline(t, `{children: [], finalized: "${size(children['ConfigMap.v1']) == 0}"}`)
+		spec.Hooks.Finalize = inline(t, `{children: [], finalized: "${size(children['ConfigMap.v1']) == 0 && `+
+			`size(related['ConfigMap.v1']) > 0}"}`)
 	}))
 	f.CreateParent("copy", object{"from": "source"})
 	f.WaitForConfigMap("copy", harness.HasData("value", "1"))
@@ -195,52 +194,6 @@ func candidate(t *testing.T, f *fixture, template string) []byte {
 	return raw
 }
 
-// Fields that the schemas of the cluster do not have are warnings when a controller is applied.
-func TestAnInlineHookIsComparedWithSchemas(t *testing.T) {
-	t.Parallel()
-	text := object{"type": "string"}
-	f := &fixture{harness.NewFixture(t, env, harness.CRD{Kind: "Thing", Schema: object{
-		"spec": object{"type": "object", "properties": object{"title": text}},
-		"status": object{"type": "object", "properties": object{"ready": text, "observedGeneration": object{"type": "i" +
-			"nteger"}}},
-	}}, hook.Serve(t, answers(t, oneConfigMap)))}
-	controller := &v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: harness.Name("warned")}}
-	controller.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind("CompositeController"))
-	controller.Spec = f.CompositeSpec(func(spec *v1alpha1.CompositeControllerSpec) {
-		spec.Hooks.Sync = inline(t, `{status: {reday: "${parent.spec.tilte}"}, children: [
-			{object: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}, dta: {a: b}, data: {port: 80}}},
-			{object: {apiVersion: v1, kind: Secret, metadata: {name: a}}}]}`)
-	})
-	manifest, err := yaml.Marshal(controller)
-	if err != nil {
-		t.Fatal(err)
-	}
-	env.Eventually(t, func(ctx context.Context) error { // the cluster publishes the schema of a new type after a while
-		apply := env.Host.KubectlCommand(ctx, "apply", "--dry-run=server", "-f", "-")
-		apply.Stdin = bytes.NewReader(manifest)
-		out, err := apply.CombinedOutput()
-		if err != nil {
-			return fmt.Errorf("%w: %s", err, out)
-		}
-		kind := "Thing." + f.Parents.GroupVersion().String()
-		for _, want := range []string{
-			"spec.hooks.sync.inline.status.reday: " + kind + " has no field spec.tilte; did you mean title? (at 1:12 of " +
-				"the expression)",
-			"spec.hooks.sync.inline.status.reday: there is no such field in the status of " + kind + "; did you mean ready?",
-			"spec.hooks.sync.inline.children[0].object.data.port: must be of type string in ConfigMap.v1, not integer",
-			"spec.hooks.sync.inline.children[0].object.dta: there is no such field in ConfigMap.v1; did you mean data?",
-			`spec.hooks.sync.inline.children[1].object.kind: spec.childResources declares no kind "Secret" in apiVersion ` +
-				`"v1", ` +
-				`so parents that want the object fail; declared are: ConfigMap.v1`,
-		} {
-			if !strings.Contains(string(out), want) {
-				return fmt.Errorf("kubectl does not print %q:\n%s", want, out)
-			}
-		}
-		return nil
-	})
-}
-
 // The condition Warnings has what does not fit the schemas, and follows them.
 func TestAnInlineHookWhoseSchemasChange(t *testing.T) {
 	t.Parallel()
@@ -280,32 +233,4 @@ func TestAnInlineHookWhoseSchemasChange(t *testing.T) {
 		field+kind+" has no field spec.title; did you mean titles? (at 1:15 of the expression)")
 	replace(title)
 	waitFor(v1alpha1.ReasonNoWarnings, "no warnings")
-}
-
-// All mistakes of a template are reported when it is applied.
-func TestAnInlineHookThatIsRefused(t *testing.T) {
-	t.Parallel()
-	f := prepare(t, hook.Serve(t, answers(t, oneConfigMap)))
-	_, err := env.Metacontroller.MetacontrollerV1alpha1().CompositeControllers().Create(t.Context(),
-		&v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: harness.Name("refused")},
-			Spec: f.CompositeSpec(func(spec *v1alpha1.CompositeControllerSpec) {
-				both := inline(t, `{status: {a: "${prent.spec}", b: "${1 +}"}, children: [{object: {apiVersion: v1, `+
-					`metadata: {name: a}}}]}`)
-				both.Webhook = spec.Hooks.Sync.Webhook
-				spec.Hooks.Sync = both
-			})}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-	if !apierrors.IsInvalid(err) {
-		t.Fatal(err)
-	}
-	for _, want := range []string{
-		`spec.hooks.sync.inline: Forbidden: a hook has either a webhook or inline: remove one of them`,
-		`spec.hooks.sync.inline.status.a: Invalid value: "prent.spec": at 1:1: undeclared reference to 'prent'; did ` +
-			`you mean parent?`,
-		`spec.hooks.sync.inline.status.b: Invalid value: "1 +": at 1:4: Syntax error`,
-		`spec.hooks.sync.inline.children[0].object.kind: Required value`,
-	} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("the error lacks %q:\n%v", want, err)
-		}
-	}
 }
