@@ -31,6 +31,26 @@ func cleaning(asked request) object {
 	return object{"finalized": len(asked.Children["ConfigMap.v1"]) == 0, "children": []object{}}
 }
 
+// deleteDefinition deletes the CustomResourceDefinition of the parents, which stays until they are gone.
+func (f *fixture) deleteDefinition() {
+	f.Helper()
+	name := f.Parents.GroupResource().String()
+	if err := env.Dynamic.Resource(definitions).Delete(f.Context(), name, metav1.DeleteOptions{}); err != nil {
+		f.Fatal(err)
+	}
+}
+
+func (f *fixture) waitUntilDefinitionIsGone() {
+	f.Helper()
+	env.Eventually(f, func(ctx context.Context) error {
+		_, err := env.Dynamic.Resource(definitions).Get(ctx, f.Parents.GroupResource().String(), metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("the definition is still there: %w", err)
+	})
+}
+
 // notFinalizedEvents returns the types and reasons of the events that say that a parent lost its finalizer.
 func (f *fixture) notFinalizedEvents(ctx context.Context, parent string) (found []string, err error) {
 	events, err := env.Kube.CoreV1().Events(f.Namespace).List(ctx,
@@ -94,13 +114,7 @@ func TestQ13ParentsThatAreDeletedWithTheirControllerAreFinalized(t *testing.T) {
 				}
 			}
 			f.WaitUntilControllerIsGone()
-			env.Eventually(t, func(ctx context.Context) error {
-				_, err := env.Dynamic.Resource(definitions).Get(ctx, definition, metav1.GetOptions{})
-				if apierrors.IsNotFound(err) {
-					return nil
-				}
-				return fmt.Errorf("the definition is still there: %w", err)
-			})
+			f.waitUntilDefinitionIsGone()
 			for _, parent := range parents {
 				calls := hook.Requests[request](t, f.Hook, harness.FinalizePath, parent)
 				if len(calls) == 0 || !calls[len(calls)-1].Finalizing || len(calls[len(calls)-1].Children["ConfigMap.v1"]) > 0 {
