@@ -39,17 +39,6 @@ func (f *fixture) waitUntilFinalizationIsShown(why ...string) {
 // A finalize hook that keeps a parent for ever is told, and what there is to see of the parent.
 func TestAFinalizeHookThatNeverFinishesIsTold(t *testing.T) {
 	t.Parallel()
-	t.Run("without the field", func(t *testing.T) {
-		t.Parallel()
-		f := start(t, scripted(t, doneOnceTouched(func(request) object { return object{} })).handle, withFinalize)
-		f.createParent("a")
-		f.waitForSynced("a")
-		f.DeleteParent("a", metav1.DeletePropagationBackground)
-		f.waitUntilFinalizationIsShown(`its last answer has no field "finalized"`, "the hook no longer sees any children")
-		f.PatchParent("a", object{"metadata": object{"annotations": object{"touched": "yes"}}})
-		f.WaitUntilParentIsGone("a")
-		f.waitForSyncedColumn("True")
-	})
 	t.Run("with finalized: false and a child that hangs", func(t *testing.T) {
 		t.Parallel()
 		f := start(t, scripted(t, doneOnceTouched(func(request) object { return object{"finalized": false} })).handle, withFinalize)
@@ -62,6 +51,7 @@ func TestAFinalizeHookThatNeverFinishesIsTold(t *testing.T) {
 		f.PatchConfigMap("a", object{"metadata": object{"finalizers": nil}})
 		f.PatchParent("a", object{"metadata": object{"annotations": object{"touched": "yes"}}})
 		f.WaitUntilParentIsGone("a")
+		f.waitForSyncedColumn("True")
 	})
 	t.Run("about a parent whose type is being deleted", func(t *testing.T) {
 		t.Parallel()
@@ -70,10 +60,10 @@ func TestAFinalizeHookThatNeverFinishesIsTold(t *testing.T) {
 		})).handle, withFinalize)
 		f.createParent("a")
 		f.waitForSynced("a")
-		env.Kubectl(t, "delete", "crd", f.Parents.GroupResource().String(), "--wait=false")
+		f.deleteDefinition()
 		f.waitUntilFinalizationIsShown("children that are still there: ConfigMap " + f.Namespace + "/a; its CustomResourceDefinition is being deleted and waits, too")
 		f.PatchParent("a", object{"metadata": object{"annotations": object{"touched": "yes"}}})
 		f.WaitUntilParentIsGone("a")
-		env.Kubectl(t, "wait", "--for=delete", "crd/"+f.Parents.GroupResource().String(), "--timeout=60s")
+		f.waitUntilDefinitionIsGone()
 	})
 }
