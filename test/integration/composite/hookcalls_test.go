@@ -89,7 +89,9 @@ func (f *fixture) deleteAndWaitForConfigMap(name, value string) {
 	})
 }
 
-func TestETagSequence(t *testing.T) {
+// An answer is known by its ETag as long as its parent is there. Metacontroller identifies a parent by its kind,
+// namespace and name, and so takes the answer about an earlier parent.
+func TestQ44ETagsAreOfOneParent(t *testing.T) {
 	t.Parallel()
 	etags := newETagHook()
 	f := start(t, etags.handle, etag(v1alpha1.WebhookEtagConfig{}))
@@ -110,15 +112,7 @@ func TestETagSequence(t *testing.T) {
 	if !etags.hasRepeated(parent, http.StatusNotModified) {
 		t.Error("the hook was not asked in a way to which it could answer 304")
 	}
-}
 
-// Metacontroller identifies a parent by its kind, namespace and name.
-func TestQ44AParentCreatedAnewIsNotKnownByTheOldETag(t *testing.T) {
-	t.Parallel()
-	etags := newETagHook()
-	f := start(t, etags.handle, etag(v1alpha1.WebhookEtagConfig{}))
-	f.CreateParent("a", object{})
-	f.deleteAndWaitForConfigMap("a", "1")
 	f.DeleteParent("a")
 	second := string(f.CreateParent("a", object{}).GetUID())
 	env.Eventually(t, func(context.Context) error {
@@ -192,9 +186,6 @@ func TestQ8AHookThatAsksForLaterIsLeftAlone(t *testing.T) {
 		touch      bool          // the parent, which comes before
 	}{
 		"without a time":                      {"", 8, 600 * time.Millisecond, false}, // 5 ms, doubled each time
-		"at a time that cannot be read":       {"soon", 8, 600 * time.Millisecond, false},
-		"now":                                 {"0", 8, 600 * time.Millisecond, false},
-		"before now":                          {"-1", 8, 600 * time.Millisecond, false},
 		"in seconds":                          {"1", 3, 1900 * time.Millisecond, false},
 		"at a date, unless something changes": {time.Now().Add(time.Hour).UTC().Format(http.TimeFormat), 1, 0, true},
 	} {
