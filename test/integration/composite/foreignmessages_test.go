@@ -5,24 +5,21 @@ package composite
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"net/http"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
-	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
 
 // foreignMessage is what another program says of a child.
@@ -112,6 +109,7 @@ func TestMessagesOfOtherProgramsPassUnchanged(t *testing.T) {
 	}
 	databases := env.Install(t, harness.CRD{Kind: "Database", Schema: databaseSchema()})
 	underBothEngines(t, func(t *testing.T, engine change) {
+		t.Parallel()
 		f := start(t, answers(t, func(asked request) object {
 			name := asked.Parent.GetName()
 			message, step := foreignMessages[name], asked.Parent.GetLabels()["step"]
@@ -134,43 +132,76 @@ func TestMessagesOfOtherProgramsPassUnchanged(t *testing.T) {
 		}, engine)
 		f.refuseConfigMaps()
 		f.allowNoSecrets()
-		for name, message := range foreignMessages {
-			t.Run(name, func(t *testing.T) { f.in(t).findsUnchanged(name, message) })
+		f.createRefused()
+		for name := range foreignMessages {
+			t.Run(name, func(t *testing.T) { f.in(t).findsUnchanged(name) })
+		}
+		// All parents fail, and the controller shows the error of one of them.
+		f.WaitForController(func(_ metav1.ObjectMeta, status v1alpha1.ControllerStatus) error {
+			if status.LastError == nil {
+				return errors.New("there is no last error")
+			}
+			_, name, _ := strings.Cut(status.LastError.Parent, "/")
+			return saysUnchanged("lastError", status.LastError.Message, f.wanted(name))
+		})
+		shown := f.pluginStatus(slices.Sorted(maps.Keys(foreignMessages)))
+		for name := range foreignMessages {
+			inOneLine := strings.Join(strings.Fields(f.wanted(name)), " ")
+			if err := saysUnchanged("the plugin", shown, inOneLine); err != nil {
+				t.Error(err)
+			}
 		}
 	})
 }
 
-// findsUnchanged finds a message wherever users look for it.
-func (f *fixture) findsUnchanged(name string, message foreignMessage) {
+// createRefused creates all parents. The children that the cluster takes first are there before it refuses a change.
+func (f *fixture) createRefused() {
 	f.Helper()
-	if message.before != "" {
-		f.CreateParentWith(name, object{"labels": object{"step": "before"}}, object{})
-		f.WaitForParent(name, func(*unstructured.Unstructured) error { return f.isSynced(name) })
-		f.PatchParent(name, object{"metadata": object{"labels": object{"step": nil}}})
-	} else {
-		f.CreateParent(name, object{})
+	for name, message := range foreignMessages {
+		if message.before != "" {
+			f.CreateParentWith(name, object{"labels": object{"step": "before"}}, object{})
+		} else {
+			f.CreateParent(name, object{})
+		}
 	}
+	for name, message := range foreignMessages {
+		if message.before != "" {
+			f.WaitForParent(name, func(*unstructured.Unstructured) error { return f.isSynced(name) })
+			f.PatchParent(name, object{"metadata": object{"labels": object{"step": nil}}})
+		}
+	}
+}
+
+// wanted returns the message about the child of a parent.
+func (f *fixture) wanted(name string) string {
+	message := foreignMessages[name]
 	want := message.want
-	if strings.HasSuffix(f.Name(), string(v1alpha1.ChildApplyServerSide)+"/"+name) && message.wantOfApply != "" {
+	if strings.Contains(f.Name(), "/"+string(v1alpha1.ChildApplyServerSide)) && message.wantOfApply != "" {
 		want = message.wantOfApply
 	}
-	want = strings.NewReplacer("NAMESPACE", f.Namespace, "NAME", name).Replace(want)
-	says := func(place, text string) error {
-		switch {
-		case !strings.Contains(text, want):
-			return fmt.Errorf("%s does not say\n%s\nbut\n%s", place, want, text)
-		case strings.Contains(strings.ReplaceAll(text, want, ""), "Recreate"):
-			return fmt.Errorf("%s advises to recreate the child:\n%s", place, text)
-		}
-		return nil
+	return strings.NewReplacer("NAMESPACE", f.Namespace, "NAME", name).Replace(want)
+}
+
+// saysUnchanged returns an error unless a text has a message, and no advice beside it to recreate a child.
+func saysUnchanged(place, text, want string) error {
+	switch {
+	case !strings.Contains(text, want):
+		return fmt.Errorf("%s does not say\n%s\nbut\n%s", place, want, text)
+	case strings.Contains(strings.ReplaceAll(text, want, ""), "Recreate"):
+		return fmt.Errorf("%s advises to recreate the child:\n%s", place, text)
 	}
-	whole := want
-	want = strings.ReplaceAll(whole, "\n", " ") // an event is one line
-	event := env.WaitForEvent(f, f.Namespace, name, "SyncError", want)
-	if err := says("the event", event.Message); err != nil {
+	return nil
+}
+
+// findsUnchanged finds the message about the child of a parent in the event and in the Sync.
+func (f *fixture) findsUnchanged(name string) {
+	f.Helper()
+	want := f.wanted(name)
+	inOneLine := strings.ReplaceAll(want, "\n", " ") // as events are
+	event := env.WaitForEvent(f, f.Namespace, name, "SyncError", inOneLine)
+	if err := saysUnchanged("the event", event.Message, inOneLine); err != nil {
 		f.Error(err)
 	}
-	want = whole
 	env.Eventually(f, func(ctx context.Context) error {
 		row, err := f.syncOf(ctx, name)
 		if err != nil {
@@ -179,23 +210,11 @@ func (f *fixture) findsUnchanged(name string, message foreignMessage) {
 		if row.Status.LastSteps == nil || len(row.Status.LastSteps.Steps) == 0 {
 			return fmt.Errorf("the Sync has no steps: %s", row.Status.Message)
 		}
-		if err := says("the step of the Sync", row.Status.LastSteps.Steps[0].Error); err != nil {
+		if err := saysUnchanged("the step of the Sync", row.Status.LastSteps.Steps[0].Error, want); err != nil {
 			return err
 		}
-		return says("the Sync", row.Status.Message)
+		return saysUnchanged("the Sync", row.Status.Message, want)
 	})
-	f.WaitForController(func(_ metav1.ObjectMeta, status v1alpha1.ControllerStatus) error {
-		if status.LastError == nil {
-			return fmt.Errorf("there is no last error")
-		}
-		return says("lastError", status.LastError.Message)
-	})
-	want = strings.Join(strings.Fields(want), " ") // it is in a table
-	if err := says("the plugin", strings.Join(strings.Fields(f.pluginStatus(name)), " ")); err != nil {
-		f.Error(err)
-	}
-	f.DeleteParent(name)
-	f.WaitUntilParentIsGone(name)
 }
 
 func (f *fixture) syncOf(ctx context.Context, parent string) (*v1alpha1.Sync, error) {
@@ -211,143 +230,22 @@ func (f *fixture) isSynced(parent string) error {
 	return err
 }
 
-// pluginStatus returns what the plugin prints of a parent.
-func (f *fixture) pluginStatus(parent string) string {
+// pluginStatus returns what the plugin prints of parents, in one line.
+func (f *fixture) pluginStatus(parents []string) string {
 	f.Helper()
 	binary, err := env.PluginBinary(f.Context())
 	if err != nil {
 		f.Fatal(err)
 	}
-	command := env.Host.KubectlCommand(f.Context(),
-		"metacontroller", "status", f.Parents.GroupResource().String()+"/"+parent, "-n", f.Namespace)
+	arguments := []string{"metacontroller", "status", "-n", f.Namespace}
+	for _, parent := range parents {
+		arguments = append(arguments, f.Parents.GroupResource().String()+"/"+parent)
+	}
+	command := env.Host.KubectlCommand(f.Context(), arguments...)
 	command.Env = append(command.Env, "PATH="+filepath.Dir(binary)+string(os.PathListSeparator)+os.Getenv("PATH"))
 	out, err := command.CombinedOutput()
 	if err != nil {
 		f.Fatalf("kubectl metacontroller status: %v\n%s", err, out)
 	}
-	return string(out)
-}
-
-// databaseSchema has rules with messages of their author.
-func databaseSchema() object {
-	size := object{"type": "integer", "x-kubernetes-validations": []any{
-		object{
-			"rule":              "self % 10 == 0",
-			"messageExpression": `"size must be a multiple of 10 (ask storage@example.com for others)"`,
-		},
-	}}
-	owner := object{"type": "string", "x-kubernetes-validations": []any{
-		object{"rule": "self != 'nobody'", "message": "a team is required as owner: see https://wiki.example/teams#owners"},
-	}}
-	return object{"spec": object{
-		"type": "object", "required": []any{"size"}, "properties": object{"size": size, "owner": owner},
-		"x-kubernetes-validations": []any{object{
-			"rule":    "self.size == oldSelf.size",
-			"message": "size is immutable while a backup is running; wait for Backup/nightly, or delete it",
-		}},
-	}}
-}
-
-// allowNoSecrets sets a quota that is used up. No controller writes its status.
-func (f *fixture) allowNoSecrets() {
-	f.Helper()
-	none := corev1.ResourceList{"count/secrets": resource.MustParse("0")}
-	quotas := env.Kube.CoreV1().ResourceQuotas(f.Namespace)
-	quota, err := quotas.Create(f.Context(), &corev1.ResourceQuota{
-		ObjectMeta: metav1.ObjectMeta{Name: "few"}, Spec: corev1.ResourceQuotaSpec{Hard: none},
-	}, metav1.CreateOptions{})
-	if err == nil {
-		quota.Status = corev1.ResourceQuotaStatus{Hard: none, Used: none}
-		_, err = quotas.UpdateStatus(f.Context(), quota, metav1.UpdateOptions{})
-	}
-	if err != nil {
-		f.Fatal(err)
-	}
-}
-
-// refuseConfigMaps has two policies and a webhook refuse ConfigMaps that ask for it.
-func (f *fixture) refuseConfigMaps() {
-	f.Helper()
-	for asks, message := range map[string]string{
-		"tier": `message: "tier is immutable, updates may not change fields other than data: use the release pipeline"`,
-		"approval": `messageExpression: "'ConfigMap ' + object.metadata.name + ' must be approved; ` +
-			`missing is the label \"approved-by\" (https://policies.example/42)'"`,
-	} {
-		words := strings.NewReplacer("POLICY", harness.Name(asks), "ASKS", asks, "MESSAGE", message, "NAMESPACE", f.Namespace)
-		env.Apply(f, words.Replace(`
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicy
-metadata: {name: POLICY}
-spec:
-  failurePolicy: Fail
-  matchConstraints:
-    resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]
-  validations:
-  - expression: "object.metadata.?labels.asks.orValue('') != 'ASKS'"
-    MESSAGE
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicyBinding
-metadata: {name: POLICY}
-spec:
-  policyName: POLICY
-  validationActions: [Deny]
-  matchResources: {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: NAMESPACE}}}
-`))
-	}
-	f.refuseByWebhook()
-	for _, asks := range []string{"tier", "approval", "webhook"} {
-		env.Eventually(f, func(ctx context.Context) error {
-			probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "probe", Labels: map[string]string{"asks": asks}}}
-			dryRun := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
-			_, err := env.Kube.CoreV1().ConfigMaps(f.Namespace).Create(ctx, probe, dryRun)
-			if err == nil || !strings.Contains(err.Error(), "denied") {
-				return fmt.Errorf("the ConfigMap that asks for %q is not denied: %w", asks, err)
-			}
-			return nil
-		})
-	}
-}
-
-func (f *fixture) refuseByWebhook() {
-	f.Helper()
-	server, authority := hook.ServeGuarded(f, "", func(_ context.Context, call hook.Call) hook.Answer {
-		var review struct{ Request struct{ UID string } }
-		if err := call.Decode(&review); err != nil {
-			return hook.Text(http.StatusBadRequest, err.Error())
-		}
-		return hook.JSON(object{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": object{
-			"uid": review.Request.UID, "allowed": false, "status": object{"message": "field is immutable without a review:\n" +
-				"json: cannot unmarshal a reviewer: open https://reviews.example/new?team=shop&size=10"},
-		}})
-	})
-	configurations := env.Kube.AdmissionregistrationV1().ValidatingWebhookConfigurations()
-	name := harness.Name("reviews")
-	_, err := configurations.Create(f.Context(), &admissionregistrationv1.ValidatingWebhookConfiguration{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
-			Name:         "reviews.example.com",
-			ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: ptr.To(server.URL("/")), CABundle: authority},
-			Rules: []admissionregistrationv1.RuleWithOperations{{
-				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
-				Rule: admissionregistrationv1.Rule{
-					APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"},
-				},
-			}},
-			NamespaceSelector: &metav1.LabelSelector{
-				MatchLabels: map[string]string{corev1.LabelMetadataName: f.Namespace},
-			},
-			ObjectSelector:          &metav1.LabelSelector{MatchLabels: map[string]string{"asks": "webhook"}},
-			SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNone),
-			AdmissionReviewVersions: []string{"v1"},
-		}},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Cleanup(func() {
-		if err := configurations.Delete(context.WithoutCancel(f.Context()), name, metav1.DeleteOptions{}); err != nil {
-			f.Error(err)
-		}
-	})
+	return strings.Join(strings.Fields(string(out)), " ")
 }
