@@ -44,7 +44,7 @@ func TestQ13DeletingAControllerLetsGoOfItsParents(t *testing.T) {
 	script := scripted(t, notFinalized)
 	f := start(t, script.handle, withFinalize)
 	f.WaitForDrainFinalizer(true, f.Parents)
-	f.createParentsWithFinalizer(50)
+	f.createParentsWithFinalizer(10)
 	f.createParent("going", harness.OtherFinalizer)
 	f.WaitForFinalizers("going", harness.OtherFinalizer, f.Finalizer())
 	f.DeleteParent("going", metav1.DeletePropagationBackground)
@@ -189,7 +189,8 @@ func TestQ13ParentsWhoseTypeIsGoneKeepNothing(t *testing.T) {
 	f := start(t, scripted(t, done).handle, withFinalize)
 	f.createParent("a")
 	f.WaitForFinalizers("a", f.Finalizer())
-	env.Kubectl(t, "delete", "crd", f.Parents.GroupResource().String(), "--timeout=60s")
+	f.deleteDefinition()
+	f.waitUntilDefinitionIsGone()
 	f.DeleteController()
 	f.WaitUntilControllerIsGone()
 }
@@ -274,10 +275,10 @@ func TestQ13SkipAnnotationDeletesAControllerThatCannotLetGo(t *testing.T) {
 // A server that is killed while it removes finalizers continues after its restart.
 func TestQ13ADrainSurvivesAKilledServer(t *testing.T) {
 	f := start(t, scripted(t, notFinalized).handle, withFinalize)
-	f.createParentsWithFinalizer(50)
+	f.createParentsWithFinalizer(10)
 	accept := f.refuseWrites()
 	f.DeleteController()
-	env.WaitForEvent(t, metav1.NamespaceDefault, f.Controller.Name, "DrainError", ": 50; the first: ")
+	env.WaitForEvent(t, metav1.NamespaceDefault, f.Controller.Name, "DrainError", ": 10; the first: ")
 	env.KillServer(t)
 	accept()
 	env.StartServer(t)

@@ -18,7 +18,7 @@ import (
 // A hook that is down is called about once for each parent that changes. All parents are synced
 // within a minute after it is back.
 func TestParentsConvergeAfterAHookWasAway(t *testing.T) {
-	const parents = 200
+	const parents = 60
 	here := answers(t, oneConfigMap)
 	f := start(t, here)
 	name := func(i int) string { return fmt.Sprintf("p%d", i) }
