@@ -17,7 +17,7 @@
 //	pipeline    one sync: observe, hook, plan, act, report
 //	host        the cluster that is extended: client and writer, caches, discovery
 //	revisions   what a ControllerRevision is, and their store
-//	leader, object, managedfields, openapi, permissions, redact, metrics, enumerate   leaves
+//	leader, object, managedfields, openapi, permissions, redact, metrics   leaves
 //
 // The package pipeline itself has only types, which revisions and all that stand before host share.
 package controller

@@ -26,7 +26,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/install"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/validation"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/enumerate"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/text"
 )
 
 // Check reports the progress of the migration, what stands in the way of Switch, and what will be different. It does
@@ -67,7 +67,7 @@ func (m *Migration) checkBack(ctx context.Context, now *state) error {
 	}
 	if inline := withInline(all); len(inline) > 0 {
 		return fmt.Errorf("these controllers have inline hooks, which Metacontroller does not call, so it would remove "+
-			"finalizers without them: %s; replace the hooks with webhooks of version v2", enumerate.First(maxNamed, inline))
+			"finalizers without them: %s; replace the hooks with webhooks of version v2", text.JoinFirst(maxNamed, inline))
 	}
 	dependents, err := m.dependents(ctx, all)
 	if err == nil && dependents != "" {
@@ -374,5 +374,5 @@ func (m *Migration) dependents(ctx context.Context, all objects) (string, error)
 	}
 	slices.Sort(found)
 	return "these objects have owners that get new UIDs, so the garbage collector would delete them: " +
-		enumerate.First(maxNamed, found) + "; remove their metadata.ownerReferences", nil
+		text.JoinFirst(maxNamed, found) + "; remove their metadata.ownerReferences", nil
 }

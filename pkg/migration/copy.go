@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/enumerate"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/text"
 )
 
 // version returns the version that accesses a side during a move.
@@ -118,7 +118,7 @@ func (c *copier) copy(ctx context.Context, source, target side, refuse func([]di
 	case err != nil:
 		return err
 	case len(left) > 0:
-		return fmt.Errorf("the two sides still differ: %s", enumerate.FirstFunc(maxNamed, left, difference.String))
+		return fmt.Errorf("the two sides still differ: %s", text.JoinFirstFunc(maxNamed, left, difference.String))
 	}
 	c.say("compared %s: the same on both sides", counted(count, "object"))
 	return nil
@@ -134,7 +134,7 @@ func (c *copier) refuseOthers(differences []difference) error {
 	return fmt.Errorf("the server has %s that differ from the definitions, which are authoritative: %s\n"+
 		"save what you need with kubectl get -o yaml while the server serves the API, then repeat this with "+
 		"--discard-others",
-		counted(len(others), "object"), enumerate.FirstFunc(maxNamed, others, difference.String))
+		counted(len(others), "object"), text.JoinFirstFunc(maxNamed, others, difference.String))
 }
 
 // write makes differences go. It returns all errors so that users see all objects that are refused.

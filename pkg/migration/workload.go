@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/enumerate"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/text"
 )
 
 const (
@@ -132,7 +132,7 @@ func (w *workloads) stopped(ctx context.Context, of workload) error {
 		}
 	}
 	if len(left) > 0 {
-		return fmt.Errorf("%s still has the Pods %s", of, enumerate.First(maxNamed, left))
+		return fmt.Errorf("%s still has the Pods %s", of, text.JoinFirst(maxNamed, left))
 	}
 	return nil
 }

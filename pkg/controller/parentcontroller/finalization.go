@@ -13,7 +13,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/enumerate"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller/planner"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller/status"
@@ -24,6 +23,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/writeloop"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/text"
 )
 
 // finalizerTimeout limits how long the host may take to store a finalizer.
@@ -193,7 +193,7 @@ func describeChildren(snapshot *pipeline.Snapshot) string {
 			}
 		}
 	}
-	return enumerate.First(status.MaxListed, append(leaving, staying...))
+	return text.JoinFirst(status.MaxListed, append(leaving, staying...))
 }
 
 // longestLeaving returns the child that has been being deleted for the longest time; nil if none is,

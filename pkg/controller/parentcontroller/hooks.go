@@ -8,11 +8,11 @@ import (
 	"slices"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/enumerate"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller/planner"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/protocol"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/text"
 )
 
 // namedHook is a hook of a spec with its name.
@@ -73,7 +73,7 @@ func notShown(spec *Spec) string {
 		return ""
 	}
 	return fmt.Sprintf("hooks of version v1 (%s) get no objects outside the parent's namespace; to get them, %s",
-		enumerate.All(names), remedy)
+		text.Join(names), remedy)
 }
 
 // moveToV2 returns which of the hooks are of version v1, which fields move them to v2, and what changes with
@@ -91,9 +91,9 @@ func moveToV2(spec *Spec, hooks []namedHook) (names []string, remedy string) {
 		}
 	}
 	remedy = fmt.Sprintf(`set %s to v2. Then the keys in %s and related are "namespace/name"`,
-		enumerate.All(fields), spec.Kind.ChildrenField)
+		text.Join(fields), spec.Kind.ChildrenField)
 	if len(stricter) > 0 {
-		remedy += fmt.Sprintf(", and unknown fields in answers of %s are errors", enumerate.All(stricter))
+		remedy += fmt.Sprintf(", and unknown fields in answers of %s are errors", text.Join(stricter))
 	}
 	return names, remedy
 }

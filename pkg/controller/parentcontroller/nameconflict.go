@@ -17,10 +17,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/enumerate"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller/status"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/text"
 )
 
 // nameConflicts knows which parents want a child whose name another object has. They are enqueued
@@ -104,7 +104,7 @@ func nameConflictError(outcomes []pipeline.Outcome, snapshot *pipeline.Snapshot)
 	adopt, other := "if it should be: %s; otherwise ", "make the hook choose another name"
 	if len(taken) > 1 {
 		what = "these exist and are not this object's children, so the server did not change them: " +
-			enumerate.First(status.MaxListed, taken) + "; "
+			text.JoinFirst(status.MaxListed, taken) + "; "
 		adopt, other = "if they should be: %s; otherwise ", "make the hook choose other names"
 	}
 	if len(handovers) > 0 {

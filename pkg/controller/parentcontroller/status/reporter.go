@@ -12,11 +12,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/enumerate"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/writeloop"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/text"
 )
 
 // Reporter writes events about the parents of a controller, and notes in its Tracker what the status says about them.
@@ -136,7 +136,7 @@ func (r *Reporter) Adoptions(parent *object.Object, outcomes []pipeline.Outcome)
 		}
 	}
 	if len(adopted) > 0 {
-		r.Events.Adopted(parent, enumerate.First(MaxListed, adopted))
+		r.Events.Adopted(parent, text.JoinFirst(MaxListed, adopted))
 	}
 }
 

@@ -14,9 +14,9 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/enumerate"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/protocol"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/text"
 )
 
 // checkStrict returns the strict errors of an answer as one error if answers of the hook are read strictly. Otherwise
@@ -77,7 +77,7 @@ func (w *Webhook) checkForgotten(d *protocol.Decoder, response *pipeline.Respons
 	}
 	return fmt.Errorf("%w: it has no field %q, and %s of this object exist (%s); list the ones to keep, "+
 		"or return %q: [] to delete all of them (%s, the field is required)",
-		ErrMalformed, field, field, enumerate.First(maxListed, lost), field, w.whyStrict())
+		ErrMalformed, field, field, text.JoinFirst(maxListed, lost), field, w.whyStrict())
 }
 
 // maxWarnings limits the warnings about one answer.
@@ -126,7 +126,7 @@ func (w *Webhook) childrenDeleted(field *protocol.UnknownField, childrenField st
 		"All %[1]s of this object are deleted (%[2]s), because the answer of the %[3]s hook (%[4]s) has no field %[1]q. "+
 			"It has the field %[5]q, which is not read: %[6]s Hooks of version v2, or with responseUnMarshallMode: strict, "+
 			"reject such an answer and delete nothing.",
-		childrenField, enumerate.First(maxListed, lost), w.name, w.shown, field.Path, advice(field))
+		childrenField, text.JoinFirst(maxListed, lost), w.name, w.shown, field.Path, advice(field))
 	return pipeline.Warning{
 		Reason: pipeline.ChildrenDeleted, About: w.unknownField(field), EachTime: true, Message: message,
 	}

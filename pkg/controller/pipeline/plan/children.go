@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/enumerate"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/nearest"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/text"
 )
 
 // children plans the writes of a parent's children.
@@ -137,7 +137,7 @@ func duplicateWarnings(children []string) []pipeline.Warning {
 	default:
 		return []pipeline.Warning{{Reason: pipeline.DuplicateChild,
 			Message: "the hook lists children more than once, and the last one of each counts; list each once: " +
-				enumerate.First(maxListed, children)}}
+				text.JoinFirst(maxListed, children)}}
 	}
 }
 

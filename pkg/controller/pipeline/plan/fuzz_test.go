@@ -34,17 +34,17 @@ func FuzzMerge(f *testing.F) {
 		observed, last, desired := g.object(4), g.object(4), g.object(4)
 		merged := location{}.merge(copied(observed), copied(last), copied(desired))
 		if !contains(merged, desired) {
-			t.Errorf("%s over %s gives %s, which lacks something", text(desired), text(observed), text(merged))
+			t.Errorf("%s over %s gives %s, which lacks something", goSyntax(desired), goSyntax(observed), goSyntax(merged))
 		}
 		again := location{}.merge(copied(merged), copied(desired), copied(desired))
 		if path, differ := difference(merged, again); differ {
-			t.Errorf("%s over %s gives %s, and once more %s: it differs at %q", text(desired), text(observed), text(merged), text(again), path)
+			t.Errorf("%s over %s gives %s, and once more %s: it differs at %q", goSyntax(desired), goSyntax(observed), goSyntax(merged), goSyntax(again), path)
 		}
 		ours := location{ownersKnown: true}
 		merged = ours.merge(copied(observed), copied(last), copied(desired))
 		again = ours.merge(copied(merged), copied(desired), copied(desired))
 		if path, differ := difference(merged, again); differ {
-			t.Errorf("where nobody else has written, %s over %s gives %s, and once more %s: it differs at %q", text(desired), text(observed), text(merged), text(again), path)
+			t.Errorf("where nobody else has written, %s over %s gives %s, and once more %s: it differs at %q", goSyntax(desired), goSyntax(observed), goSyntax(merged), goSyntax(again), path)
 		}
 	})
 }
@@ -216,7 +216,7 @@ func contains(value, wanted any) bool {
 
 func copied(value any) any { return runtime.DeepCopyJSONValue(value) }
 
-func text(value any) string { return fmt.Sprintf("%#v", value) }
+func goSyntax(value any) string { return fmt.Sprintf("%#v", value) }
 
 // FuzzDecorator holds for any target and any answer that planning does not panic, that
 // what is to be sent is an object with nothing lost, and that once it is there nothing is

@@ -10,9 +10,9 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/enumerate"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/text"
 )
 
 // childRules is the field of a CompositeController that declares the types of children.
@@ -114,7 +114,7 @@ func warnOfDeletedChildren(
 	slices.Sort(deleted)
 	warning := pipeline.Warning{Reason: pipeline.ChildrenDeleted, About: field, Chosen: response.SaysChildren}
 	warning.Message = fmt.Sprintf("All %s of this object are deleted (%s), because the answer of the sync hook ",
-		field, enumerate.First(maxListed, deleted))
+		field, text.JoinFirst(maxListed, deleted))
 	if warning.Chosen {
 		warning.Message += "lists none of them."
 		plan.Notices = append(plan.Notices, warning)

@@ -14,10 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/enumerate"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/text"
 )
 
 // children has the children of rolling kinds that the latest revision wants, and the revision of each.
@@ -342,7 +342,7 @@ func (c *child) isInMotion() bool { return c.motion != "" }
 
 // list returns the names of children for a message.
 func (c *children) list(some []*child) string {
-	return enumerate.FirstFunc(maxListed, some, c.nameOf)
+	return text.JoinFirstFunc(maxListed, some, c.nameOf)
 }
 
 // nameOf returns the name of a child for a message.

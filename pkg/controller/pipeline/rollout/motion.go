@@ -16,9 +16,9 @@ import (
 	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/enumerate"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/nearest"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/text"
 )
 
 // motion counts the children in motion, and decides which child may be set in motion next. A child is in motion
@@ -306,4 +306,4 @@ func conditionTypes(of *object.Object) (types []string) {
 }
 
 // quoteAll quotes the types of conditions for a message.
-func quoteAll(types []string) string { return enumerate.FirstFunc(maxListed, types, strconv.Quote) }
+func quoteAll(types []string) string { return text.JoinFirstFunc(maxListed, types, strconv.Quote) }
