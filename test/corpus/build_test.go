@@ -17,8 +17,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller/composite"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller/decorator"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller/resolve"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/pki"
@@ -38,14 +37,14 @@ func newBuilder(t testing.TB, object runtime.Object) builder {
 	t.Helper()
 	switch of := object.(type) {
 	case *v1alpha1.CompositeController:
-		b := builder{kind: composite.Kind(), name: of.Name, endpointConfigs: of.Spec.EndpointConfigs}
+		b := builder{kind: resolve.CompositeKind(), name: of.Name, endpointConfigs: of.Spec.EndpointConfigs}
 		b.labelSelectors = []*v1alpha1.LabelSelector{of.Spec.ParentResource.LabelSelector}
 		if hooks := of.Spec.Hooks; hooks != nil {
 			b.hooks = &parentcontroller.Hooks{Sync: hooks.Sync, Finalize: hooks.Finalize, Customize: hooks.Customize}
 		}
 		return b
 	case *v1alpha1.DecoratorController:
-		b := builder{kind: decorator.Kind(), name: of.Name, endpointConfigs: of.Spec.EndpointConfigs}
+		b := builder{kind: resolve.DecoratorKind(), name: of.Name, endpointConfigs: of.Spec.EndpointConfigs}
 		for _, target := range of.Spec.Resources {
 			b.labelSelectors = append(b.labelSelectors, target.LabelSelector)
 			b.annotations = append(b.annotations, target.AnnotationSelector)

@@ -14,8 +14,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller/composite"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller/decorator"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller/resolve"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/informers/externalversions"
 )
@@ -65,7 +64,7 @@ func compositeControllers(client versioned.Interface, informers externalversions
 	typed := informers.Metacontroller().V1alpha1().CompositeControllers()
 	return typedClient[*v1alpha1.CompositeController]{
 		client: client.MetacontrollerV1alpha1().CompositeControllers(), lister: typed.Lister(),
-		sharedInformer: typed.Informer(), resolveTyped: composite.Resolve,
+		sharedInformer: typed.Informer(), resolveTyped: resolve.Composite,
 	}
 }
 
@@ -73,7 +72,7 @@ func decoratorControllers(client versioned.Interface, informers externalversions
 	typed := informers.Metacontroller().V1alpha1().DecoratorControllers()
 	return typedClient[*v1alpha1.DecoratorController]{
 		client: client.MetacontrollerV1alpha1().DecoratorControllers(), lister: typed.Lister(),
-		sharedInformer: typed.Informer(), resolveTyped: decorator.Resolve,
+		sharedInformer: typed.Informer(), resolveTyped: resolve.Decorator,
 	}
 }
 

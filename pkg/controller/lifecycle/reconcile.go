@@ -15,7 +15,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/discovery"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller/composite"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller/resolve"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/permissions"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
@@ -135,7 +135,7 @@ func (r *Reconciler) cannotRun(
 	}
 	if state.setProblem(object, problem) {
 		klog.FromContext(ctx).Error(err, "Failed to create controller", "controller", state.name)
-		if missing, ok := errors.AsType[*composite.NoStatusSubresourceError](err); ok {
+		if missing, ok := errors.AsType[*resolve.NoStatusSubresourceError](err); ok {
 			r.Events.NoStatusSubresource(object, object.GetName(), missing.Parent.GroupVersionKind().String())
 		} else {
 			r.Events.CreateError(object, err)
@@ -162,7 +162,7 @@ func problemOf(err error) *report.Problem {
 	reason := v1alpha1.ReasonInvalidSpec
 	if _, ok := errors.AsType[*discovery.UnknownTypeError](err); ok {
 		reason = v1alpha1.ReasonUnknownType
-	} else if _, ok := errors.AsType[*composite.NoStatusSubresourceError](err); ok {
+	} else if _, ok := errors.AsType[*resolve.NoStatusSubresourceError](err); ok {
 		reason = v1alpha1.ReasonNoStatus
 	} else if _, ok := errors.AsType[*discovery.Error](err); ok {
 		reason = v1alpha1.ReasonClusterUnreachable

@@ -21,8 +21,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/lifecycle/drain"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/metrics"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller/composite"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller/decorator"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller/resolve"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/clientset/versioned"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/generated/informers/externalversions"
 )
@@ -67,7 +66,7 @@ func ForComposites(
 	dependencies parentcontroller.Dependencies, drainer *drain.Drainer,
 ) *Reconciler {
 	api := compositeControllers(client, informers)
-	return newReconciler(compositeReconciler, composite.Kind(), api, dependencies, drainer)
+	return newReconciler(compositeReconciler, resolve.CompositeKind(), api, dependencies, drainer)
 }
 
 // ForDecorators makes the reconciler of DecoratorControllers.
@@ -76,7 +75,7 @@ func ForDecorators(
 	dependencies parentcontroller.Dependencies, drainer *drain.Drainer,
 ) *Reconciler {
 	api := decoratorControllers(client, informers)
-	return newReconciler(decoratorReconciler, decorator.Kind(), api, dependencies, drainer)
+	return newReconciler(decoratorReconciler, resolve.DecoratorKind(), api, dependencies, drainer)
 }
 
 func newReconciler(

@@ -4,7 +4,7 @@
 // Package parentcontroller runs one CompositeController or DecoratorController.
 //
 // A Spec comes in: the spec of the controller object with its types, schemas and selectors
-// resolved. The packages composite and decorator make it; what differs between the two kinds is in
+// resolved. The package resolve makes it; what differs between the two kinds is in
 // Spec.Kind. A Controller runs it: events of the informers, timers and the results of earlier
 // syncs enqueue parents, and each sync of a parent goes once through the pipeline: observe, hook,
 // plan, act, report. See sync for one pass, syncqueue.Cause for what enqueues a parent, and parentState

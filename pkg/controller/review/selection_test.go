@@ -22,7 +22,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/host/cache"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller/composite"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/parentcontroller/resolve"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/act"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
@@ -57,7 +57,7 @@ func controllerOfBank(t *testing.T) *parentcontroller.Controller {
 		Informers: cache.NewInformers(ctx, client, 0), Settings: parentcontroller.Settings{Workers: 1},
 		Actor: &act.Actor{Writer: host.NewWriter(client, 1), Parallel: 1},
 	}, &parentcontroller.Spec{
-		Kind: composite.Kind(), Name: "webs", Object: []byte(`{}`),
+		Kind: resolve.CompositeKind(), Name: "webs", Object: []byte(`{}`),
 		Targets: []parentcontroller.Target{{Type: hosttest.Webs(), Rules: []observe.Rule{{Labels: labels.Everything()}}}},
 		Claims:  observe.NewLabelClaims(true), Sync: &v1alpha1.Hook{Webhook: &v1alpha1.Webhook{URL: &url}},
 	})

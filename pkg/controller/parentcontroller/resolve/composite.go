@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package composite
+package resolve
 
 import (
 	"context"
@@ -22,8 +22,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/rollout"
 )
 
-// Kind returns what all CompositeControllers have in common.
-func Kind() parentcontroller.Kind {
+// CompositeKind returns what all CompositeControllers have in common.
+func CompositeKind() parentcontroller.Kind {
 	return parentcontroller.Kind{
 		Name:            "CompositeController",
 		ShortName:       "cc",
@@ -43,21 +43,21 @@ func (e *NoStatusSubresourceError) Error() string {
 	return fmt.Sprintf("%s has no status subresource; add `subresources: {status: {}}` to the version in its CustomResourceDefinition", e.Parent)
 }
 
-// Resolve returns the Spec of a CompositeController. The error is a *discovery.UnknownTypeError or a
+// Composite returns the Spec of a CompositeController. The error is a *discovery.UnknownTypeError or a
 // *NoStatusSubresourceError if the host lacks something that it may get later. Any other error says
 // what is wrong in the spec.
-func Resolve(
+func Composite(
 	ctx context.Context, discovery *discovery.Discovery, object *v1alpha1.CompositeController,
 ) (*parentcontroller.Spec, error) {
 	var hooks *parentcontroller.Hooks
 	if of := object.Spec.Hooks; of != nil {
 		hooks = &parentcontroller.Hooks{Sync: of.Sync, Finalize: of.Finalize, Customize: of.Customize}
 	}
-	spec, err := parentcontroller.NewSpec(Kind(), asSentToHooks(object), hooks, object.Spec.EndpointConfigs)
+	spec, err := parentcontroller.NewSpec(CompositeKind(), asSentToHooks(object), hooks, object.Spec.EndpointConfigs)
 	if err != nil {
 		return nil, err
 	}
-	spec.Claims = observe.NewLabelClaims(isTrue(object.Spec.GenerateSelector))
+	spec.Claims = observe.NewLabelClaims(ptr.Deref(object.Spec.GenerateSelector, false))
 	spec.Rollout = rolloutRules(&object.Spec)
 	parents, err := resolveParents(ctx, discovery, &object.Spec.ParentResource)
 	if err != nil {
@@ -66,21 +66,17 @@ func Resolve(
 	spec.Targets = []parentcontroller.Target{*parents}
 	for i, rule := range object.Spec.ChildResources {
 		field := fmt.Sprintf("spec.childResources[%d].updateStrategy", i)
-		child, err := spec.ResolveChild(ctx, discovery, rule.ResourceRule, strategyOf(field, rule.UpdateStrategy))
+		child, err := spec.ResolveChild(ctx, discovery, rule.ResourceRule, childStrategy(field, rule.UpdateStrategy))
 		if err != nil {
 			return nil, err
 		}
 		addRolling(spec.Rollout, child, field, rule.UpdateStrategy)
 	}
-	if err := spec.ResolveAccess(ctx, discovery, &object.Spec.Access); err != nil {
+	shared := sharedFields{access: &object.Spec.Access, resyncOn: object.Spec.ResyncOn, paused: object.Spec.Paused,
+		resyncPeriodSeconds: object.Spec.ResyncPeriodSeconds}
+	if err := shared.resolve(ctx, discovery, spec); err != nil {
 		return nil, err
 	}
-	if err := spec.ResolveResyncOn(ctx, discovery, object.Spec.ResyncOn); err != nil {
-		return nil, err
-	}
-	spec.ResolveSchemas(ctx, discovery)
-	spec.Paused = ptr.Deref(object.Spec.Paused, false)
-	spec.ResolveResync(object.Spec.ResyncPeriodSeconds)
 	return spec, nil
 }
 
@@ -93,7 +89,7 @@ func resolveParents(
 		return nil, fmt.Errorf("can't convert spec.parentResource.labelSelector: %w", err)
 	}
 	target, err := parentcontroller.ResolveTarget(ctx, discovery, rule.ResourceRule,
-		observe.Rule{Labels: selector, IgnoreStatusChanges: isTrue(rule.IgnoreStatusChanges)})
+		observe.Rule{Labels: selector, IgnoreStatusChanges: ptr.Deref(rule.IgnoreStatusChanges, false)})
 	if err != nil {
 		return nil, fmt.Errorf("parent type: %w", err)
 	}
@@ -115,11 +111,9 @@ func asSentToHooks(object *v1alpha1.CompositeController) *v1alpha1.CompositeCont
 	return sent
 }
 
-func isTrue(value *bool) bool { return value != nil && *value }
-
-// strategyOf returns how children of a type are updated, as that field of the spec says. When it is the
+// childStrategy returns how children of a type are updated, as that field of the spec says. When it is the
 // turn of one that is rolled out is left to the rules of the rollout.
-func strategyOf(field string, of *v1alpha1.CompositeControllerChildUpdateStrategy) plan.Strategy {
+func childStrategy(field string, of *v1alpha1.CompositeControllerChildUpdateStrategy) plan.Strategy {
 	return plan.Strategy{Field: field + ".method", Method: plan.Method(of.GetMethod().OfOneChild()),
 		Engine: plan.Engine(of.GetApply()), Rolls: of.Rolls()}
 }

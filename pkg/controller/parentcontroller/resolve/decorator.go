@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package decorator
+package resolve
 
 import (
 	"context"
@@ -20,8 +20,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
 )
 
-// Kind returns what all DecoratorControllers have in common.
-func Kind() parentcontroller.Kind {
+// DecoratorKind returns what all DecoratorControllers have in common.
+func DecoratorKind() parentcontroller.Kind {
 	return parentcontroller.Kind{
 		Name:            "DecoratorController",
 		ShortName:       "dec",
@@ -34,16 +34,16 @@ func Kind() parentcontroller.Kind {
 	}
 }
 
-// Resolve returns the Spec of a DecoratorController. The error is a *discovery.UnknownTypeError if the
+// Decorator returns the Spec of a DecoratorController. The error is a *discovery.UnknownTypeError if the
 // host lacks a type that it may get later. Any other error says what is wrong in the spec.
-func Resolve(
+func Decorator(
 	ctx context.Context, discovery *discovery.Discovery, object *v1alpha1.DecoratorController,
 ) (*parentcontroller.Spec, error) {
 	var hooks *parentcontroller.Hooks
 	if of := object.Spec.Hooks; of != nil {
 		hooks = &parentcontroller.Hooks{Sync: of.Sync, Finalize: of.Finalize, Customize: of.Customize}
 	}
-	spec, err := parentcontroller.NewSpec(Kind(), object.DeepCopy(), hooks, object.Spec.EndpointConfigs)
+	spec, err := parentcontroller.NewSpec(DecoratorKind(), object.DeepCopy(), hooks, object.Spec.EndpointConfigs)
 	if err != nil {
 		return nil, err
 	}
@@ -61,20 +61,16 @@ func Resolve(
 		}
 	}
 	for i, rule := range object.Spec.Attachments {
-		strategy := strategyOf(fmt.Sprintf("spec.attachments[%d].updateStrategy", i), rule.UpdateStrategy)
+		strategy := attachmentStrategy(fmt.Sprintf("spec.attachments[%d].updateStrategy", i), rule.UpdateStrategy)
 		if _, err := spec.ResolveChild(ctx, discovery, rule.ResourceRule, strategy); err != nil {
 			return nil, err
 		}
 	}
-	if err := spec.ResolveAccess(ctx, discovery, &object.Spec.Access); err != nil {
+	shared := sharedFields{access: &object.Spec.Access, resyncOn: object.Spec.ResyncOn, paused: object.Spec.Paused,
+		resyncPeriodSeconds: object.Spec.ResyncPeriodSeconds}
+	if err := shared.resolve(ctx, discovery, spec); err != nil {
 		return nil, err
 	}
-	if err := spec.ResolveResyncOn(ctx, discovery, object.Spec.ResyncOn); err != nil {
-		return nil, err
-	}
-	spec.ResolveSchemas(ctx, discovery)
-	spec.Paused = ptr.Deref(object.Spec.Paused, false)
-	spec.ResolveResync(object.Spec.ResyncPeriodSeconds)
 	return spec, nil
 }
 
@@ -82,7 +78,7 @@ func Resolve(
 // kind selects it. The first of these rules decides in which version objects are sent to hooks.
 func resolveTargets(ctx context.Context, discovery *discovery.Discovery, spec *parentcontroller.Spec, i int,
 	rule *v1alpha1.DecoratorControllerResourceRule) error {
-	selects := observe.Rule{IgnoreStatusChanges: rule.IgnoreStatusChanges != nil && *rule.IgnoreStatusChanges}
+	selects := observe.Rule{IgnoreStatusChanges: ptr.Deref(rule.IgnoreStatusChanges, false)}
 	var err error
 	if selects.Labels, err = parentcontroller.LabelSelector(rule.LabelSelector); err != nil {
 		return fmt.Errorf("can't convert spec.resources[%d].labelSelector: %w", i, err)
@@ -107,8 +103,8 @@ func resolveTargets(ctx context.Context, discovery *discovery.Discovery, spec *p
 	return nil
 }
 
-// strategyOf returns how attachments of a type are updated, as that field of the spec says. They are not
+// attachmentStrategy returns how attachments of a type are updated, as that field of the spec says. They are not
 // rolled out: a rolling method updates all at once.
-func strategyOf(field string, of *v1alpha1.DecoratorControllerAttachmentUpdateStrategy) plan.Strategy {
+func attachmentStrategy(field string, of *v1alpha1.DecoratorControllerAttachmentUpdateStrategy) plan.Strategy {
 	return plan.Strategy{Field: field + ".method", Method: plan.Method(of.GetMethod().OfOneChild())}
 }

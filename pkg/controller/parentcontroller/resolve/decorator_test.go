@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package decorator
+package resolve
 
 import (
 	"encoding/json"
@@ -23,8 +23,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hosttest"
 )
 
-// controller is a DecoratorController with a spec in YAML.
-func controller(t *testing.T, spec string) *v1alpha1.DecoratorController {
+// decoratorController is a DecoratorController with a spec in YAML.
+func decoratorController(t *testing.T, spec string) *v1alpha1.DecoratorController {
 	t.Helper()
 	object := &v1alpha1.DecoratorController{}
 	if err := yaml.UnmarshalStrict([]byte(`{metadata: {name: pages}, spec: `+spec+`}`), object); err != nil {
@@ -33,15 +33,12 @@ func controller(t *testing.T, spec string) *v1alpha1.DecoratorController {
 	return object
 }
 
-func resolve(t *testing.T, spec string) (*parentcontroller.Spec, error) {
+func resolveDecorator(t *testing.T, spec string) (*parentcontroller.Spec, error) {
 	t.Helper()
-	return Resolve(t.Context(), hosttest.Discovery(t), controller(t, spec))
+	return Decorator(t.Context(), hosttest.Discovery(t), decoratorController(t, spec))
 }
 
-const (
-	syncHook = `hooks: {sync: {webhook: {url: "http://hooks.example"}}}`
-	allWebs  = `resources: [{apiVersion: ctl.example/v1, resource: webs}]`
-)
+const allWebs = `resources: [{apiVersion: ctl.example/v1, resource: webs}]`
 
 func TestTargets(t *testing.T) {
 	type target struct {
@@ -69,7 +66,7 @@ func TestTargets(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			spec, err := resolve(t, `{resources: `+test.resources+`, `+syncHook+`}`)
+			spec, err := resolveDecorator(t, `{resources: `+test.resources+`, `+syncHook+`}`)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -85,7 +82,7 @@ func TestTargets(t *testing.T) {
 }
 
 func TestSelectorsOfARule(t *testing.T) {
-	spec, err := resolve(t, `{resources: [{apiVersion: v1, resource: pods, labelSelector: {matchLabels: {run: here}},
+	spec, err := resolveDecorator(t, `{resources: [{apiVersion: v1, resource: pods, labelSelector: {matchLabels: {run: here}},
 		annotationSelector: {matchAnnotations: {what: "any text, of any length"}, matchExpressions: [{key: not, operator: DoesNotExist}]},
 		ignoreStatusChanges: true}], `+syncHook+`}`)
 	if err != nil {
@@ -108,7 +105,7 @@ func TestSelectorsOfARule(t *testing.T) {
 func TestAttachmentTypes(t *testing.T) {
 	pod, namespace := schema.GroupKind{Kind: "Pod"}, schema.GroupKind{Kind: "Namespace"}
 	web, plain := schema.GroupKind{Group: "ctl.example", Kind: "Web"}, schema.GroupKind{Group: "ctl.example", Kind: "Plain"}
-	spec, err := resolve(t, `{`+allWebs+`, `+syncHook+`, resyncPeriodSeconds: 30, attachments: [
+	spec, err := resolveDecorator(t, `{`+allWebs+`, `+syncHook+`, resyncPeriodSeconds: 30, attachments: [
 		{apiVersion: v1, resource: pods, updateStrategy: {method: RollingRecreate}}, {apiVersion: v1, resource: namespaces, updateStrategy: {method: RollingInPlace}},
 		{apiVersion: ctl.example/v1, resource: webs, updateStrategy: {method: InPlace}}, {apiVersion: ctl.example/v1, resource: plains, updateStrategy: {method: Recreate}},
 		{apiVersion: ctl.example/v1, resource: visits}]}`)
@@ -130,7 +127,7 @@ func TestAttachmentTypes(t *testing.T) {
 	}
 }
 
-func TestResolveRefuses(t *testing.T) {
+func TestDecoratorRefuses(t *testing.T) {
 	isUnknown := func(err error) bool { _, ok := errors.AsType[*discovery.UnknownTypeError](err); return ok }
 	isUnreachable := func(err error) bool { _, ok := errors.AsType[*discovery.Error](err); return ok }
 	isInvalid := func(err error) bool { return !isUnknown(err) && !isUnreachable(err) }
@@ -167,7 +164,7 @@ func TestResolveRefuses(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			spec, err := resolve(t, test.spec)
+			spec, err := resolveDecorator(t, test.spec)
 			if err == nil {
 				t.Fatalf("resolved to %+v", spec)
 			}
@@ -182,12 +179,12 @@ func TestResolveRefuses(t *testing.T) {
 }
 
 // Hooks read the controller with its kind and an empty status, as the original sends it.
-func TestTheControllerAsHooksAreSentIt(t *testing.T) {
-	object := controller(t, `{`+allWebs+`, `+syncHook+`}`)
+func TestTheDecoratorControllerAsHooksAreSentIt(t *testing.T) {
+	object := decoratorController(t, `{`+allWebs+`, `+syncHook+`}`)
 	object.UID, object.ResourceVersion = "u", "7"
 	object.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
 	object.Status = v1alpha1.ControllerStatus{ObservedGeneration: 3}
-	spec, err := Resolve(t.Context(), hosttest.Discovery(t), object)
+	spec, err := Decorator(t.Context(), hosttest.Discovery(t), object)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +214,7 @@ func TestOneOfSeveralTargetTypesIsMissing(t *testing.T) {
 		`[` + missing + `, ` + missing + `]`:                              false,
 		`[` + missing + `, {apiVersion: ctl.example/v1, resource: webs}]`: true,
 	} {
-		_, err := resolve(t, `{resources: `+resources+`, `+syncHook+`}`)
+		_, err := resolveDecorator(t, `{resources: `+resources+`, `+syncHook+`}`)
 		if err == nil || parentcontroller.LacksType(err) != want {
 			t.Errorf("of %s, that the controller can run without it is not %v: %v", resources, want, err)
 		}

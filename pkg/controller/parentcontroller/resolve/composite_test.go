@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package composite
+package resolve
 
 import (
 	"encoding/json"
@@ -25,8 +25,8 @@ import (
 
 var webs, plains, pods, namespaces = hosttest.Webs(), hosttest.Plains(), hosttest.Pods(), hosttest.Namespaces()
 
-// controller is a CompositeController with a spec in YAML.
-func controller(t *testing.T, spec string) *v1alpha1.CompositeController {
+// compositeController is a CompositeController with a spec in YAML.
+func compositeController(t *testing.T, spec string) *v1alpha1.CompositeController {
 	t.Helper()
 	object := &v1alpha1.CompositeController{}
 	if err := yaml.UnmarshalStrict([]byte(`{metadata: {name: webs}, spec: `+spec+`}`), object); err != nil {
@@ -35,9 +35,9 @@ func controller(t *testing.T, spec string) *v1alpha1.CompositeController {
 	return object
 }
 
-func resolve(t *testing.T, spec string) (*parentcontroller.Spec, error) {
+func resolveComposite(t *testing.T, spec string) (*parentcontroller.Spec, error) {
 	t.Helper()
-	return Resolve(t.Context(), hosttest.Discovery(t), controller(t, spec))
+	return Composite(t.Context(), hosttest.Discovery(t), compositeController(t, spec))
 }
 
 const (
@@ -48,7 +48,7 @@ const (
 // methodOf is the field with the update method of a child type.
 func methodOf(i int) string { return fmt.Sprintf("spec.childResources[%d].updateStrategy.method", i) }
 
-func TestResolve(t *testing.T) {
+func TestComposite(t *testing.T) {
 	type resolved struct {
 		Parent              object.Type
 		Selector            string
@@ -113,7 +113,7 @@ func TestResolve(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			spec, err := resolve(t, test.spec)
+			spec, err := resolveComposite(t, test.spec)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -144,7 +144,7 @@ func TestQ12HooksThatLeadNowhereAreNone(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			spec, err := resolve(t, `{`+parentWebs+`, hooks: {`+test.hooks+`}}`)
+			spec, err := resolveComposite(t, `{`+parentWebs+`, hooks: {`+test.hooks+`}}`)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -166,7 +166,7 @@ func TestWhoseStatusTheParentsIs(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			spec, err := resolve(t, fmt.Sprintf(`{parentResource: {apiVersion: %s, resource: %s}, %s}`, test.apiVersion, test.resource, syncHook))
+			spec, err := resolveComposite(t, fmt.Sprintf(`{parentResource: {apiVersion: %s, resource: %s}, %s}`, test.apiVersion, test.resource, syncHook))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -177,7 +177,7 @@ func TestWhoseStatusTheParentsIs(t *testing.T) {
 	}
 }
 
-func TestResolveRefuses(t *testing.T) {
+func TestCompositeRefuses(t *testing.T) {
 	isUnknown := func(err error) bool { _, ok := errors.AsType[*discovery.UnknownTypeError](err); return ok }
 	isNoStatus := func(err error) bool { _, ok := errors.AsType[*NoStatusSubresourceError](err); return ok }
 	isUnreachable := func(err error) bool { _, ok := errors.AsType[*discovery.Error](err); return ok }
@@ -239,7 +239,7 @@ func TestResolveRefuses(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			spec, err := resolve(t, test.spec)
+			spec, err := resolveComposite(t, test.spec)
 			if err == nil {
 				t.Fatalf("resolved to %+v", spec)
 			}
@@ -255,8 +255,8 @@ func TestResolveRefuses(t *testing.T) {
 
 // Hooks read the controller as the original sends it: with its kind, an empty status, and an object
 // for statusChecks that are not set.
-func TestTheControllerAsHooksAreSentIt(t *testing.T) {
-	object := controller(t, `{`+parentWebs+`, `+syncHook+`, generateSelector: true,
+func TestTheCompositeControllerAsHooksAreSentIt(t *testing.T) {
+	object := compositeController(t, `{`+parentWebs+`, `+syncHook+`, generateSelector: true,
 		childResources: [{apiVersion: v1, resource: pods, updateStrategy: {method: InPlace}}, {apiVersion: v1, resource: namespaces}]}`)
 	object.UID, object.Generation, object.ResourceVersion = "u", 3, "7"
 	object.Labels = map[string]string{"a": "b"}
@@ -264,7 +264,7 @@ func TestTheControllerAsHooksAreSentIt(t *testing.T) {
 	object.Status = v1alpha1.ControllerStatus{ObservedGeneration: 3, Parents: &v1alpha1.ParentCounts{Total: 5}}
 	before := object.DeepCopy()
 
-	spec, err := Resolve(t.Context(), hosttest.Discovery(t), object)
+	spec, err := Composite(t.Context(), hosttest.Discovery(t), object)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -294,7 +294,7 @@ func decoded(t *testing.T, raw []byte) any {
 
 func TestRelatedTypesAreResolvedForAServiceAccount(t *testing.T) {
 	const listed = `relatedResources: [{apiVersion: v1, resource: namespaces}, {apiVersion: ctl.example/v1, resource: unknown}]`
-	spec, err := resolve(t, `{`+parentWebs+`, `+syncHook+`, `+listed+`, serviceAccount: {namespace: shop, name: websites}}`)
+	spec, err := resolveComposite(t, `{`+parentWebs+`, `+syncHook+`, `+listed+`, serviceAccount: {namespace: shop, name: websites}}`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -302,7 +302,7 @@ func TestRelatedTypesAreResolvedForAServiceAccount(t *testing.T) {
 	if diff := cmp.Diff([]object.Type{namespaces}, spec.Related); diff != "" {
 		t.Errorf("related types (-want +got):\n%s", diff)
 	}
-	without, err := resolve(t, `{`+parentWebs+`, `+syncHook+`, `+listed+`}`)
+	without, err := resolveComposite(t, `{`+parentWebs+`, `+syncHook+`, `+listed+`}`)
 	if err != nil || len(without.Related) > 0 {
 		t.Errorf("without an account, the related types are %v, the error is %v", without.Related, err)
 	}
