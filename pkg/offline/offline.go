@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package offline answers SyncReviews of objects from files, without a cluster. It runs the code of the controllers
-// against a host that never changes (statichost).
+// against a host within the process that never changes. The host has the types of Kubernetes and of
+// CustomResourceDefinitions. Types completes objects as a cluster would: with a UID, a version, and the defaults of
+// custom resources.
 package offline
 
 import (
@@ -17,7 +19,6 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/review"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/offline/statichost"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
@@ -26,13 +27,13 @@ type Reviewer struct{ reviews *review.Reviews }
 
 // With calls do with a Reviewer of objects, which types must have completed: controllers, parents and others. strategy
 // is the default for children whose rule does not have one. It returns the error of do.
-func With(ctx context.Context, types *statichost.Types, objects []*unstructured.Unstructured,
+func With(ctx context.Context, types *Types, objects []*unstructured.Unstructured,
 	strategy controller.ApplyStrategy, do func(context.Context, *Reviewer) error) error {
-	host, err := statichost.New(types, objects)
+	host, err := newStaticHost(types, objects)
 	if err != nil {
 		return err
 	}
-	config := controller.Config{Host: host.Config(), Loopback: host.Config(), Metrics: prometheus.NewRegistry(),
+	config := controller.Config{Host: host.config(), Loopback: host.config(), Metrics: prometheus.NewRegistry(),
 		Options: controller.DefaultOptions()}
 	config.Namespace, config.ApplyStrategy = Namespace, strategy
 	ctx = klog.NewContext(ctx, logr.Discard())

@@ -19,15 +19,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/offline/statichost"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/offline"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 )
 
-var updateBuiltIn = flag.Bool("update-builtin", false, "write pkg/offline/statichost/builtin.json from the cluster")
+var updateBuiltIn = flag.Bool("update-builtin", false, "write pkg/offline/builtin.json from the cluster")
 
 // Tests of hooks run without a cluster, with the types that a cluster has.
 func TestTheTypesOfTestsWithoutAClusterAreThoseOfACluster(t *testing.T) {
-	path := filepath.Join(hostcluster.RepositoryRoot(), "pkg", "offline", "statichost", "builtin.json")
+	path := filepath.Join(hostcluster.RepositoryRoot(), "pkg", "offline", "builtin.json")
 	types := typesOfCluster(t)
 	want, err := format(types)
 	if err != nil {
@@ -44,9 +44,9 @@ func TestTheTypesOfTestsWithoutAClusterAreThoseOfACluster(t *testing.T) {
 }
 
 // typesOfCluster returns the stable types of the cluster that can be watched and are neither ours nor custom.
-func typesOfCluster(t *testing.T) *statichost.Catalog {
+func typesOfCluster(t *testing.T) *offline.Catalog {
 	t.Helper()
-	types := &statichost.Catalog{Resources: map[string][]statichost.Resource{}, Schemas: map[string]json.RawMessage{}}
+	types := &offline.Catalog{Resources: map[string][]offline.Resource{}, Schemas: map[string]json.RawMessage{}}
 	_, lists, err := env.Kube.Discovery().ServerGroupsAndResources()
 	if err != nil {
 		t.Fatal(err)
@@ -75,19 +75,19 @@ func isOfKubernetes(version schema.GroupVersion) bool {
 }
 
 // watched returns the types that can be watched.
-func watched(resources []metav1.APIResource) (all []statichost.Resource) {
+func watched(resources []metav1.APIResource) (all []offline.Resource) {
 	for _, resource := range resources {
 		if slices.Contains(resource.Verbs, "watch") {
 			status := slices.ContainsFunc(resources, func(other metav1.APIResource) bool { return other.Name == resource.Name+"/status" })
-			all = append(all, statichost.Resource{Name: resource.Name, Kind: resource.Kind, Namespaced: resource.Namespaced, Status: status})
+			all = append(all, offline.Resource{Name: resource.Name, Kind: resource.Kind, Namespaced: resource.Namespaced, Status: status})
 		}
 	}
-	slices.SortFunc(all, func(a, b statichost.Resource) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(all, func(a, b offline.Resource) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
 
 // addSchemas adds the schemas of the types of a version, and those that they refer to.
-func addSchemas(t *testing.T, types *statichost.Catalog, version schema.GroupVersion) {
+func addSchemas(t *testing.T, types *offline.Catalog, version schema.GroupVersion) {
 	t.Helper()
 	path := "/openapi/v3/apis/" + version.String()
 	if version.Group == "" {
@@ -159,7 +159,7 @@ func essence(of map[string]any) map[string]any {
 }
 
 // format returns types as JSON with a version or a schema on each line.
-func format(types *statichost.Catalog) ([]byte, error) {
+func format(types *offline.Catalog) ([]byte, error) {
 	var text bytes.Buffer
 	write := func(name string, value any, last bool) error {
 		line, err := json.Marshal(value)

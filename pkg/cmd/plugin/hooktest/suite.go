@@ -25,7 +25,7 @@ import (
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/lookup"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/offline/statichost"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/offline"
 )
 
 // Settings says how to run the tests of a folder. It is the content of the file tests/suite.yaml.
@@ -46,7 +46,7 @@ type Suite struct {
 	// Folder has the controllers, and the hook.
 	Folder      string
 	Cases       []*Case
-	types       *statichost.Types
+	types       *offline.Types
 	controllers []*testedController
 }
 
@@ -114,7 +114,7 @@ func (s *Suite) readManifests(files resource.FilenameOptions) error {
 			definitions = append(definitions, read[i].Unstructured)
 		}
 	}
-	if s.types, err = statichost.NewTypes(definitions); err != nil {
+	if s.types, err = offline.NewTypes(definitions); err != nil {
 		return err
 	}
 	for i := range read {

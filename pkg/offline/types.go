@@ -1,11 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package statichost simulates a cluster with fixed objects, which never changes. It returns a rest.Config whose
-// requests are answered within the process: discovery, schemas, lists, and watches without changes. It has the types of
-// Kubernetes and of CustomResourceDefinitions, and completes objects as a cluster would: with a UID, a version, and the
-// defaults of custom resources. It refuses all writes.
-package statichost
+package offline
 
 import (
 	_ "embed" // for builtInJSON

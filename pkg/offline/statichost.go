@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package statichost
+package offline
 
 import (
 	"bytes"
@@ -22,17 +22,18 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Host is a cluster with objects that never change. It implements http.RoundTripper.
-type Host struct {
+// staticHost simulates a cluster with objects that never change. It answers requests within the process: for discovery,
+// schemas, objects, lists, and watches without changes. It refuses all writes. It implements http.RoundTripper.
+type staticHost struct {
 	types *Types
 	// objects has the objects of each resource, ordered by namespace and name.
 	objects map[schema.GroupResource][]*unstructured.Unstructured
 }
 
-// New returns a host with objects, which Types.Complete must have completed, and with the CustomResourceDefinitions of
-// its types. Names must be unique, but an object may replace a definition.
-func New(types *Types, objects []*unstructured.Unstructured) (*Host, error) {
-	h := &Host{types: types, objects: map[schema.GroupResource][]*unstructured.Unstructured{}}
+// newStaticHost returns a host with objects, which Types.Complete must have completed, and with the
+// CustomResourceDefinitions of its types. Names must be unique, but an object may replace a definition.
+func newStaticHost(types *Types, objects []*unstructured.Unstructured) (*staticHost, error) {
+	h := &staticHost{types: types, objects: map[schema.GroupResource][]*unstructured.Unstructured{}}
 	definitions := slices.DeleteFunc(slices.Clone(types.definitions), func(definition *unstructured.Unstructured) bool {
 		return slices.ContainsFunc(objects, func(object *unstructured.Unstructured) bool {
 			return object.GetUID() == definition.GetUID()
@@ -56,13 +57,14 @@ func New(types *Types, objects []*unstructured.Unstructured) (*Host, error) {
 	return h, nil
 }
 
-// Config returns the configuration of clients of the host.
-func (h *Host) Config() *rest.Config {
+// config returns the configuration of clients of the host.
+func (h *staticHost) config() *rest.Config {
 	return &rest.Config{Host: "http://static.invalid", Transport: h, QPS: -1}
 }
 
 // serveObjects serves requests for objects: one, a list, or a watch.
-func (h *Host) serveObjects(request *http.Request, version schema.GroupVersion, rest []string) (*http.Response, error) {
+func (h *staticHost) serveObjects(request *http.Request, version schema.GroupVersion,
+	rest []string) (*http.Response, error) {
 	namespace := ""
 	if rest[0] == "namespaces" && len(rest) > 2 {
 		namespace, rest = rest[1], rest[2:]
@@ -107,7 +109,7 @@ func (h *Host) serveObjects(request *http.Request, version schema.GroupVersion, 
 }
 
 // selected returns the objects of a type that a request asks for, in its version.
-func (h *Host) selected(of *Type, namespace string, request *http.Request) (selected []*unstructured.Unstructured,
+func (h *staticHost) selected(of *Type, namespace string, request *http.Request) (selected []*unstructured.Unstructured,
 	err error) {
 	query := request.URL.Query()
 	byLabels, err := labels.Parse(query.Get("labelSelector"))
@@ -161,7 +163,7 @@ func watch(request *http.Request, of *Type, items []any) (*http.Response, error)
 }
 
 // RoundTrip implements http.RoundTripper.
-func (h *Host) RoundTrip(request *http.Request) (*http.Response, error) {
+func (h *staticHost) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.Body != nil {
 		defer func() { _ = request.Body.Close() }()
 	}
@@ -208,7 +210,7 @@ func versionIn(path string) (version schema.GroupVersion, rest []string) {
 }
 
 // serveGroup serves the versions of a group.
-func (h *Host) serveGroup(request *http.Request, group string) (*http.Response, error) {
+func (h *staticHost) serveGroup(request *http.Request, group string) (*http.Response, error) {
 	answer := &metav1.APIGroup{TypeMeta: metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}, Name: group}
 	for apiVersion := range h.types.catalog.Resources {
 		if version, err := schema.ParseGroupVersion(apiVersion); err == nil && version.Group == group {
@@ -223,7 +225,7 @@ func (h *Host) serveGroup(request *http.Request, group string) (*http.Response, 
 }
 
 // serveVersion serves the types of a version.
-func (h *Host) serveVersion(request *http.Request, version schema.GroupVersion) (*http.Response, error) {
+func (h *staticHost) serveVersion(request *http.Request, version schema.GroupVersion) (*http.Response, error) {
 	resources, known := h.types.catalog.Resources[version.String()]
 	if !known {
 		return refuse(request, http.StatusNotFound, metav1.StatusReasonNotFound, "there is no version "+version.String())

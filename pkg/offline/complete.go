@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package statichost
+package offline
 
 import (
 	"crypto/sha256"
@@ -24,9 +24,6 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
 )
-
-// Namespace is the default namespace.
-const Namespace = "default"
 
 // resourceVersion is the version of lists, and of objects without one.
 const resourceVersion = "1000"
@@ -69,7 +66,7 @@ func (t *Type) completeMetadata(object *unstructured.Unstructured) error {
 	case !t.Namespaced && object.GetNamespace() != "":
 		return fmt.Errorf("it is cluster-scoped, and has the namespace %s", object.GetNamespace())
 	case t.Namespaced && object.GetNamespace() == "":
-		object.SetNamespace(Namespace)
+		object.SetNamespace(metav1.NamespaceDefault)
 	}
 	if object.GetUID() == "" {
 		object.SetUID(uidOf(t.GroupResource().String(), path(object)))
