@@ -37,7 +37,6 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/live"
 	metacontrollerrest "github.com/metacontroller/metacontroller-apiserver/pkg/registry/metacontroller/rest"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/storage/etcd"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/storage/identity"
 )
 
 // config returns the configuration of a server that keeps its objects in the embedded etcd, or in the etcd of
@@ -115,7 +114,7 @@ func (o *Options) config(ctx context.Context, embedded *etcd.Server) (*apiserver
 			storage.place = o.Controllers.process + ":" + o.Storage.DataDir
 		}
 		if host.isFound() { // if it is not, runControllers returns the error
-			if _, err := storage.claim(ctx); identity.IsOfOtherCluster(err) {
+			if _, err := storage.claim(ctx); isOfOtherCluster(err) {
 				return nil, err
 			}
 		}

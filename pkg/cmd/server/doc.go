@@ -7,7 +7,7 @@
 // The steps are the same as in Kubernetes' own servers: NewCommand makes Options from flags, Complete fills in the
 // settings that follow from others, Validate checks them, and Run makes the configuration of a server (config.go)
 // and runs it. Run starts the embedded etcd, the API server and the controllers, in this order, and stops them in
-// reverse.
+// reverse. Before controllers run, the storage is claimed for the cluster (storageidentity.go).
 //
 // A flag is in the file of the options that it sets: controlleroptions.go, storage.go, certificateoptions.go,
 // plainhttp.go, or command.go for the options of Kubernetes' libraries.

@@ -4,28 +4,16 @@
 package server
 
 import (
-	"context"
-	"crypto/tls"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
-	"time"
 
 	"github.com/spf13/pflag"
-	"go.etcd.io/etcd/client/pkg/v3/transport"
-	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/zap"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	genericapiserver "k8s.io/apiserver/pkg/server"
-	"k8s.io/apiserver/pkg/storage/storagebackend"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apiserver"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/storage/etcd"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/storage/identity"
 )
 
 // StorageOptions are the settings of the embedded etcd.
@@ -70,84 +58,6 @@ func (o *StorageOptions) validate() []error {
 		errs = append(errs, errors.New("--etcd-quota-backend-bytes must not be negative"))
 	}
 	return errs
-}
-
-// claimRetryPeriod is the time after which a claim that failed is tried again.
-const claimRetryPeriod = time.Second
-
-// storageIdentity reads the ID of the storage, and checks that the storage belongs to the cluster.
-type storageIdentity struct {
-	host    kubernetes.Interface
-	storage storagebackend.Config
-	// place is the directory of the embedded etcd; empty for an external one.
-	place string
-}
-
-// claim returns the ID. The error may be that the storage is of another cluster.
-func (i *storageIdentity) claim(ctx context.Context) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, hostRequestTimeout)
-	defer cancel()
-	system, err := i.host.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
-	if err == nil && system.UID == "" {
-		err = errors.New("it has no UID")
-	}
-	if err != nil {
-		return "", fmt.Errorf("read namespace %s, whose UID identifies the cluster: %w", metav1.NamespaceSystem, err)
-	}
-	client, closeClient, err := etcdClient(ctx, i.storage)
-	if err != nil {
-		return "", err
-	}
-	defer closeClient()
-	return identity.Storage{Client: client, Prefix: i.storage.Prefix, Place: i.place}.Claim(ctx, system.UID)
-}
-
-// await returns the ID when it is known, or if ctx ends. It returns an error if the storage is of another cluster.
-// It calls report with the reason while the ID is not known.
-func (i *storageIdentity) await(ctx context.Context, report func(error)) (id string, err error) {
-	logged := ""
-	err = wait.PollUntilContextCancel(ctx, claimRetryPeriod, true, func(ctx context.Context) (bool, error) {
-		var err error
-		id, err = i.claim(ctx)
-		if identity.IsOfOtherCluster(err) {
-			return false, err
-		}
-		if err != nil {
-			report(err)
-		}
-		if err != nil && ctx.Err() == nil && err.Error() != logged {
-			logged = err.Error()
-			klog.FromContext(ctx).Error(err, "No controllers run until the server knows to which cluster the storage belongs")
-		}
-		return err == nil, nil
-	})
-	if ctx.Err() != nil {
-		return "", nil
-	}
-	return id, err
-}
-
-// etcdClient returns a client of the etcd that objects are stored in, and the function that closes it.
-func etcdClient(
-	ctx context.Context, storage storagebackend.Config,
-) (_ *clientv3.Client, closeClient func(), err error) {
-	var config *tls.Config
-	if of := storage.Transport; of.TrustedCAFile != "" || of.CertFile != "" {
-		info := transport.TLSInfo{TrustedCAFile: of.TrustedCAFile, CertFile: of.CertFile, KeyFile: of.KeyFile}
-		if config, err = info.ClientConfig(); err != nil {
-			return nil, nil, fmt.Errorf("certificates for the etcd: %w", err)
-		}
-	}
-	client, err := clientv3.New(clientv3.Config{Endpoints: storage.Transport.ServerList, TLS: config,
-		Logger: zap.NewNop()})
-	if err != nil {
-		return nil, nil, fmt.Errorf("reach the etcd: %w", err)
-	}
-	return client, func() {
-		if err := client.Close(); err != nil {
-			klog.FromContext(ctx).Error(err, "Failed to close the connections to the etcd")
-		}
-	}, nil
 }
 
 // SnapshotPath is the path of a snapshot of the storage. It is below the API version, so the aggregation layer of the

@@ -14,8 +14,6 @@ import (
 	"testing"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/zap"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -103,11 +101,7 @@ func TestASnapshotThatNobodyReadsIsEnded(t *testing.T) {
 // fill writes some MiB.
 func fill(t *testing.T, storage *etcd.Server, mebibytes int) {
 	t.Helper()
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{storage.Endpoint()}, Logger: zap.NewNop()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = client.Close() }()
+	client := newEtcdClient(t, storage)
 	for i := range mebibytes {
 		if _, err := client.Put(t.Context(), fmt.Sprint(i), strings.Repeat("x", 1<<20)); err != nil {
 			t.Fatal(err)

@@ -22,6 +22,8 @@ import (
 	"testing"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/keyutil"
 
@@ -72,6 +74,17 @@ func startEtcd(t *testing.T) *etcd.Server {
 		}
 	})
 	return storage
+}
+
+// newEtcdClient returns a client of an etcd that ends with the test.
+func newEtcdClient(t *testing.T, storage *etcd.Server) *clientv3.Client {
+	t.Helper()
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{storage.Endpoint()}, Logger: zap.NewNop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	return client
 }
 
 // newTestOptions are completed and valid options of a server that listens on a free port.
