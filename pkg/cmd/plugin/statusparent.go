@@ -19,8 +19,8 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/children"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/lookup"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/printing"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/text"
 )
 
@@ -122,7 +122,7 @@ func (c *cluster) rowsOf(ctx context.Context, parent *unstructured.Unstructured)
 func (s *status) showTree(ctx context.Context, find *lookup.Lookup, client dynamic.Interface,
 	parent *unstructured.Unstructured, rows []v1alpha1.Sync) error {
 	root := &node{name: objectName(parent, ""), age: age(parent.GetCreationTimestamp()),
-		state: s.style().Warning(children.Trouble(parent))}
+		state: s.style().Warning(printing.Trouble(parent))}
 	var notes []string
 	for i := range rows {
 		below, problems := s.branch(ctx, find, client, parent, &rows[i])
@@ -156,13 +156,13 @@ func (s *status) branch(ctx context.Context, find *lookup.Lookup, client dynamic
 	if err != nil {
 		return of, []error{fmt.Errorf("its children are not shown: %w", err)}
 	}
-	found, problems := children.Of(ctx, client, controller, parent)
+	found, problems := lookup.Children(ctx, client, controller, parent)
 	failed := failedSteps(row)
 	for i := range found {
 		below := &node{
 			name:  objectName(&found[i], parent.GetNamespace()),
 			age:   age(found[i].GetCreationTimestamp()),
-			state: s.style().Warning(children.Trouble(&found[i])),
+			state: s.style().Warning(printing.Trouble(&found[i])),
 		}
 		failed = slices.DeleteFunc(failed, func(step v1alpha1.SyncStep) bool {
 			isOfChild := isAbout(&step, &found[i])

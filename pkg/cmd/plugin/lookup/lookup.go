@@ -1,8 +1,9 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lookup finds the controllers and parents in arguments and files. It returns controllers, with the stored
-// spec or the spec of a file, and names of parents. It reads controllers and types from the cluster.
+// Package lookup finds the controllers and parents in arguments and files, and the children of a parent. It returns
+// controllers, with the stored spec or the spec of a file, names of parents, and children as objects. It reads
+// controllers, types and children from the cluster.
 package lookup
 
 import (
