@@ -3,7 +3,30 @@
 
 package redact
 
-import "strings"
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// UnblankJSON is Unblank for JSON. It returns the kept value as it is if it has no blanks, or if one of the values
+// cannot be read.
+func UnblankJSON(kept, now []byte) []byte {
+	if !bytes.Contains(kept, []byte(blank)) {
+		return kept
+	}
+	var before, present any
+	if utiljson.Unmarshal(kept, &before) != nil || utiljson.Unmarshal(now, &present) != nil {
+		return kept
+	}
+	filled, err := json.Marshal(Unblank(before, present))
+	if err != nil {
+		return kept
+	}
+	return filled
+}
 
 // Unblank replaces the blanks in a kept, decoded value by what the current value has in the same places, and returns
 // it. It changes the kept value. A blank stays if the texts around it differ, or if the current value has no such part.

@@ -19,6 +19,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe/related"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/redact"
 )
 
 // run is one preview. Its planner has hooks that are called for the preview.
@@ -181,12 +182,14 @@ func (r *run) answer(ctx context.Context, call hook.Call) ([]byte, error) {
 	return nil, nil
 }
 
-// request returns the body to send instead of the body of a call.
+// request returns the body to send instead of the body of a call: the kept request of an earlier call, with its blanks
+// replaced by the values in the current request, which the hook would get anyway. Without them, a hook that returns a
+// value from its request would seem to change a Secret to blanks.
 func (r *run) request(call hook.Call) []byte {
 	if r.options.Request == nil || call.Hook == hook.Customize || call.Snapshot.Present != nil {
 		return nil
 	}
-	return unblanked(r.options.Request, call.Request)
+	return redact.UnblankJSON(r.options.Request, call.Request)
 }
 
 // note records a call. A repeated call replaces the first one.

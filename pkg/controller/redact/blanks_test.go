@@ -1,11 +1,11 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package preview
+package redact
 
 import "testing"
 
-func TestBlanksOfAKeptRequestAreFilled(t *testing.T) {
+func TestUnblankJSON(t *testing.T) {
 	for name, test := range map[string]struct{ kept, now, want string }{
 		"nothing is blanked": {`{"a": 1}`, `{"a":2}`, `{"a": 1}`},
 		"a value": {
@@ -24,7 +24,7 @@ func TestBlanksOfAKeptRequestAreFilled(t *testing.T) {
 		"nothing is there instead": {`{"p":"xxxxx"}`, ``, `{"p":"xxxxx"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := string(unblanked([]byte(test.kept), []byte(test.now))); got != test.want {
+			if got := string(UnblankJSON([]byte(test.kept), []byte(test.now))); got != test.want {
 				t.Errorf("it is %s, want %s", got, test.want)
 			}
 		})
