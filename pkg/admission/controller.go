@@ -23,12 +23,11 @@ type controller struct {
 	// related are the types that the customize hook may ask for; if empty, it may ask for all.
 	related []typeRule
 	access  v1alpha1.Access
-	// watched are the types of the objects of resyncOn, and watchedNames their namespaces and names.
-	watched      []typeRule
-	watchedNames []types.NamespacedName
-	hooks        []hookRule
-	inline       []inlineRule
-	endpoints    []v1alpha1.EndpointConfig
+	// watched are the objects of resyncOn.
+	watched   []typeRule
+	hooks     []hookRule
+	inline    []inlineRule
+	endpoints []v1alpha1.EndpointConfig
 	// decorates is true for a DecoratorController, which writes labels and annotations of parents,
 	// too.
 	decorates bool
@@ -49,6 +48,8 @@ type typeRule struct {
 	// selector and annotations select parents; nil selects all objects of the type.
 	selector    *v1alpha1.LabelSelector
 	annotations *v1alpha1.AnnotationSelector
+	// object is the one object that the field names; nil if it names only the type.
+	object *types.NamespacedName
 }
 
 // hookRule is a hook with a webhook.
@@ -78,19 +79,17 @@ func (c *controller) hasSpecOf(stored *controller) bool {
 }
 
 // newController returns what both kinds of controllers have.
-func newController(
-	spec any, access v1alpha1.Access, endpoints []v1alpha1.EndpointConfig, resyncOn []v1alpha1.WatchedObject,
-) *controller {
+func newController(spec any, common v1alpha1.Common) *controller {
 	path := field.NewPath("spec")
-	c := &controller{spec: spec, access: access, endpoints: endpoints}
+	c := &controller{spec: spec, access: *common.Access, endpoints: common.EndpointConfigs}
 	c.addRelated(path.Child("relatedResources"))
-	c.addWatched(resyncOn, path.Child("resyncOn"))
+	c.addWatched(common.ResyncOn, path.Child("resyncOn"))
 	return c
 }
 
 func composite(spec *v1alpha1.CompositeControllerSpec) *controller {
 	path := field.NewPath("spec")
-	c := newController(spec, spec.Access, spec.EndpointConfigs, spec.ResyncOn)
+	c := newController(spec, spec.Common())
 	c.parents = appendType(nil, spec.ParentResource.ResourceRule, path.Child("parentResource"))
 	for i := range c.parents {
 		c.parents[i].selector = spec.ParentResource.LabelSelector
@@ -113,7 +112,7 @@ func composite(spec *v1alpha1.CompositeControllerSpec) *controller {
 
 func decorator(spec *v1alpha1.DecoratorControllerSpec) *controller {
 	path := field.NewPath("spec")
-	c := newController(spec, spec.Access, spec.EndpointConfigs, spec.ResyncOn)
+	c := newController(spec, spec.Common())
 	c.decorates = true
 	for i, rule := range spec.Resources {
 		before := len(c.parents)
@@ -162,11 +161,9 @@ func (c *controller) addRelated(path *field.Path) {
 
 func (c *controller) addWatched(objects []v1alpha1.WatchedObject, path *field.Path) {
 	for i, object := range objects {
-		before := len(c.watched)
-		if c.watched = appendType(c.watched, object.ResourceRule, path.Index(i)); len(c.watched) > before {
-			c.watchedNames = append(c.watchedNames, types.NamespacedName{
-				Namespace: ptr.Deref(object.Namespace, ""), Name: object.Name,
-			})
+		for _, rule := range appendType(nil, object.ResourceRule, path.Index(i)) {
+			rule.object = &types.NamespacedName{Namespace: ptr.Deref(object.Namespace, ""), Name: object.Name}
+			c.watched = append(c.watched, rule)
 		}
 	}
 }

@@ -11,7 +11,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
@@ -41,8 +40,8 @@ func (c *controller) requiredRights(known map[schema.GroupVersionResource]typeIn
 	if c.customizes {
 		required.ofRelated(c.related)
 	}
-	for i, rule := range c.watched {
-		required.ofWatched(rule, c.watchedNames[i])
+	for _, watched := range c.watched {
+		required.toRead(watched)
 	}
 	for _, hook := range c.hooks {
 		required.ofConnection(hook.path, hook.webhook.Connection())
@@ -80,16 +79,16 @@ type rightsCollector struct {
 // toImpersonate adds the right to act as a service account. Who has it needs no other right: the
 // controller can do what the author can do as that account.
 func (r *rightsCollector) toImpersonate(account *v1alpha1.ServiceAccountReference) {
-	right := rights.Right{Object: rights.Object{GroupResource: schema.GroupResource{Resource: "serviceaccounts"},
-		Namespace: account.Namespace, Name: account.Name}, Verb: impersonate}
-	r.all = append(r.all, rights.Required{Right: right, For: field.NewPath("spec", "serviceAccount").String()})
+	of := rights.Object{GroupResource: schema.GroupResource{Resource: "serviceaccounts"},
+		Namespace: account.Namespace, Name: account.Name}
+	r.all = append(r.all, rights.To(of, field.NewPath("spec", "serviceAccount").String(), impersonate)...)
 }
 
 // ofParents adds the rights to parents. The status of a type that the host does not serve yet is
 // assumed to be a subresource.
 func (r *rightsCollector) ofParents(parent typeRule, decorates, finalizes bool) {
 	of, known := parent.GroupResource(), r.known[parent.GroupVersionResource]
-	r.add(parent, rightsTo(of, "get", "list", "watch"))
+	r.toRead(parent)
 	if decorates || finalizes {
 		r.add(parent, rightsTo(of, "update"))
 	}
@@ -117,43 +116,43 @@ func (r *rightsCollector) ofRelated(declared []typeRule) {
 			GroupVersionResource: schema.GroupVersionResource{Group: "*", Version: "*", Resource: "*"}}}
 	}
 	for _, related := range declared {
-		r.add(related, rightsTo(related.GroupResource(), "get", "list", "watch"))
+		r.toRead(related)
 	}
 }
 
-// ofWatched adds the rights to an object of resyncOn.
-func (r *rightsCollector) ofWatched(rule typeRule, name types.NamespacedName) {
-	of := rights.Object{GroupResource: rule.GroupResource(), Namespace: name.Namespace, Name: name.Name}
-	for _, verb := range []string{"get", "list", "watch"} {
-		r.all = append(r.all, rights.Required{Right: rights.Right{Object: of, Verb: verb}, For: rule.path.String()})
+// toRead adds the rights to read the objects of a type, or the one that the rule names.
+func (r *rightsCollector) toRead(rule typeRule) {
+	for _, of := range r.objectsOf(rule) {
+		r.all = append(r.all, rights.ToRead(of, rule.path.String())...)
 	}
 }
 
 func customizePath() *field.Path { return field.NewPath("spec", "hooks", "customize") }
 
-// ofConnection adds the right to read each Secret and ConfigMap that the settings refer to. A reference
-// without a name or a namespace can refer to nothing.
+// ofConnection adds the right to read each Secret and ConfigMap that the settings refer to.
 func (r *rightsCollector) ofConnection(path *field.Path, settings v1alpha1.Connection) {
 	resources := map[string]string{"Secret": "secrets", "ConfigMap": "configmaps"}
 	for _, ref := range settings.References(path) {
-		if ref.Name != "" && ref.Namespace != "" {
-			of := rights.Object{GroupResource: schema.GroupResource{Resource: resources[ref.Kind]}, Namespace: ref.Namespace,
-				Name: ref.Name}
-			r.all = append(r.all, rights.Required{Right: rights.Right{Object: of, Verb: "get"}, For: ref.Path.String()})
-		}
+		of := rights.Object{GroupResource: schema.GroupResource{Resource: resources[ref.Kind]}, Namespace: ref.Namespace,
+			Name: ref.Name}
+		r.all = append(r.all, rights.ToReadReference(of, ref.Path.String())...)
 	}
 }
 
-// add adds rights to the objects of a type: in the namespaces of the controller, or in the entire cluster if it has
-// none or the objects are cluster-scoped.
-func (r *rightsCollector) add(rule typeRule, all []rights.Right) {
-	known := r.known[rule.GroupVersionResource]
-	if len(r.namespaces) == 0 || known.served && !known.namespaced {
-		r.addIn("", rule, all)
-		return
+// objectsOf returns the objects of a type that the controller may reach, or the one that the rule names. A type that
+// the host does not serve yet is assumed to be namespaced.
+func (r *rightsCollector) objectsOf(rule typeRule) []rights.Object {
+	if one := rule.object; one != nil {
+		return []rights.Object{{GroupResource: rule.GroupResource(), Namespace: one.Namespace, Name: one.Name}}
 	}
-	for _, namespace := range r.namespaces {
-		r.addIn(namespace, rule, all)
+	known := r.known[rule.GroupVersionResource]
+	return rights.ObjectsOf(rule.GroupResource(), known.namespaced || !known.served, r.namespaces)
+}
+
+// add adds rights where the objects of a type are.
+func (r *rightsCollector) add(rule typeRule, all []rights.Right) {
+	for _, of := range r.objectsOf(rule) {
+		r.addIn(of.Namespace, rule, all)
 	}
 }
 

@@ -35,6 +35,40 @@ type Required struct {
 	For string
 }
 
+// ObjectsOf returns the objects of a resource in these namespaces; in the entire cluster if there are none, or if the
+// resource is cluster-scoped.
+func ObjectsOf(resource schema.GroupResource, namespaced bool, namespaces []string) []Object {
+	if !namespaced || len(namespaces) == 0 {
+		namespaces = []string{""}
+	}
+	all := make([]Object, len(namespaces))
+	for i, namespace := range namespaces {
+		all[i] = Object{GroupResource: resource, Namespace: namespace}
+	}
+	return all
+}
+
+// To returns the rights to do something with objects. reason names what requires them, such as a field of a spec.
+func To(of Object, reason string, verbs ...string) []Required {
+	required := make([]Required, len(verbs))
+	for i, verb := range verbs {
+		required[i] = Required{Right{of, verb}, reason}
+	}
+	return required
+}
+
+// ToRead returns the rights to read objects, and to see their changes.
+func ToRead(of Object, reason string) []Required { return To(of, reason, "get", "list", "watch") }
+
+// ToReadReference returns the right to read the object that a field refers to, such as a Secret. A reference without a
+// name or a namespace can refer to nothing.
+func ToReadReference(of Object, reason string) []Required {
+	if of.Name == "" || of.Namespace == "" {
+		return nil
+	}
+	return To(of, reason, "get")
+}
+
 // Rules returns missing rights as the rules of a ClusterRole and of a Role for each namespace, to
 // paste. Each line ends with a newline.
 func Rules(missing []Required) string {

@@ -189,7 +189,7 @@ func TestAControllerRunsWithoutATypeOfResyncOn(t *testing.T) {
 	}
 	objects := []v1alpha1.WatchedObject{watched("argoproj.io/v1alpha1", "rollouts"), watched("v1", "configmaps")}
 	spec := specOf(at("http://hooks.example"), pods)
-	if err := spec.ResolveResyncOn(t.Context(), discovery.New(client, func(string) {}), objects); err != nil {
+	if err := spec.resolveResyncOn(t.Context(), discovery.New(client, func(string) {}), objects); err != nil {
 		t.Fatal(err)
 	}
 	for _, required := range spec.Reads() {

@@ -39,7 +39,7 @@ type ControllerObject interface {
 
 // NewSpec returns a Spec with its hooks and with the JSON of the object. Its types are not resolved
 // yet. hooks is nil if the object names none. NewSpec changes the object.
-func NewSpec(kind Kind, object ControllerObject, hooks *Hooks, endpoints []v1alpha1.EndpointConfig) (*Spec, error) {
+func NewSpec(kind Kind, object ControllerObject, hooks *Hooks) (*Spec, error) {
 	if hooks == nil {
 		return nil, errors.New("no hooks defined")
 	}
@@ -49,7 +49,7 @@ func NewSpec(kind Kind, object ControllerObject, hooks *Hooks, endpoints []v1alp
 	}
 	spec := &Spec{
 		Kind: kind, Name: object.GetName(), UID: object.GetUID(), Generation: object.GetGeneration(),
-		Object: sent, Strategies: plan.Strategies{}, EndpointConfigs: endpoints,
+		Object: sent, Strategies: plan.Strategies{},
 	}
 	return spec, spec.ResolveHooks(*hooks)
 }
@@ -129,13 +129,23 @@ func (s *Spec) ResolveChild(
 	return child, nil
 }
 
-// ResolveSchemas sets the schemas that the host publishes of the types of parents and children.
-func (s *Spec) ResolveSchemas(ctx context.Context, discovery *discovery.Discovery) {
+// ResolveCommon sets what the specs of both kinds have in common, and the schemas that the host publishes of the types
+// of parents and children, which must be resolved.
+func (s *Spec) ResolveCommon(ctx context.Context, discovery *discovery.Discovery, common v1alpha1.Common) error {
+	if err := s.resolveAccess(ctx, discovery, common.Access); err != nil {
+		return err
+	}
+	if err := s.resolveResyncOn(ctx, discovery, common.ResyncOn); err != nil {
+		return err
+	}
 	s.Schemas, s.SchemasStable, s.SchemasErr = discovery.Schemas(ctx, s.types())
+	s.EndpointConfigs, s.Paused = common.EndpointConfigs, ptr.Deref(common.Paused, false)
+	s.resolveResync(common.ResyncPeriodSeconds)
+	return nil
 }
 
-// ResolveResync sets the period in which all parents are synced again, at least one second.
-func (s *Spec) ResolveResync(seconds *int32) {
+// resolveResync sets the period in which all parents are synced again, at least one second.
+func (s *Spec) resolveResync(seconds *int32) {
 	if seconds != nil {
 		s.Resync = time.Duration(max(*seconds, 1)) * time.Second
 	}
@@ -161,10 +171,10 @@ func ResolveTarget(
 	return Target{Type: of, Rules: []observe.Rule{selects}, ForeignStatus: !custom}, err
 }
 
-// ResolveAccess sets the account of the controller, and what it may reach. The types of parents and children must be
+// resolveAccess sets the account of the controller, and what it may reach. The types of parents and children must be
 // resolved. The error names one that is cluster-scoped, or it is a *discovery.Error if the host does not return the
 // related types.
-func (s *Spec) ResolveAccess(ctx context.Context, discovery *discovery.Discovery, access *v1alpha1.Access) error {
+func (s *Spec) resolveAccess(ctx context.Context, discovery *discovery.Discovery, access *v1alpha1.Access) error {
 	if account := access.ServiceAccount; account != nil && (account.Namespace == "" || account.Name == "") {
 		return errors.New("spec.serviceAccount names no account: set its namespace and its name")
 	}
@@ -205,8 +215,8 @@ func isUnknown(err error) bool {
 	return unknown
 }
 
-// ResolveResyncOn sets the objects of spec.resyncOn. A controller runs without an object whose type the host lacks.
-func (s *Spec) ResolveResyncOn(ctx context.Context, of *discovery.Discovery, objects []v1alpha1.WatchedObject) error {
+// resolveResyncOn sets the objects of spec.resyncOn. A controller runs without an object whose type the host lacks.
+func (s *Spec) resolveResyncOn(ctx context.Context, of *discovery.Discovery, objects []v1alpha1.WatchedObject) error {
 	for i, one := range objects {
 		field := fmt.Sprintf("spec.resyncOn[%d]", i)
 		resource, err := of.Resolve(ctx, one.APIVersion, one.Resource)

@@ -25,7 +25,7 @@ func TestQ33TheShortestResyncPeriodIsASecond(t *testing.T) {
 		0:              nil,
 	} {
 		var spec Spec
-		spec.ResolveResync(seconds)
+		spec.resolveResync(seconds)
 		if spec.Resync != want {
 			t.Errorf("%v seconds give a period of %s, want %s", seconds, spec.Resync, want)
 		}
@@ -57,7 +57,7 @@ func TestAControllerThatIsLimitedToNamespacesHasOnlyNamespacedTypes(t *testing.T
 	} {
 		t.Run(name, func(t *testing.T) {
 			spec := &Spec{Targets: []Target{{Type: test.parents}}, Children: []object.Type{test.children}}
-			err := spec.ResolveAccess(t.Context(), hosttest.Discovery(t), &v1alpha1.Access{Namespaces: test.namespaces, RelatedResources: test.related})
+			err := spec.resolveAccess(t.Context(), hosttest.Discovery(t), &v1alpha1.Access{Namespaces: test.namespaces, RelatedResources: test.related})
 			switch {
 			case test.err == "" && err != nil, test.err != "" && (err == nil || err.Error() != test.err):
 				t.Errorf("the error is %v, want %q", err, test.err)
@@ -74,7 +74,7 @@ func TestTypesThatAreNotServedNeedNoRights(t *testing.T) {
 		{APIVersion: "ctl.example/v1", Resource: "unknown"}, {APIVersion: "v1", Resource: "pods"},
 	}
 	spec := &Spec{Targets: []Target{{Type: webs}}, Kind: Kind{ChildrenField: "children"}}
-	err := spec.ResolveAccess(t.Context(), hosttest.Discovery(t), &v1alpha1.Access{
+	err := spec.resolveAccess(t.Context(), hosttest.Discovery(t), &v1alpha1.Access{
 		ServiceAccount: &v1alpha1.ServiceAccountReference{Namespace: "shop", Name: "websites"}, RelatedResources: rules,
 	})
 	if err != nil {

@@ -194,19 +194,14 @@ func (s *Spec) Reads() []rights.Required {
 			continue // the host lacks its type
 		}
 		of := rights.Object{GroupResource: one.Type.GroupResource(), Namespace: one.Name.Namespace, Name: one.Name.Name}
-		for _, verb := range []string{"get", "list", "watch"} {
-			required = append(required, rights.Required{Right: rights.Right{Object: of, Verb: verb}, For: one.Field})
-		}
+		required = append(required, rights.ToRead(of, one.Field)...)
 	}
 	for _, one := range s.namedHooks() {
 		for _, reference := range hook.References(one.name, one.spec, s.EndpointConfigs) {
-			if reference.Name.Name == "" || reference.Name.Namespace == "" {
-				continue // it can refer to nothing
-			}
 			of := rights.Object{
 				GroupResource: reference.Type.GroupResource(), Namespace: reference.Name.Namespace, Name: reference.Name.Name,
 			}
-			required = append(required, rights.Required{Right: rights.Right{Object: of, Verb: "get"}, For: reference.Field})
+			required = append(required, rights.ToReadReference(of, reference.Field)...)
 		}
 	}
 	return required

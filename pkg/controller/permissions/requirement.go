@@ -120,14 +120,8 @@ func (r *Requirement) failure(ctx context.Context, now time.Time) error {
 // ToShow returns the permissions that an account needs before hooks may see objects of a type in these namespaces, or
 // in the entire cluster if namespaces is empty. what names the part of the spec that selects the objects.
 func ToShow(of object.Type, namespaces []string, what string) (required []rights.Required) {
-	if !of.Namespaced || len(namespaces) == 0 {
-		namespaces = []string{""}
-	}
-	for _, namespace := range namespaces {
-		for _, verb := range []string{"list", "watch"} {
-			object := rights.Object{GroupResource: of.GroupResource(), Namespace: namespace}
-			required = append(required, rights.Required{Right: rights.Right{Object: object, Verb: verb}, For: what})
-		}
+	for _, objects := range rights.ObjectsOf(of.GroupResource(), of.Namespaced, namespaces) {
+		required = append(required, rights.To(objects, what, "list", "watch")...)
 	}
 	return required
 }

@@ -139,15 +139,14 @@ func (r *reviewing) reviewObject(ctx context.Context) error {
 // is revealed only to users who may get it.
 func (r *reviewing) mayWrite(ctx context.Context, of object.Type, namespace string, exists bool) error {
 	to := rights.Object{GroupResource: of.GroupResource(), Namespace: namespace}
-	if err := r.permit.check(ctx, []rights.Required{{Right: rights.Right{Object: to, Verb: "get"},
-		For: "spec.object"}}); err != nil {
+	if err := r.permit.check(ctx, rights.To(to, "spec.object", "get")); err != nil {
 		return err
 	}
 	verb := "create"
 	if exists {
 		verb = "update"
 	}
-	return r.permit.check(ctx, []rights.Required{{Right: rights.Right{Object: to, Verb: verb}, For: "spec.object"}})
+	return r.permit.check(ctx, rights.To(to, "spec.object", verb))
 }
 
 // add adds a sync to the status. It is not done if the status has other syncs and there is no room for it.

@@ -34,12 +34,10 @@ type subject struct {
 func (r *reviewing) findSubject(ctx context.Context) (*subject, error) {
 	named := r.spec.Controller
 	of := schema.GroupResource{Group: v1alpha1.GroupName, Resource: resources[named.Kind]}
-	toRead := rights.Required{Right: rights.Right{Verb: "get",
-		Object: rights.Object{GroupResource: of, Name: named.Name}}, For: "spec.controller"}
-	required := []rights.Required{toRead}
+	controller := rights.Object{GroupResource: of, Name: named.Name}
+	required := rights.To(controller, "spec.controller", "get")
 	if r.spec.Request != nil && r.spec.Candidate == nil {
-		toChange := rights.Required{Right: rights.Right{Verb: "update", Object: toRead.Object}, For: "spec.request"}
-		required = append(required, toChange)
+		required = append(required, rights.To(controller, "spec.request", "update")...)
 	}
 	if err := r.permit.check(ctx, required); err != nil {
 		return nil, err

@@ -222,6 +222,28 @@ type Access struct {
 	RelatedResources []ResourceRule `json:"relatedResources,omitzero"`
 }
 
+// Common holds the fields that the specs of both kinds have in common, except their hooks. What it refers to must not be
+// changed.
+// +k8s:deepcopy-gen=false
+// +k8s:openapi-gen=false
+type Common struct {
+	Access              *Access
+	EndpointConfigs     []EndpointConfig
+	ResyncOn            []WatchedObject
+	ResyncPeriodSeconds *int32
+	Paused              *bool
+}
+
+// Common returns the fields that DecoratorControllers have, too.
+func (s *CompositeControllerSpec) Common() Common {
+	return Common{&s.Access, s.EndpointConfigs, s.ResyncOn, s.ResyncPeriodSeconds, s.Paused}
+}
+
+// Common returns the fields that CompositeControllers have, too.
+func (s *DecoratorControllerSpec) Common() Common {
+	return Common{&s.Access, s.EndpointConfigs, s.ResyncOn, s.ResyncPeriodSeconds, s.Paused}
+}
+
 // ServiceAccountReference names a ServiceAccount of the cluster.
 type ServiceAccountReference struct {
 	// namespace is the namespace of the ServiceAccount.

@@ -49,6 +49,11 @@ func (in ClientTLS) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in Common) OpenAPIModelName() string {
+	return "io.k8s.metacontroller.v1alpha1.Common"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in CompositeController) OpenAPIModelName() string {
 	return "io.k8s.metacontroller.v1alpha1.CompositeController"
 }

@@ -35,20 +35,8 @@ func (p *Previewer) Reach(namespace string) (all []rights.Object) {
 	}
 	for _, of := range p.Parents {
 		if namespace == "" || of.Namespaced {
-			all = append(all, reachOf(of, within)...)
+			all = append(all, rights.ObjectsOf(of.GroupResource(), of.Namespaced, within)...)
 		}
-	}
-	return all
-}
-
-// reachOf returns the objects of a type in some namespaces; in the entire cluster if there are none, or if the objects
-// are cluster-scoped.
-func reachOf(of object.Type, within []string) (all []rights.Object) {
-	if !of.Namespaced || len(within) == 0 {
-		within = []string{""}
-	}
-	for _, namespace := range within {
-		all = append(all, rights.Object{GroupResource: of.GroupResource(), Namespace: namespace})
 	}
 	return all
 }

@@ -41,10 +41,8 @@ func (r *run) permit(ctx context.Context, all ...shown) error {
 			continue
 		}
 		asked.Insert(one)
-		required = append(required, rights.Required{
-			Right: rights.Right{Verb: "get", Object: rights.Object{GroupResource: one.of.GroupResource(),
-				Namespace: one.namespace}}, For: one.what,
-		})
+		of := rights.Object{GroupResource: one.of.GroupResource(), Namespace: one.namespace}
+		required = append(required, rights.To(of, one.what, "get")...)
 	}
 	return r.require(ctx, required)
 }
@@ -84,8 +82,8 @@ func (p *Previewer) toSelectChildren(parent *object.Object) (required []rights.R
 		within = []string{parent.Namespace}
 	}
 	for _, child := range p.Children {
-		for _, of := range reachOf(child, within) {
-			required = append(required, rights.Required{Right: rights.Right{Verb: "list", Object: of}, For: "its children"})
+		for _, of := range rights.ObjectsOf(child.GroupResource(), child.Namespaced, within) {
+			required = append(required, rights.To(of, "its children", "list")...)
 		}
 	}
 	return required

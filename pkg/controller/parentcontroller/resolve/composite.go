@@ -53,7 +53,7 @@ func Composite(
 	if of := object.Spec.Hooks; of != nil {
 		hooks = &parentcontroller.Hooks{Sync: of.Sync, Finalize: of.Finalize, Customize: of.Customize}
 	}
-	spec, err := parentcontroller.NewSpec(CompositeKind(), asSentToHooks(object), hooks, object.Spec.EndpointConfigs)
+	spec, err := parentcontroller.NewSpec(CompositeKind(), asSentToHooks(object), hooks)
 	if err != nil {
 		return nil, err
 	}
@@ -72,9 +72,7 @@ func Composite(
 		}
 		addRolling(spec.Rollout, child, field, rule.UpdateStrategy)
 	}
-	shared := sharedFields{access: &object.Spec.Access, resyncOn: object.Spec.ResyncOn, paused: object.Spec.Paused,
-		resyncPeriodSeconds: object.Spec.ResyncPeriodSeconds}
-	if err := shared.resolve(ctx, discovery, spec); err != nil {
+	if err := spec.ResolveCommon(ctx, discovery, object.Spec.Common()); err != nil {
 		return nil, err
 	}
 	return spec, nil

@@ -43,7 +43,7 @@ func Decorator(
 	if of := object.Spec.Hooks; of != nil {
 		hooks = &parentcontroller.Hooks{Sync: of.Sync, Finalize: of.Finalize, Customize: of.Customize}
 	}
-	spec, err := parentcontroller.NewSpec(DecoratorKind(), object.DeepCopy(), hooks, object.Spec.EndpointConfigs)
+	spec, err := parentcontroller.NewSpec(DecoratorKind(), object.DeepCopy(), hooks)
 	if err != nil {
 		return nil, err
 	}
@@ -66,9 +66,7 @@ func Decorator(
 			return nil, err
 		}
 	}
-	shared := sharedFields{access: &object.Spec.Access, resyncOn: object.Spec.ResyncOn, paused: object.Spec.Paused,
-		resyncPeriodSeconds: object.Spec.ResyncPeriodSeconds}
-	if err := shared.resolve(ctx, discovery, spec); err != nil {
+	if err := spec.ResolveCommon(ctx, discovery, object.Spec.Common()); err != nil {
 		return nil, err
 	}
 	return spec, nil
