@@ -156,7 +156,7 @@ func (s *controllerState) checkStatus(
 		health = ptr.To(s.running.controller.Health())
 		health.LacksAccount = s.lacksAccount(object)
 	}
-	if !urgent && now.Sub(s.quiet.since) < statusRecheck && report.SameHealth(health, s.quiet.health) {
+	if !urgent && now.Sub(s.quiet.since) < statusRecheck && ptr.Equal(health, s.quiet.health) {
 		s.statusChecked = now
 		return status, false
 	}

@@ -30,10 +30,13 @@ import (
 // Health returns how the controller is doing. Its cost does not depend on the number of parents, except when the
 // parent whose failure or warning was shown no longer has one.
 func (c *Controller) Health() report.Health {
-	health := report.Health{Uncounted: !c.IsCounted(), WholeErrors: c.DeveloperMode, AllPaused: c.spec.Paused}
-	health.WriteLoops, health.Mismatch = c.writeLoops(), ptr.Deref(c.mismatch.Load(), "")
-	health.HookCalled, health.HookErr = c.hookCalls.Status()
-	health.StaleCredentials = c.staleCredentials.Err()
+	called, failure := c.hookCalls.Status()
+	health := report.Health{
+		Uncounted: !c.IsCounted(), WholeErrors: c.DeveloperMode, AllPaused: c.spec.Paused,
+		HookCalled: called, HookError: report.Summary(failure), StaleCredentials: report.Summary(c.staleCredentials.Err()),
+		Mismatch: ptr.Deref(c.mismatch.Load(), ""),
+	}
+	health.SetWriteLoops(c.writeLoops())
 	c.reporter.AddTo(&health, c.exists)
 	return health
 }

@@ -10,7 +10,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"reflect"
 	"runtime"
 	"strings"
 	"testing"
@@ -38,7 +37,7 @@ import (
 func TestHealth(t *testing.T) {
 	c := made(t)
 	defer c.Close()
-	if got := c.Health(); !reflect.DeepEqual(got, report.Health{Uncounted: true}) {
+	if got := c.Health(); got != (report.Health{Uncounted: true}) {
 		t.Errorf("before the first sync it is %+v", got)
 	}
 	failed := errors.New("no")
@@ -46,9 +45,14 @@ func TestHealth(t *testing.T) {
 		c.reporter.Update(web(name), err)
 	}
 	c.hookCalls.Update(hook.Sync, snapshotOf("c"), failed)
+	_ = c.staleCredentials.Set(c.planner.Hooks.Sync, errors.New("Secret is gone"))
+	c.reporter.SetFindings(web("a"), []pipeline.Warning{{Reason: pipeline.UnknownField, Message: "x"}}, 0)
 	got := c.Health()
-	if got.Synced != 2 || got.Failing != 1 || !got.HookCalled || !errors.Is(got.HookErr, failed) || got.LastError == nil || got.LastError.Parent.Name != "c" {
+	if got.Synced != 2 || got.Failing != 1 || !got.HookCalled || got.HookError != "about Web default/c: no" || got.LastError == nil || got.LastError.Parent.Name != "c" {
 		t.Errorf("it is %+v", got)
+	}
+	if again := c.Health(); got != again || got.StaleCredentials != "Secret is gone" || got.Warning.Message != "x" {
+		t.Errorf("it is %+v, and then %+v", got, again)
 	}
 }
 
@@ -64,7 +68,7 @@ func TestHealthCostsTheSameHoweverManyParentsThereAre(t *testing.T) {
 		c.reporter.Update(web(name), failed)
 		c.hookCalls.Update(hook.Sync, snapshotOf(name), failed)
 	}
-	if got := c.Health(); got.Total != parents || got.Failing != parents || got.HookErr == nil {
+	if got := c.Health(); got.Total != parents || got.Failing != parents || got.HookError == "" {
 		t.Fatalf("it is %+v", got)
 	}
 	alloctest.AtMost(t, 7, func() { c.Health() })

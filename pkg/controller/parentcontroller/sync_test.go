@@ -274,10 +274,7 @@ func TestWarningsAboutTheAnswerOfACustomizeHookComeAndGo(t *testing.T) {
 		if i == 0 && !state.planning.NoOp.Known {
 			t.Fatal("the answer is not known to leave nothing to write")
 		}
-		got := ""
-		if warning := c.Health().Warning; warning != nil {
-			got = warning.Message
-		}
+		got := c.Health().Warning.Message
 		if (turn.want == "") != (got == "") || !strings.Contains(got, turn.want) {
 			t.Errorf("after sync %d the warning is %q, want %q", i, got, turn.want)
 		}

@@ -67,7 +67,7 @@ func (m *metrics) Collect(collected chan<- prometheus.Metric) {
 	}
 	show(m.warned, health.Warned)
 	show(m.outdated, health.Outdated)
-	show(m.loops, len(health.WriteLoops))
+	show(m.loops, health.WriteLoops)
 	for name, webhook := range m.hooks {
 		if webhook != nil {
 			show(m.downs, count(webhook.CircuitOpen() != nil), name)

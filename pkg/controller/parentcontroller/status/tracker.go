@@ -235,11 +235,11 @@ func (t *Tracker) failure() *report.ParentError {
 	return t.parents[t.shownFailure].Failure
 }
 
-// warning returns the warnings of the parent with the gravest one; nil if there are none. It is the same parent as
+// warning returns the warnings of the parent with the gravest one; empty if there are none. It is the same parent as
 // before as long as no other one has a graver one.
-func (t *Tracker) warning() *report.ParentWarning {
+func (t *Tracker) warning() report.ParentWarning {
 	if t.warned == 0 {
-		return nil
+		return report.ParentWarning{}
 	}
 	if len(t.parents[t.shownWarning].Warnings) == 0 {
 		for parent, health := range t.parents {
@@ -253,7 +253,7 @@ func (t *Tracker) warning() *report.ParentWarning {
 	for i := range shown {
 		messages[i] = shown[i].Message
 	}
-	return &report.ParentWarning{Parent: t.shownWarning, More: t.warned - 1,
+	return report.ParentWarning{Parent: t.shownWarning, More: t.warned - 1,
 		Warning: pipeline.Warning{Reason: shown[0].Reason, Message: strings.Join(messages, "; ")}}
 }
 

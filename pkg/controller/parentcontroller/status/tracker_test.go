@@ -16,6 +16,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/permissions"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 )
 
 func TestHowTheLastSyncsEnded(t *testing.T) {
@@ -88,7 +89,7 @@ func TestTheStatusShowsTheSameFailureAndWarningWhileTheyLast(t *testing.T) {
 	for i := range 50 {
 		h.Forget(web(fmt.Sprint(i)))
 	}
-	if h.failure() != nil || h.warning() != nil || h.outdated != 0 {
+	if h.failure() != nil || h.warning() != (report.ParentWarning{}) || h.outdated != 0 {
 		t.Errorf("without parents, %d fail, %d are warned and %d children are outdated", h.failing, h.warned, h.outdated)
 	}
 }
@@ -98,7 +99,7 @@ func TestTheStatusShowsTheGravestWarning(t *testing.T) {
 	h := NewTracker()
 	expect := func(when, want string) {
 		t.Helper()
-		if got := h.warning(); got == nil || string(got.Reason)+" "+got.Message != want {
+		if got := h.warning(); string(got.Reason)+" "+got.Message != want {
 			t.Errorf("%s, it shows %+v, want %s", when, got, want)
 		}
 	}
@@ -158,7 +159,7 @@ func TestAParentWithFindingsCountsWhenItsSyncHasEnded(t *testing.T) {
 func TestWhatWasChosenIsNoWarning(t *testing.T) {
 	h := NewTracker()
 	h.SetFindings(web("a"), []pipeline.Warning{{Reason: pipeline.ChildOutdated, Message: "a differs", Chosen: true}}, 1)
-	if h.warned != 0 || h.warning() != nil || h.outdated != 1 {
+	if h.warned != 0 || h.warning() != (report.ParentWarning{}) || h.outdated != 1 {
 		t.Errorf("%d are warned, %d outdated", h.warned, h.outdated)
 	}
 }

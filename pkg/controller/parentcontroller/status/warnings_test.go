@@ -98,7 +98,7 @@ func TestThatChildrenWereDeletedIsSaidUntilTheAnswerIsCorrected(t *testing.T) {
 	} {
 		r.Findings(reported, parent, reported.RecallDeletion(round.findings), 0)
 		got := ""
-		if warning := r.warning(); warning != nil {
+		if warning := r.warning(); warning.Reason != "" {
 			got = string(warning.Reason) + " " + warning.Message
 		}
 		if got != round.want {

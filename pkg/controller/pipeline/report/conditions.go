@@ -123,19 +123,20 @@ func (h *Health) keepsHooksReachable(said *metav1.Condition, generation int64) b
 }
 
 func setHooksReachable(set setCondition, health *Health) {
-	switch {
-	case health == nil || !health.HookCalled:
+	if health == nil || !health.HookCalled {
 		set(v1alpha1.ConditionHooksReachable, v1alpha1.ReasonNotCalled, "no hook has been called yet")
-	case health.HookErr != nil && health.StaleCredentials != nil:
+		return
+	}
+	failure, stale := text.Shorten(health.HookError, MaxMessage), text.Shorten(health.StaleCredentials, MaxMessage)
+	switch {
+	case failure != "" && stale != "":
 		set(v1alpha1.ConditionHooksReachable, v1alpha1.ReasonCallFailed,
-			inCondition(health.HookErr)+"; the server still uses the last valid credentials: "+
-				inCondition(health.StaleCredentials))
-	case health.HookErr != nil:
-		set(v1alpha1.ConditionHooksReachable, v1alpha1.ReasonCallFailed, inCondition(health.HookErr))
-	case health.StaleCredentials != nil:
+			failure+"; the server still uses the last valid credentials: "+stale)
+	case failure != "":
+		set(v1alpha1.ConditionHooksReachable, v1alpha1.ReasonCallFailed, failure)
+	case stale != "":
 		set(v1alpha1.ConditionHooksReachable, v1alpha1.ReasonCredentialsStale,
-			"the last call of a hook was answered, but the server still uses the last valid credentials: "+
-				inCondition(health.StaleCredentials))
+			"the last call of a hook was answered, but the server still uses the last valid credentials: "+stale)
 	default:
 		set(v1alpha1.ConditionHooksReachable, v1alpha1.ReasonAnswered, "the last call of a hook was answered")
 	}
@@ -201,10 +202,10 @@ func setWarnings(set setCondition, health *Health) {
 	}
 	var reasons, messages []string
 	add := func(reason, message string) { reasons, messages = append(reasons, reason), append(messages, message) }
-	if len(health.WriteLoops) > 0 {
-		add(v1alpha1.ReasonWriteLoop, writeLoopSummary(health.WriteLoops))
+	if health.WriteLoops > 0 {
+		add(v1alpha1.ReasonWriteLoop, health.WriteLoopSummary)
 	}
-	if warning := health.Warning; warning != nil {
+	if warning := health.Warning; warning.Reason != "" {
 		add(string(warning.Reason), warning.String())
 	}
 	if health.Mismatch != "" {

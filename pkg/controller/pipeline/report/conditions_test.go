@@ -82,17 +82,17 @@ func TestConditions(t *testing.T) {
 			want:   conditions{runs, "", uncalled},
 		},
 		"its hook does not answer": {
-			health: &Health{HookCalled: true, HookErr: errors.New("connection refused")},
+			health: &Health{HookCalled: true, HookError: "connection refused"},
 			want:   conditions{runs, "", "False CallFailed: connection refused"},
 		},
 		"its hook does not answer, called with stale credentials": {
-			health: &Health{HookCalled: true, HookErr: errors.New("connection refused"), StaleCredentials: errors.New("Secret is gone")},
+			health: &Health{HookCalled: true, HookError: "connection refused", StaleCredentials: "Secret is gone"},
 			want: conditions{
 				runs, "", "False CallFailed: connection refused; the server still uses the last valid credentials: Secret is gone",
 			},
 		},
 		"its hook is down": {
-			health:  &Health{HookCalled: true, HookErr: errors.New("about Web default/shop: connection refused")},
+			health:  &Health{HookCalled: true, HookError: "about Web default/shop: connection refused"},
 			problem: &Problem{Reason: v1alpha1.ReasonHookDown, Err: errors.New("connection refused")},
 			want:    conditions{"False HookDown: connection refused", "", "False CallFailed: about Web default/shop: connection refused"},
 		},
@@ -102,7 +102,7 @@ func TestConditions(t *testing.T) {
 			want:    conditions{"False WatchFailed: forbidden", "", answered},
 		},
 		"its hook is called with stale credentials": {
-			health: &Health{HookCalled: true, StaleCredentials: errors.New("Secret is gone")},
+			health: &Health{HookCalled: true, StaleCredentials: "Secret is gone"},
 			want: conditions{
 				runs, "", "True CredentialsStale: the last call of a hook was answered, but the server still uses the last " +
 					"valid credentials: Secret is gone",
@@ -242,7 +242,7 @@ func TestWhatTheStatusHadBefore(t *testing.T) {
 
 // A server that is started again says nothing new until it knows more than before.
 func TestOfHooksThatWereNotCalledYetTheStatusSaysWhatItDid(t *testing.T) {
-	refused := &Health{HookCalled: true, HookErr: errors.New("connection refused"), Total: 1, Failing: 1}
+	refused := &Health{HookCalled: true, HookError: "connection refused", Total: 1, Failing: 1}
 	before := Status(v1alpha1.ControllerStatus{}, 1, refused, nil)
 	for name, test := range map[string]struct {
 		generation int64
@@ -304,7 +304,7 @@ func TestReadyIsUpToDate(t *testing.T) {
 }
 
 func TestWhenHooksReachableStaysAfterARestart(t *testing.T) {
-	down := &Health{Total: 1, HookCalled: true, HookErr: errors.New("about Web default/a: connection refused")}
+	down := &Health{Total: 1, HookCalled: true, HookError: "about Web default/a: connection refused"}
 	for name, test := range map[string]struct {
 		before, after *Health
 		want          string
@@ -371,14 +371,15 @@ func TestTheConditionParentsSynced(t *testing.T) {
 }
 
 func TestTheConditionWarnings(t *testing.T) {
-	warning := &ParentWarning{
+	warning := ParentWarning{
 		Parent: shop, Warning: pipeline.Warning{Reason: pipeline.UnknownField, Message: "the cluster drops spec.replica"},
 	}
-	several := *warning
+	several := warning
 	several.More = 2
-	named := *warning
+	named := warning
 	named.Message = "Web default/shop: " + named.Message
-	loop := pipeline.WriteLoop{Parent: shop, Object: shop, OfParent: true, OfStatus: true, AnswerChanges: true}
+	all := &Health{Warning: warning, LacksAccount: true}
+	all.SetWriteLoops([]pipeline.WriteLoop{{Parent: shop, Object: shop, OfParent: true, OfStatus: true, AnswerChanges: true}})
 	const field = "Web default/shop: the cluster drops spec.replica"
 	tests := map[string]struct {
 		health *Health
@@ -387,13 +388,13 @@ func TestTheConditionWarnings(t *testing.T) {
 		"no controller runs":              {nil, []string{"Unknown NotRunning: no controller runs"}},
 		"all is well":                     {&Health{}, []string{"False NoWarnings: no warnings"}},
 		"one parent":                      {&Health{Warning: warning}, []string{"True UnknownField: " + field}},
-		"a warning that names its parent": {&Health{Warning: &named}, []string{"True UnknownField: " + field}},
-		"several parents":                 {&Health{Warning: &several}, []string{"True UnknownField: " + field + " (and 2 more parents)"}},
+		"a warning that names its parent": {&Health{Warning: named}, []string{"True UnknownField: " + field}},
+		"several parents":                 {&Health{Warning: several}, []string{"True UnknownField: " + field + " (and 2 more parents)"}},
 		"no service account":              {&Health{LacksAccount: true}, []string{"True ActsAsServer: ", "set spec.serviceAccount"}},
 		"an inline hook": {&Health{Mismatch: "spec.hooks: no such field"},
 			[]string{"True SchemaMismatch: spec.hooks: no such field"}},
 		"all at once, the gravest first": {
-			&Health{Warning: warning, LacksAccount: true, WriteLoops: []pipeline.WriteLoop{loop}},
+			all,
 			[]string{"True WriteLoop: the status of Web default/shop is repeatedly written", "; " + field,
 				"; the controller acts"},
 		},

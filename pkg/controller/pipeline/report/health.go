@@ -16,26 +16,27 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/text"
 )
 
-// Health is how a running controller is doing.
+// Health is how a running controller is doing. Equal ones lead to the same status, so it has the texts of errors:
+// errors with the same text need not be equal.
 type Health struct {
 	// Uncounted is true while Total is not known.
 	Uncounted bool
 	// Total is the number of parents. Synced is the number of those whose last sync succeeded,
 	// Failing of those whose last sync did not.
 	Total, Synced, Failing int
-	// HookCalled is true once a hook was called. HookErr is the error of the last call; nil if the hook responded.
+	// HookCalled is true once a hook was called. HookError is the error of the last call; empty if the hook responded.
 	HookCalled bool
-	HookErr    error
-	// StaleCredentials says why hooks are called with older credentials than the host has; nil if they are not.
-	StaleCredentials error
+	HookError  string
+	// StaleCredentials says why hooks are called with older credentials than the host has; empty if they are not.
+	StaleCredentials string
 	LastError        *ParentError
 	// Failure is the error of one of the failing parents; nil if none fails. It stays with a parent as long as that
-	// fails.
+	// fails. Failure and LastError are replaced, and never changed.
 	Failure *ParentError
 	// Warned is the number of parents that were synced with a warning. Warning is about the one with the most severe
-	// warning; nil if there is none.
+	// warning; empty if there is none.
 	Warned  int
-	Warning *ParentWarning
+	Warning ParentWarning
 	// Outdated is the number of children that the update method OnDelete leaves as they are.
 	Outdated int
 	// Paused is the number of parents that are left alone, PausedParent is one of them, and AllPaused is true if
@@ -43,15 +44,23 @@ type Health struct {
 	Paused       int
 	PausedParent object.Key
 	AllPaused    bool
-	// WriteLoops are the writes that are slowed down because they would be repeated again and
-	// again.
-	WriteLoops []pipeline.WriteLoop
+	// WriteLoops is the number of writes that are slowed down because they would be repeated again and again.
+	// WriteLoopSummary describes them; empty if there are none.
+	WriteLoops       int
+	WriteLoopSummary string
 	// Mismatch says how the inline hooks do not fit the schemas of the host; empty if they do.
 	Mismatch string
 	// LacksAccount is true if the controller acts as the server although the server requires service accounts.
 	LacksAccount bool
 	// WholeErrors is true if the status shows complete errors of hooks and of syncs.
 	WholeErrors bool
+}
+
+// SetWriteLoops sets the writes that are slowed down.
+func (h *Health) SetWriteLoops(loops []pipeline.WriteLoop) {
+	if h.WriteLoops = len(loops); len(loops) > 0 {
+		h.WriteLoopSummary = writeLoopSummary(loops)
+	}
 }
 
 // IsUntried reports whether no sync has succeeded yet, and some parents have not been tried.
@@ -83,7 +92,7 @@ type ParentWarning struct {
 	More int
 }
 
-func (w *ParentWarning) String() string {
+func (w ParentWarning) String() string {
 	message := about(w.Parent, w.Message)
 	if w.More > 0 {
 		message = fmt.Sprintf("%s (and %d more parents)", message, w.More)
@@ -97,37 +106,6 @@ func about(parent object.Key, message string) string {
 		return name + message
 	}
 	return message
-}
-
-// SameHealth returns true only if two states of health lead to the same status. Either may be nil. Unlike Status, it is
-// cheap and allocates little.
-func SameHealth(a, b *Health) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return a.Uncounted == b.Uncounted && a.Total == b.Total && a.Synced == b.Synced && a.Failing == b.Failing &&
-		a.Warned == b.Warned && a.Outdated == b.Outdated && a.HookCalled == b.HookCalled && a.WholeErrors == b.WholeErrors &&
-		a.Paused == b.Paused && a.PausedParent == b.PausedParent && a.AllPaused == b.AllPaused &&
-		// A failure is replaced, and never changed.
-		a.LastError == b.LastError && a.Failure == b.Failure &&
-		a.LacksAccount == b.LacksAccount && a.Mismatch == b.Mismatch && sameWarning(a.Warning, b.Warning) &&
-		sameError(a.HookErr, b.HookErr) && sameError(a.StaleCredentials, b.StaleCredentials) &&
-		// The message about write loops depends on the time.
-		len(a.WriteLoops) == 0 && len(b.WriteLoops) == 0
-}
-
-func sameWarning(a, b *ParentWarning) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return a.Parent == b.Parent && a.Reason == b.Reason && a.Message == b.Message && a.More == b.More
-}
-
-func sameError(a, b error) bool {
-	if a == nil || b == nil {
-		return a == nil && b == nil
-	}
-	return a.Error() == b.Error()
 }
 
 // Problem describes what keeps a controller from running with its current spec.
@@ -159,7 +137,7 @@ func (p *Problem) message() string {
 	if p.rules != "" {
 		return p.rules
 	}
-	return inCondition(p.Err)
+	return text.Shorten(Summary(p.Err), MaxMessage)
 }
 
 // runningGeneration returns the field RunningGeneration; zero if there is no problem.
@@ -190,12 +168,12 @@ func (h *Health) message(message string) string {
 	return text.Shorten(message, MaxMessage)
 }
 
-// inCondition returns the text of an error as a condition shows it.
-func inCondition(err error) string { return text.Shorten(Summary(err), MaxMessage) }
-
-// Summary returns the text of an error without the rules that a service account lacks. The condition Ready has all of
-// them; users could not paste them if they were cut to the length of an event.
+// Summary returns the text of an error, empty for nil, without the rules that a service account lacks. The condition
+// Ready has all of them; users could not paste them if they were cut to the length of an event.
 func Summary(err error) string {
+	if err == nil {
+		return ""
+	}
 	refusal, ok := errors.AsType[*permissions.Error](err)
 	if !ok {
 		return err.Error()

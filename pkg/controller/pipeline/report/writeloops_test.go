@@ -167,6 +167,13 @@ func TestWhatAnEventSaysAboutLoops(t *testing.T) {
 	}
 }
 
+// slowedDown is the health of a controller with these write loops.
+func slowedDown(loops ...pipeline.WriteLoop) *Health {
+	health := &Health{}
+	health.SetWriteLoops(loops)
+	return health
+}
+
 func TestWriteLoopsAreWarnings(t *testing.T) {
 	tests := map[string]struct {
 		health *Health
@@ -174,14 +181,14 @@ func TestWriteLoopsAreWarnings(t *testing.T) {
 	}{
 		"no controller runs":     {nil, "Unknown NotRunning: no controller runs"},
 		"nothing is slowed down": {&Health{}, "False NoWarnings: no warnings"},
-		"a child is slowed down": {&Health{WriteLoops: []pipeline.WriteLoop{fought}}, "True WriteLoop: ConfigMap " +
+		"a child is slowed down": {slowedDown(fought), "True WriteLoop: ConfigMap " +
 			"default/b is repeatedly written, each time because it differs at data.a: another writer changes it; kubectl get " +
 			"with --show-managed-fields -o yaml shows who: let only one writer set it (its parent is default/shop)"},
-		"a status is slowed down": {&Health{WriteLoops: []pipeline.WriteLoop{foughtStatus}}, "True WriteLoop: the status " +
+		"a status is slowed down": {slowedDown(foughtStatus), "True WriteLoop: the status " +
 			"of Web default/shop is repeatedly written, each time because it differs at status.a: another writer changes it; " +
 			"kubectl get with --show-managed-fields -o yaml shows who: let only one writer set it"},
 		"more than can be named, in the order of their names": {
-			&Health{WriteLoops: []pipeline.WriteLoop{clusterScoped, created, restless, deleted, fought}},
+			slowedDown(clusterScoped, created, restless, deleted, fought),
 			"True WriteLoop: Namespace a is repeatedly written, each time because it differs at spec: another writer changes " +
 				"it; kubectl get with --show-managed-fields -o yaml shows who: let only one writer set it (its parent is " +
 				"fleet); ConfigMap default/b is repeatedly written, each time because it differs at data.a: another writer " +
@@ -191,7 +198,7 @@ func TestWriteLoopsAreWarnings(t *testing.T) {
 				"2 more",
 		},
 		"a child that the hook has created for ever": {
-			&Health{WriteLoops: []pipeline.WriteLoop{created}},
+			slowedDown(created),
 			"True WriteLoop: Namespace b is repeatedly written, each time because the hook returns a different answer: it " +
 				"must give the same answer to the same request, so leave out timestamps and random values " +
 				"(its parent is default/shop)",
