@@ -3,6 +3,11 @@
 
 package inline
 
+import (
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/hookschema"
+)
+
 // Form says which fields a template has, and which fields of a request its expressions see.
 type Form struct {
 	// Customizes and Finalizes are true for hooks of these names. All others are sync hooks.
@@ -18,13 +23,14 @@ func FormOf(hook string, decorates bool) Form {
 
 // names returns the fields of the request.
 func (f Form) names() []string {
+	kind := hookschema.Composite()
 	switch {
 	case f.Customizes:
-		return []string{"controller", "parent"}
+		return hookschema.CustomizeRequest().Fields()
 	case f.Decorates:
-		return []string{"controller", "object", "attachments", "related", "finalizing"}
+		kind = hookschema.Decorator()
 	}
-	return []string{"controller", "parent", "children", "related", "finalizing"}
+	return hookschema.Request(kind, v1alpha1.HookVersionV2).Fields()
 }
 
 // lacks returns why a template of the form cannot have a field; empty if it can.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/protocol/jsonschema"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/hookschema"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/manual"
 )
@@ -97,7 +97,7 @@ func mentions(t *testing.T, path, text string) bool {
 
 // instance returns what is wrong with a request or an answer.
 func instance(name, text string) error {
-	document, known := jsonschema.Documents()[name]
+	document, known := hookschema.Documents()[name]
 	if !known {
 		return fmt.Errorf("say in a comment of which schema this is an instance: <!-- json: composite-answer-v2 -->")
 	}

@@ -22,7 +22,7 @@ import (
 	of "github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/protocol"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/protocol/jsonschema"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/hookschema"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/inline"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hostcluster"
 )
@@ -31,7 +31,7 @@ import (
 func TestTheSchemasInTheDocumentationAreUpToDate(t *testing.T) {
 	folder := filepath.Join(hostcluster.RepositoryRoot(), "docs", "schemas")
 	want := map[string]string{}
-	for name, document := range jsonschema.Documents() {
+	for name, document := range hookschema.Documents() {
 		text, err := document.Format()
 		if err != nil {
 			t.Fatal(err)
@@ -63,7 +63,7 @@ func TestTheSchemasInTheDocumentationAreUpToDate(t *testing.T) {
 }
 
 // invalid returns what is wrong with an instance of a schema.
-func invalid(schema *jsonschema.Schema, instance string) error {
+func invalid(schema *hookschema.Schema, instance string) error {
 	formatted, err := schema.Format()
 	if err != nil {
 		return err
@@ -101,11 +101,11 @@ func typeOf(group, version, kind string) of.Type {
 }
 
 var kinds = map[string]struct {
-	kind   jsonschema.Kind
+	kind   hookschema.Kind
 	format protocol.Format
 }{
-	"composite": {jsonschema.Composite(), protocol.Composite()},
-	"decorator": {jsonschema.Decorator(), protocol.Decorator()},
+	"composite": {hookschema.Composite(), protocol.Composite()},
+	"decorator": {hookschema.Decorator(), protocol.Decorator()},
 }
 
 func TestRequestsAreAsTheSchemasSay(t *testing.T) {
@@ -124,14 +124,14 @@ func TestRequestsAreAsTheSchemasSay(t *testing.T) {
 			}
 			for _, version := range []v1alpha1.HookVersion{v1alpha1.HookVersionV1, v1alpha1.HookVersionV2} {
 				request := string(test.format.AppendRequest(nil, version, snapshot))
-				if err := invalid(jsonschema.Request(test.kind, version), request); err != nil {
+				if err := invalid(hookschema.Request(test.kind, version), request); err != nil {
 					t.Errorf("%s %s: %v\n%s", name, version, err, request)
 				}
-				if err := invalid(jsonschema.Request(test.kind, version), strings.Replace(request, `"finalizing"`, `"finalising"`, 1)); err == nil {
+				if err := invalid(hookschema.Request(test.kind, version), strings.Replace(request, `"finalizing"`, `"finalising"`, 1)); err == nil {
 					t.Errorf("%s %s: another field passes", name, version)
 				}
 			}
-			if err := invalid(jsonschema.CustomizeRequest(), string(protocol.AppendCustomizeRequest(nil, snapshot))); err != nil {
+			if err := invalid(hookschema.CustomizeRequest(), string(protocol.AppendCustomizeRequest(nil, snapshot))); err != nil {
 				t.Errorf("customize: %v", err)
 			}
 		}
@@ -168,11 +168,11 @@ func TestAnswersAreReadAsTheSchemasSay(t *testing.T) {
 			if isRead := err == nil && len(decoder.StrictErrors()) == 0; isRead != isRight {
 				t.Errorf("%s: %s is read: %v, error %v, %v", name, answer, isRead, err, decoder.StrictErrors())
 			}
-			if err := invalid(jsonschema.Answer(test.kind, v1alpha1.HookVersionV2), answer); (err == nil) != isRight {
+			if err := invalid(hookschema.Answer(test.kind, v1alpha1.HookVersionV2), answer); (err == nil) != isRight {
 				t.Errorf("%s: %s should be right: %v, and the schema says %v", name, answer, isRight, err)
 			}
 		}
-		if err := invalid(jsonschema.Answer(test.kind, v1alpha1.HookVersionV1), `{"Children":[]}`); err != nil {
+		if err := invalid(hookschema.Answer(test.kind, v1alpha1.HookVersionV1), `{"Children":[]}`); err != nil {
 			t.Errorf("%s: v1 ignores unknown fields, and the schema says %v", name, err)
 		}
 	}
@@ -202,7 +202,7 @@ func TestRulesAreReadAsTheSchemaSays(t *testing.T) {
 		if isRead := err == nil && len(decoder.StrictErrors()) == 0; isRead != isRight {
 			t.Errorf("%s is read: %v, error %v, %v", answer, isRead, err, decoder.StrictErrors())
 		}
-		if err := invalid(jsonschema.CustomizeAnswer(v1alpha1.HookVersionV2), answer); (err == nil) != isRight {
+		if err := invalid(hookschema.CustomizeAnswer(v1alpha1.HookVersionV2), answer); (err == nil) != isRight {
 			t.Errorf("%s should be right: %v, and the schema says %v", answer, isRight, err)
 		}
 	}
@@ -212,11 +212,11 @@ func TestRulesAreReadAsTheSchemaSays(t *testing.T) {
 func TestInlineHooksSeeEachFieldOfARequest(t *testing.T) {
 	for _, test := range []struct {
 		form    inline.Form
-		request *jsonschema.Schema
+		request *hookschema.Schema
 	}{
-		{inline.FormOf("sync", false), jsonschema.Request(jsonschema.Composite(), v1alpha1.HookVersionV2)},
-		{inline.FormOf("finalize", true), jsonschema.Request(jsonschema.Decorator(), v1alpha1.HookVersionV2)},
-		{inline.FormOf("customize", false), jsonschema.CustomizeRequest()},
+		{inline.FormOf("sync", false), hookschema.Request(hookschema.Composite(), v1alpha1.HookVersionV2)},
+		{inline.FormOf("finalize", true), hookschema.Request(hookschema.Decorator(), v1alpha1.HookVersionV2)},
+		{inline.FormOf("customize", false), hookschema.CustomizeRequest()},
 	} {
 		for name := range test.request.Properties {
 			hook := &v1alpha1.InlineHook{Variables: []v1alpha1.InlineVariable{{Name: "it", Expression: name}}}
@@ -239,7 +239,7 @@ func TestTheSchemasHaveEachFieldOfAnAnswer(t *testing.T) {
 	}
 	read = append(read, protocol.Decorator().ChildrenField())
 	slices.Sort(read)
-	if described := slices.Sorted(maps.Keys(jsonschema.Answer(jsonschema.Decorator(), v1alpha1.HookVersionV2).Properties)); !slices.Equal(read, described) {
+	if described := slices.Sorted(maps.Keys(hookschema.Answer(hookschema.Decorator(), v1alpha1.HookVersionV2).Properties)); !slices.Equal(read, described) {
 		t.Errorf("the fields of an answer are %v, and the schema has %v", read, described)
 	}
 }

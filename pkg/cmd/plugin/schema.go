@@ -15,7 +15,7 @@ import (
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 	"sigs.k8s.io/yaml"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/hook/protocol/jsonschema"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/hookschema"
 )
 
 // newSchema returns the command that prints the JSON Schemas of requests and responses of hooks.
@@ -36,7 +36,7 @@ schemas.`,
 
   # Write all schemas to a folder.
   kubectl metacontroller schema --folder schemas`,
-		ValidArgs: slices.Sorted(maps.Keys(jsonschema.Documents())),
+		ValidArgs: slices.Sorted(maps.Keys(hookschema.Documents())),
 		RunE: func(command *cobra.Command, args []string) error {
 			switch {
 			case len(args) > 1 || len(args) == 1 && folder != "":
@@ -59,7 +59,7 @@ schemas.`,
 
 // printSchema prints one schema.
 func printSchema(command *cobra.Command, streams genericiooptions.IOStreams, name, format string) error {
-	document, known := jsonschema.Documents()[name]
+	document, known := hookschema.Documents()[name]
 	if !known {
 		names := strings.Join(command.ValidArgs, ", ")
 		return cmdutil.UsageErrorf(command, "unknown schema %q: use one of %s", name, names)
@@ -77,7 +77,7 @@ func printSchema(command *cobra.Command, streams genericiooptions.IOStreams, nam
 
 // listSchemas prints the names of all schemas.
 func listSchemas(streams genericiooptions.IOStreams) error {
-	documents := jsonschema.Documents()
+	documents := hookschema.Documents()
 	rows := [][]string{{"NAME", "MESSAGE"}}
 	for _, name := range slices.Sorted(maps.Keys(documents)) {
 		rows = append(rows, []string{name, documents[name].Title})
@@ -89,7 +89,7 @@ func writeSchemas(folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // it is for a repository
 		return err
 	}
-	for name, document := range jsonschema.Documents() {
+	for name, document := range hookschema.Documents() {
 		text, err := document.Format()
 		if err != nil {
 			return err

@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package jsonschema
+package hookschema
 
 import (
 	"fmt"
@@ -36,31 +36,44 @@ func Request(kind Kind, version v1alpha1.HookVersion) *Schema {
 	if version == v1alpha1.HookVersionV2 {
 		keys = `The keys are "namespace/name", and "name" for cluster-scoped objects.`
 	}
-	s := request(map[string]*Schema{
-		"controller":  reference("object", "The controller as it is stored."),
-		kind.parent:   reference("object", "The object that is synced."),
-		kind.children: reference("groups", "The "+kind.children+" that exist, with a group for each type of the spec. "+keys),
-		"related": reference("groups",
-			"The objects that the customize hook asked for, with a group for each type. "+keys),
-		"finalizing": {Type: "boolean", Description: "Whether this is a call of the finalize hook."},
-	})
+	s := request(
+		field{"controller", reference("object", "The controller as it is stored.")},
+		field{kind.parent, reference("object", "The object that is synced.")},
+		field{kind.children, reference("groups", "The "+kind.children+
+			" that exist, with a group for each type of the spec. "+keys)},
+		field{"related", reference("groups",
+			"The objects that the customize hook asked for, with a group for each type. "+keys)},
+		field{"finalizing", &Schema{Type: "boolean", Description: "Whether this is a call of the finalize hook."}},
+	)
 	s.Title = fmt.Sprintf("Request to the sync or finalize hook of a %scontroller, version %s", kind.Name, version)
 	return document(s, map[string]*Schema{"object": observed(), "groups": groups()})
 }
 
 // CustomizeRequest returns the schema of the requests to customize hooks.
 func CustomizeRequest() *Schema {
-	s := request(map[string]*Schema{
-		"controller": reference("object", "The controller as it is stored."),
-		"parent":     reference("object", "The object whose related objects the hook selects."),
-	})
+	s := request(
+		field{"controller", reference("object", "The controller as it is stored.")},
+		field{"parent", reference("object", "The object whose related objects the hook selects.")},
+	)
 	s.Title = "Request to a customize hook, all versions"
 	return document(s, map[string]*Schema{"object": observed()})
 }
 
+// field is a field of a request.
+type field struct {
+	name  string
+	value *Schema
+}
+
 // request returns the schema of a request with these fields. It always has all of them.
-func request(fields map[string]*Schema) *Schema {
-	return object("", fields, slices.Sorted(maps.Keys(fields))...)
+func request(fields ...field) *Schema {
+	s := object("", map[string]*Schema{})
+	for _, one := range fields {
+		s.Properties[one.name] = one.value
+		s.fields = append(s.fields, one.name)
+	}
+	s.Required = slices.Sorted(slices.Values(s.fields))
+	return s
 }
 
 // Answer returns the schema of the answers of sync and finalize hooks.

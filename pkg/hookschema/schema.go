@@ -1,9 +1,10 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package jsonschema describes the requests to hooks and their answers as JSON Schemas, one for each message of each
-// version of the protocol. test/corpus compares them with package protocol.
-package jsonschema
+// Package hookschema describes the requests to hooks and their answers as JSON Schemas, one for each message of each
+// version of the protocol. Expressions of inline hooks see the fields of requests that it has. test/corpus compares it
+// with package protocol.
+package hookschema
 
 import (
 	"bytes"
@@ -37,7 +38,12 @@ type Schema struct {
 	AllOf                []*Schema          `json:"allOf,omitempty"`
 	Ref                  string             `json:"$ref,omitempty"`
 	Definitions          map[string]*Schema `json:"$defs,omitempty"`
+	// fields are the names of the fields of a request, in their order.
+	fields []string
 }
+
+// Fields returns the names of the fields of a request, in their order.
+func (s *Schema) Fields() []string { return s.fields }
 
 // object returns the schema of an object with these fields and no others.
 func object(description string, properties map[string]*Schema, required ...string) *Schema {
