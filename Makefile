@@ -130,7 +130,7 @@ migrate: build ## Move the cluster of $KUBECONFIG from Metacontroller to the ser
 # RACED=./test/...` runs nearly all with it. The plugin runs without it, since it is started often and does one thing
 # at a time.
 #
-# test/faults plays some 700 runs, and test/integration/mistakes 250. They run alone, since what they look for has to
+# test/faults plays some 700 runs, and test/integration/mistakes 120. They run alone, since what they look for has to
 # happen within bounds of time.
 #
 # SLOWEST are the packages that take longest, so they begin before the others. By default, a program with the race

@@ -84,6 +84,15 @@ func TestCompileErrors(t *testing.T) {
 			hook: `status: {}`, form: Form{Customizes: true},
 			want: []string{`inline.status: Forbidden: the customize hook returns only relatedResources`},
 		},
+		"related objects in a customize hook": {
+			hook: `relatedResources: "${related}"`, form: Form{Customizes: true},
+			want: []string{`inline.relatedResources: Invalid value: "related": at 1:1: undeclared reference to 'related'`},
+		},
+		"a variable that is defined later": {
+			hook: `{variables: [{name: a, expression: variables.b}, {name: b, expression: "1"}]}`,
+			want: []string{`inline.variables[0].expression: Invalid value: "variables.b": at 1:10: no variable b is defined ` +
+				`before this`},
+		},
 		"a parent in a decorator": {
 			hook: `status: {a: "${parent.spec}"}`, form: Form{Decorates: true},
 			want: []string{`inline.status.a: Invalid value: "parent.spec": at 1:1: undeclared reference to 'parent'; ` +

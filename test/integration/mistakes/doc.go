@@ -5,17 +5,20 @@
 // each can be seen at the first look: with kubectl, where it was made, within seconds.
 //
 // The table is the folder testdata. A file such as misspelt-child-field.yaml is one mistake: see the
-// type mistake. It is made with both engines and both versions of the hook protocol, and what
-// kubectl shows must be what the file misspelt-child-field.txt has. That is everything kubectl prints
-// about
+// type mistake. It is made with both engines, those of DecoratorControllers with the default one, and
+// both versions of the hook protocol, and what kubectl shows must be what the file
+// misspelt-child-field.txt has. That is everything kubectl prints about
 //
 //   - the command that stores the controller, where that is the mistake,
 //   - the controller: its row, its status and its events,
 //   - the parent: its status and its events,
 //   - the events of the namespace,
 //
-// without what differs from run to run, and without conditions of the controller that are True. The
-// order of events does not count.
+// without what differs from run to run, without what the cluster says of a child that it rejects, and
+// without conditions of the controller that are True. The order of events does not count.
+//
+// Each mistake is seen in a way of its own. Of those that differ only in the sentence about them, such as
+// answers that cannot be read, one is here, and the sentences are in the tests of the package that says them.
 //
 //	go test ./test/integration/mistakes -update
 //

@@ -19,7 +19,7 @@ func (r *run) show() string {
 		text.WriteString("$ kubectl apply -f controller.yaml\n" + r.normal(r.applied) + "\n")
 	}
 	if r.refused {
-		return strings.TrimRight(text.String(), "\n") + "\n"
+		return withoutForeignWords(strings.TrimRight(text.String(), "\n") + "\n")
 	}
 	kind := strings.TrimSuffix(r.controllerResource().Resource, "s")
 	parent := unstructured.Unstructured{Object: r.parent}
@@ -42,14 +42,16 @@ func (r *run) show() string {
 	return withoutForeignWords(text.String())
 }
 
-// foreignWords are parts of what kube-apiserver says that each of its versions may write otherwise: how it writes
-// a value that is not a string, and how it explains a pattern.
+// foreignWords are what kube-apiserver says, which each of its versions may say otherwise, and a patch of kubectl.
 var foreignWords = []struct {
 	pattern *regexp.Regexp
 	with    string
 }{
-	{regexp.MustCompile(`(?m)Invalid value: [^"\n].*?(: [^:\n]*|…)$`), "Invalid value: <value>$1"},
-	{regexp.MustCompile(`(?m)( must be an empty string or| must) consist of .*`), "$1 consist of <characters>"},
+	{
+		regexp.MustCompile(`(can't (?:create|update|apply)(?: status for)? \S+ \S+: |the cluster warns: ).+`),
+		"$1<what the cluster says>",
+	},
+	{regexp.MustCompile(`patch: Invalid value: "map\[.*\]": `), "patch: Invalid value: <patch>: "},
 }
 
 func withoutForeignWords(text string) string {

@@ -15,6 +15,7 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"sigs.k8s.io/yaml"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 )
 
@@ -92,6 +93,32 @@ func duration(text string, otherwise time.Duration) time.Duration {
 		return otherwise
 	}
 	return parsed
+}
+
+// engines are the engines with which the mistake is made. A flag of the server sets that of attachments.
+func (m mistake) engines() []v1alpha1.ChildApplyStrategy {
+	if m.Decorator != nil {
+		return []v1alpha1.ChildApplyStrategy{v1alpha1.ChildApplyDynamic}
+	}
+	return harness.Engines()
+}
+
+// versions are those of the hook protocol.
+var versions = []string{"v1", "v2"}
+
+// variants are the ways in which the mistake is made.
+func (m mistake) variants() []string {
+	var all []string
+	for _, engine := range m.engines() {
+		for _, version := range versions {
+			all = append(all, variantOf(engine, version))
+		}
+	}
+	return all
+}
+
+func variantOf(engine v1alpha1.ChildApplyStrategy, version string) string {
+	return fmt.Sprint(engine, " ", version)
 }
 
 // controller returns the manifest of the controller.

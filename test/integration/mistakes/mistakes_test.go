@@ -4,8 +4,6 @@
 package mistakes
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -13,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 )
 
@@ -30,14 +27,11 @@ func TestMistakesAreSeen(t *testing.T) {
 	for _, m := range mistakes {
 		goldens[m.name] = readGolden(t, m)
 	}
-	composites, decorators := split(mistakes)
 	t.Run("all", func(t *testing.T) {
-		makeAll(t, v1alpha1.ChildApplyDynamic, mistakes, goldens)
-		makeAll(t, v1alpha1.ChildApplyServerSide, composites, goldens)
+		for _, m := range mistakes {
+			makeInAllWays(t, m, goldens[m.name])
+		}
 	})
-	// The engine of attachments is set by a flag alone.
-	serveWith(t, "--apply-strategy=server-side-apply")
-	t.Run("decorators", func(t *testing.T) { makeAll(t, v1alpha1.ChildApplyServerSide, decorators, goldens) })
 
 	if *update {
 		writeAll(t, mistakes, goldens)
@@ -75,39 +69,12 @@ func installTypes(t *testing.T) {
 	env.Install(t, harness.CRD{Kind: "Page", Group: "pages.example.com", Schema: fields, NoStatus: true})
 }
 
-// serveWith restarts the server with one more flag.
-func serveWith(t *testing.T, flag string) {
-	t.Helper()
-	env.StopServer(t)
-	before := env.Server.Args
-	env.Server.Args = append([]string{flag}, before...)
-	env.StartServer(t)
-	t.Cleanup(func() {
-		env.Server.Args = before
-		if err := errors.Join(env.Server.Stop(), env.Server.Start(context.WithoutCancel(t.Context()))); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-// split returns the mistakes with CompositeControllers and those with DecoratorControllers.
-func split(mistakes []mistake) (composites, decorators []mistake) {
-	for _, m := range mistakes {
-		if m.Decorator == nil {
-			composites = append(composites, m)
-		} else {
-			decorators = append(decorators, m)
-		}
-	}
-	return composites, decorators
-}
-
-// makeAll makes mistakes with one engine.
-func makeAll(t *testing.T, engine v1alpha1.ChildApplyStrategy, mistakes []mistake, goldens map[string]*golden) {
-	for _, m := range mistakes {
-		for _, version := range []string{"v1", "v2"} {
-			variant := fmt.Sprint(engine, " ", version)
-			if !*update && !goldens[m.name].isPlayed(variant) {
+// makeInAllWays makes a mistake with its engines and versions of the hook protocol.
+func makeInAllWays(t *testing.T, m mistake, g *golden) {
+	for _, engine := range m.engines() {
+		for _, version := range versions {
+			variant := variantOf(engine, version)
+			if !*update && !g.isPlayed(variant) {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s/%s/%s", m.name, engine, version), func(t *testing.T) {
@@ -116,7 +83,7 @@ func makeAll(t *testing.T, engine v1alpha1.ChildApplyStrategy, mistakes []mistak
 					quick <- struct{}{}
 					defer func() { <-quick }()
 				}
-				makeMistake(newRun(t, m, engine, version), variant, goldens[m.name])
+				makeMistake(newRun(t, m, engine, version), variant, g)
 			})
 		}
 	}
