@@ -38,27 +38,6 @@ func TestAttachmentIsMadeChangedAndDeleted(t *testing.T) {
 	f.WaitUntilConfigMapIsGone("a")
 }
 
-// Labels and annotations that the answer does not name stay.
-func TestTheTargetIsChangedAsAnswered(t *testing.T) {
-	t.Parallel()
-	f := start(t, answers(t, func(request) object {
-		return object{
-			"labels":      object{"added": "by-hook", "removed": nil},
-			"annotations": object{"note": "any text, of any length", "gone": nil},
-			"status":      object{"phase": "decorated"},
-		}
-	}))
-	f.CreateParentWith("a", object{"labels": object{"kept": "1", "removed": "1"}, "annotations": object{"kept": "1", "gone": "1"}}, object{})
-	f.WaitForParent("a", func(target *unstructured.Unstructured) error {
-		labels, annotations := target.GetLabels(), target.GetAnnotations()
-		phase, _, _ := unstructured.NestedString(target.Object, "status", "phase")
-		if len(labels) != 2 || labels["added"] != "by-hook" || len(annotations) != 2 || annotations["note"] == "" || phase != "decorated" {
-			return fmt.Errorf("labels are %v, annotations %v, phase %q", labels, annotations, phase)
-		}
-		return nil
-	})
-}
-
 // A controller can be an attachment: an operator is made for each definition of one. The server runs the controller and
 // writes it once, and it goes with the target.
 func TestAControllerIsAnAttachment(t *testing.T) {

@@ -28,6 +28,15 @@ func related(t *testing.T, changes ...change) *fixture {
 		append([]change{withCustomize}, changes...)...)
 }
 
+// putSecret creates a Secret with a name that only its namespace has.
+func putSecret(t *testing.T, namespace, name string) {
+	t.Helper()
+	_, err := env.Kube.CoreV1().Secrets(namespace).Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name + "-" + namespace}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func (f *fixture) labelSecret(namespace, name, value string) {
 	f.Helper()
 	body := harness.JSON(f, object{"metadata": object{"labels": object{"test": value}}})

@@ -112,10 +112,7 @@ func (f *family) expectNoOp(name string) {
 func TestADecoratorOfACompositesChildren(t *testing.T) {
 	t.Parallel()
 	for _, engine := range harness.Engines() {
-		for _, method := range []v1alpha1.ChildUpdateMethod{
-			v1alpha1.ChildUpdateOnDelete, v1alpha1.ChildUpdateInPlace, v1alpha1.ChildUpdateRecreate,
-			v1alpha1.ChildUpdateRollingInPlace, v1alpha1.ChildUpdateRollingRecreate,
-		} {
+		for _, method := range []v1alpha1.ChildUpdateMethod{v1alpha1.ChildUpdateInPlace, v1alpha1.ChildUpdateRollingRecreate} {
 			t.Run(fmt.Sprintf("%s %s", engine, method), func(t *testing.T) { testADecoratorOfChildren(t, engine, method) })
 		}
 	}
@@ -129,14 +126,8 @@ func testADecoratorOfChildren(t *testing.T, engine v1alpha1.ChildApplyStrategy, 
 	f.expectNoOp("a")
 
 	f.patchWhole("a", object{"spec": object{"value": "2"}})
-	value := "2"
-	if method == v1alpha1.ChildUpdateOnDelete {
-		f.Settle("a", f.Hook, f.compositeHook)
-		value = "1"
-	}
-	second := f.waitUntilDecorated("a", value)
-	recreates := method == v1alpha1.ChildUpdateRecreate || method == v1alpha1.ChildUpdateRollingRecreate
-	if replaced := first.GetUID() != second.GetUID(); replaced != recreates {
+	second := f.waitUntilDecorated("a", "2")
+	if replaced := first.GetUID() != second.GetUID(); replaced != (method == v1alpha1.ChildUpdateRollingRecreate) {
 		t.Errorf("the child was replaced: %v", replaced)
 	}
 	f.expectNoOp("a")

@@ -29,12 +29,12 @@ func TestQ13DeletingAControllerLetsGoOfItsTargets(t *testing.T) {
 	}))
 	other.Controller = f.Controller
 	f.WaitForDrainFinalizer(true, f.Parents, other.Parents)
-	for i := range 10 {
+	for i := range 3 {
 		f.CreateParent(fmt.Sprintf("a%d", i), object{})
 		other.CreateParent(fmt.Sprintf("b%d", i), object{})
 	}
-	f.WaitForParentsWithFinalizer(10)
-	other.WaitForParentsWithFinalizer(10)
+	f.WaitForParentsWithFinalizer(3)
+	other.WaitForParentsWithFinalizer(3)
 	f.waitForAttachment("a0")
 
 	env.Kubectl(t, "delete", "dec", f.Controller.Name, "--timeout=120s")

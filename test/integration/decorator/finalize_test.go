@@ -56,14 +56,6 @@ func (s *script) handle(ctx context.Context, call hook.Call) hook.Answer {
 	})(ctx, call)
 }
 
-// scripted runs a controller with a script, for targets with the label run: here.
-func scripted(t *testing.T, changes ...change) (*fixture, *script) {
-	t.Helper()
-	t.Parallel()
-	script := &script{TB: t}
-	return start(t, script.handle, append(changes, selecting)...), script
-}
-
 // createDecorated creates a target that is selected, and waits until it is decorated.
 func (f *fixture) createDecorated(name string, finalizers ...any) {
 	f.Helper()
@@ -83,136 +75,109 @@ func (f *fixture) waitForAttachment(name string) *corev1.ConfigMap {
 }
 
 // Each case of a target: which hook is called, and what happens to the attachments and to the
-// target.
+// target. Each has a target of its own.
 func TestWhichHookIsCalled(t *testing.T) {
 	t.Parallel()
+	script := &script{TB: t}
+	all := start(t, script.handle, withFinalize, selecting)
+	fixtureOf := func(t *testing.T) *fixture {
+		t.Parallel()
+		f := *all
+		f.T = t
+		return &f
+	}
+	unselect := object{"metadata": object{"labels": object{label: "elsewhere"}}}
 
 	t.Run("alive and selected: sync", func(t *testing.T) {
-		f, _ := scripted(t, withFinalize)
-		f.createDecorated("a")
-		f.WaitForFinalizers("a", f.Finalizer())
-		if calls := hook.Requests[request](f, f.Hook, harness.FinalizePath, "a"); len(calls) > 0 {
+		f := fixtureOf(t)
+		f.createDecorated("alive")
+		f.WaitForFinalizers("alive", f.Finalizer())
+		if calls := hook.Requests[request](f, f.Hook, harness.FinalizePath, "alive"); len(calls) > 0 {
 			t.Errorf("the finalize hook was called %d times", len(calls))
 		}
-		if first := hook.Requests[request](f, f.Hook, harness.SyncPath, "a")[0].Object; !slices.Equal(first.GetFinalizers(), []string{f.Finalizer()}) {
+		if first := hook.Requests[request](f, f.Hook, harness.SyncPath, "alive")[0].Object; !slices.Equal(first.GetFinalizers(), []string{f.Finalizer()}) {
 			t.Errorf("the first call was about a target with the finalizers %v", first.GetFinalizers())
 		}
 	})
 
-	t.Run("alive and no longer selected: finalize, until finalized", func(t *testing.T) {
-		f, _ := scripted(t, withFinalize)
-		f.createDecorated("a", harness.OtherFinalizer)
-		f.PatchParent("a", object{"metadata": object{"labels": object{label: "elsewhere"}}})
-		f.waitForLabel("a", "marked", "going")
-		f.WaitUntilConfigMapIsGone("a")
-		f.waitForAttachment("a-other")
-		f.WaitForFinalizers("a", harness.OtherFinalizer, f.Finalizer())
+	t.Run("alive and no longer selected: finalize, until finalized; selected again: sync, and held again", func(t *testing.T) {
+		f := fixtureOf(t)
+		f.createDecorated("unselected", harness.OtherFinalizer)
+		f.PatchParent("unselected", unselect)
+		f.waitForLabel("unselected", "marked", "going")
+		f.WaitUntilConfigMapIsGone("unselected")
+		f.waitForAttachment("unselected-other")
+		f.WaitForFinalizers("unselected", harness.OtherFinalizer, f.Finalizer())
 
 		from := env.AuditEnd(t)
-		f.finish("a")
-		f.WaitForFinalizers("a", harness.OtherFinalizer)
-		f.waitForLabel("a", "marked", "")
-		f.waitForAttachment("a-late")
-		f.WaitUntilConfigMapIsGone("a-other")
-		if diff := cmp.Diff([]string{"update"}, f.ParentRequests(from, "a")); diff != "" {
+		f.finish("unselected")
+		f.WaitForFinalizers("unselected", harness.OtherFinalizer)
+		f.waitForLabel("unselected", "marked", "")
+		f.waitForAttachment("unselected-late")
+		f.WaitUntilConfigMapIsGone("unselected-other")
+		if diff := cmp.Diff([]string{"update"}, f.ParentRequests(from, "unselected")); diff != "" {
 			t.Errorf("requests to let go of the target (-want +got):\n%s", diff)
 		}
-	})
 
-	t.Run("selected again: sync, and held again", func(t *testing.T) {
-		f, script := scripted(t, withFinalize)
-		script.finish()
-		f.createDecorated("a")
-		f.PatchParent("a", object{"metadata": object{"labels": object{label: "elsewhere"}}})
-		f.WaitForFinalizers("a")
-		f.PatchParent("a", object{"metadata": object{"labels": object{label: "here"}}})
-		f.WaitForFinalizers("a", f.Finalizer())
-		f.waitForLabel("a", "marked", "yes")
-	})
-
-	t.Run("alive and no longer selected, without a finalize hook: nothing", func(t *testing.T) {
-		f, _ := scripted(t)
-		f.createDecorated("a")
-		f.PatchParent("a", object{"metadata": object{"labels": object{label: "elsewhere", "marked": "else"}}})
-		f.createDecorated("b")
-		for _, asked := range hook.Requests[request](f, f.Hook, harness.SyncPath, "a") {
-			if asked.Object.GetLabels()[label] != "here" {
-				t.Error("a hook was called about a target that is no longer selected")
-			}
-		}
-		f.waitForLabel("a", "marked", "else")
-		if !f.HasConfigMap("a") {
-			t.Error("the attachment of a target that is no longer selected is gone")
-		}
+		f.PatchParent("unselected", object{"metadata": object{"labels": object{label: "here"}}})
+		f.WaitForFinalizers("unselected", harness.OtherFinalizer, f.Finalizer())
+		f.waitForLabel("unselected", "marked", "yes")
 	})
 
 	t.Run("being deleted and held by us: finalize, attachments and labels", func(t *testing.T) {
-		f, _ := scripted(t, withFinalize)
-		f.createDecorated("a")
-		f.DeleteParent("a")
-		f.waitForLabel("a", "marked", "going")
-		f.WaitUntilConfigMapIsGone("a")
-		f.waitForAttachment("a-other")
-		f.finish("a")
-		f.WaitUntilParentIsGone("a")
+		f := fixtureOf(t)
+		f.createDecorated("deleted")
+		f.DeleteParent("deleted")
+		f.waitForLabel("deleted", "marked", "going")
+		f.WaitUntilConfigMapIsGone("deleted")
+		f.waitForAttachment("deleted-other")
+		f.finish("deleted")
+		f.WaitUntilParentIsGone("deleted")
 		// Its attachments are deleted with it.
-		f.WaitUntilConfigMapIsGone("a-other")
-		f.WaitUntilConfigMapIsGone("a-late")
+		f.WaitUntilConfigMapIsGone("deleted-other")
+		f.WaitUntilConfigMapIsGone("deleted-late")
 	})
 
 	// Unlike a composite's children, attachments are still written in the sync that removes the
 	// finalizer. They are not written later.
 	t.Run("being deleted and finalized, held by others: once more, then no attachments", func(t *testing.T) {
-		f, script := scripted(t, withFinalize)
-		script.finish()
-		f.createDecorated("a", harness.OtherFinalizer)
+		f := fixtureOf(t)
+		f.createDecorated("held", harness.OtherFinalizer)
+		f.finish("held")
 		from := env.AuditEnd(t)
-		f.DeleteParent("a")
-		f.WaitForFinalizers("a", harness.OtherFinalizer)
-		f.waitForLabel("a", "marked", "")
-		f.waitForAttachment("a-late")
-		f.WaitUntilConfigMapIsGone("a")
-		if diff := cmp.Diff([]string{"update"}, f.ParentRequests(from, "a")); diff != "" {
+		f.DeleteParent("held")
+		f.WaitForFinalizers("held", harness.OtherFinalizer)
+		f.waitForLabel("held", "marked", "")
+		f.waitForAttachment("held-late")
+		f.WaitUntilConfigMapIsGone("held")
+		if diff := cmp.Diff([]string{"update"}, f.ParentRequests(from, "held")); diff != "" {
 			t.Errorf("requests to let go of the target (-want +got):\n%s", diff)
 		}
-		f.DeleteConfigMap("a-late")
-		f.touch(harness.FinalizePath, "a")
-		f.touch(harness.FinalizePath, "a")
-		if f.HasConfigMap("a-late") {
+		f.DeleteConfigMap("held-late")
+		f.touch(harness.FinalizePath, "held")
+		f.touch(harness.FinalizePath, "held")
+		if f.HasConfigMap("held-late") {
 			t.Error("an attachment was made for a target that is no longer ours")
 		}
-		f.PatchParent("a", object{"metadata": object{"finalizers": nil}})
-		f.WaitUntilParentIsGone("a")
+		f.PatchParent("held", object{"metadata": object{"finalizers": nil}})
+		f.WaitUntilParentIsGone("held")
 	})
 
 	t.Run("being deleted by the garbage collector: finalize, no attachments", func(t *testing.T) {
-		f, _ := scripted(t, withFinalize)
-		f.createDecorated("a")
+		f := fixtureOf(t)
+		f.createDecorated("collected")
 		// The garbage collector waits for the attachment, which has a finalizer.
-		f.PatchConfigMap("a", object{"metadata": object{"finalizers": []any{harness.OtherFinalizer}}})
-		f.DeleteParent("a", metav1.DeletePropagationForeground)
-		f.waitForLabel("a", "marked", "going")
-		f.WaitForFinalizers("a", f.Finalizer(), metav1.FinalizerDeleteDependents)
-		f.finish("a")
-		f.WaitForFinalizers("a", metav1.FinalizerDeleteDependents)
-		if f.HasConfigMap("a-other") || f.HasConfigMap("a-late") {
+		f.PatchConfigMap("collected", object{"metadata": object{"finalizers": []any{harness.OtherFinalizer}}})
+		f.DeleteParent("collected", metav1.DeletePropagationForeground)
+		f.waitForLabel("collected", "marked", "going")
+		f.WaitForFinalizers("collected", f.Finalizer(), metav1.FinalizerDeleteDependents)
+		f.finish("collected")
+		f.WaitForFinalizers("collected", metav1.FinalizerDeleteDependents)
+		if f.HasConfigMap("collected-other") || f.HasConfigMap("collected-late") {
 			t.Error("an attachment was made for a target that the garbage collector cleans up")
 		}
-		f.PatchConfigMap("a", object{"metadata": object{"finalizers": nil}})
-		f.WaitUntilParentIsGone("a")
-	})
-
-	t.Run("gone: nothing, and the attachments are collected", func(t *testing.T) {
-		f, _ := scripted(t)
-		f.createDecorated("a")
-		f.DeleteParent("a")
-		f.WaitUntilParentIsGone("a")
-		f.WaitUntilConfigMapIsGone("a")
-		before := len(hook.Requests[request](f, f.Hook, harness.SyncPath, "a"))
-		f.createDecorated("b")
-		if after := len(hook.Requests[request](f, f.Hook, harness.SyncPath, "a")); after != before {
-			t.Errorf("the hook was called %d times about a target that is gone", after-before)
-		}
+		f.PatchConfigMap("collected", object{"metadata": object{"finalizers": nil}})
+		f.WaitUntilParentIsGone("collected")
 	})
 }
 
@@ -252,31 +217,6 @@ func TestQ11FinalizedFromASyncHookIsIgnored(t *testing.T) {
 	if diff := cmp.Diff([]string{"update", "update"}, f.ParentRequests(from, "a")); diff != "" {
 		t.Errorf("requests to hold the target and to mark it (-want +got):\n%s", diff)
 	}
-}
-
-// The finalizer stays while an attachment fails: the target would not be synced again without it.
-func TestATargetThatStaysIsHeldUntilItsAttachmentsAreDone(t *testing.T) {
-	t.Parallel()
-	var fixed atomic.Bool
-	f := start(t, byPath(t, map[string]func(request) object{
-		harness.SyncPath: oneConfigMap,
-		harness.FinalizePath: func(request) object {
-			attachment := hook.ConfigMap("last", object{})
-			if !fixed.Load() {
-				attachment["kind"] = "Secret" // which is not declared
-			}
-			return object{"finalized": true, "attachments": []object{attachment}}
-		},
-	}), withFinalize, selecting)
-	f.CreateParentWith("a", selected(), object{})
-	f.waitForAttachment("a")
-	f.PatchParent("a", object{"metadata": object{"labels": object{label: "elsewhere"}}})
-	env.WaitForEvent(t, f.Namespace, "a", "SyncError", `spec.attachments declares no kind "Secret" in apiVersion "v1"`)
-	f.WaitForFinalizers("a", f.Finalizer())
-	fixed.Store(true)
-	f.WaitForFinalizers("a")
-	f.waitForAttachment("last")
-	f.WaitUntilConfigMapIsGone("a")
 }
 
 func TestAFinalizeHookThatFailsHoldsTheTarget(t *testing.T) {

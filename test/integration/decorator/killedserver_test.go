@@ -17,7 +17,7 @@ import (
 // A killed server finalizes each target after its restart, whether the target was deleted before or
 // after the server was killed.
 func TestAKilledServerGoesOnFinalizing(t *testing.T) {
-	const targets = 20
+	const targets = 6
 	var finish atomic.Bool
 	f := start(t, answers(t, func(asked request) object {
 		if asked.Finalizing && finish.Load() {

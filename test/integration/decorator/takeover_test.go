@@ -159,7 +159,7 @@ func leaveApplied(f *fixture, of schema.GroupVersionResource, attachment *unstru
 	}
 }
 
-var methods = []v1alpha1.ChildUpdateMethod{v1alpha1.ChildUpdateOnDelete, v1alpha1.ChildUpdateRecreate, v1alpha1.ChildUpdateInPlace}
+var methods = []v1alpha1.ChildUpdateMethod{v1alpha1.ChildUpdateRecreate, v1alpha1.ChildUpdateInPlace}
 
 // Targets and attachments that Metacontroller managed are taken over without a write.
 func TestTakingOverTargetsAndAttachments(t *testing.T) {

@@ -87,7 +87,6 @@ func TestQ40TargetsAreSelectedByLabelsAndAnnotations(t *testing.T) {
 		"both":    {"labels": object{"a": "1"}, "annotations": object{"a": "1"}},
 		"another": {"labels": object{"a": "2"}, "annotations": object{"a": "2"}},
 		"long":    {"annotations": object{"a": long}},
-		"empty":   {"annotations": object{"a": ""}},
 	}
 	all := &fixture{harness.Fixture{T: t, Env: env, Parents: env.Install(t, harness.CRD{Kind: "Thing"}), Namespace: env.Namespace(t)}}
 	var names []string
@@ -101,17 +100,9 @@ func TestQ40TargetsAreSelectedByLabelsAndAnnotations(t *testing.T) {
 		rule v1alpha1.DecoratorControllerResourceRule
 		want []string
 	}{
-		"no selector":               {v1alpha1.DecoratorControllerResourceRule{}, names},
-		"labels":                    {byLabel("a", "1"), []string{"labels", "both"}},
-		"annotations":               {byAnnotations(map[string]string{"a": "1"}), []string{"notes", "both"}},
 		"labels and annotations":    {labelsAndNotes, []string{"both"}},
 		"an annotation of any text": {byAnnotations(map[string]string{"a": long}), []string{"long"}},
-		"an empty annotation":       {byAnnotations(map[string]string{"a": ""}), []string{"empty"}},
-		"one of several texts":      {byAnnotations(nil, expression("a", metav1.LabelSelectorOpIn, long, "2")), []string{"long", "another"}},
 		"none of several texts":     {byAnnotations(nil, expression("a", metav1.LabelSelectorOpNotIn, long, "", "1")), []string{"plain", "labels", "another"}},
-		"an annotation at all":      {byAnnotations(nil, expression("a", metav1.LabelSelectorOpExists)), []string{"notes", "both", "another", "long", "empty"}},
-		"no annotation":             {byAnnotations(nil, expression("a", metav1.LabelSelectorOpDoesNotExist)), []string{"plain", "labels"}},
-		"a text and no other note":  {byAnnotations(map[string]string{"a": "1"}, expression("b", metav1.LabelSelectorOpDoesNotExist)), []string{"notes", "both"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -261,30 +252,5 @@ func TestQ34IgnoredStatusChanges(t *testing.T) {
 	harness.WaitForRequest(&f.Fixture, harness.SyncPath, "quiet", func(asked request) bool { return asked.Object.GetGeneration() == 2 && seen("1")(asked) })
 	if calls := len(hook.Requests[request](f, f.Hook, harness.SyncPath, "quiet")) - 1; calls != before {
 		t.Errorf("the hook was called %d times about a change of the status", calls-before)
-	}
-}
-
-// A selector that cannot be parsed is refused.
-func TestASelectorThatCannotBeReadIsRefused(t *testing.T) {
-	t.Parallel()
-	f := &fixture{harness.Fixture{T: t, Env: env, Hook: hook.Serve(t, answers(t, marks)), Namespace: env.Namespace(t)}}
-	f.Parents = harness.ParentTypes()["the type of the children"].Resource
-	for name, test := range map[string]struct {
-		rule v1alpha1.DecoratorControllerResourceRule
-		says string
-	}{
-		"an unknown operator": {byAnnotations(nil, v1alpha1.LabelSelectorRequirement{Key: "a", Operator: "Like",
-			Values: []string{"b"}}), "Like"},
-		"no values": {byAnnotations(nil, v1alpha1.LabelSelectorRequirement{Key: "a",
-			Operator: metav1.LabelSelectorOpIn}), "values"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := env.Metacontroller.MetacontrollerV1alpha1().DecoratorControllers().Create(t.Context(), &v1alpha1.DecoratorController{
-				ObjectMeta: metav1.ObjectMeta{Name: harness.Name("test")}, Spec: f.DecoratorSpec(rules(test.rule)),
-			}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-			if err == nil || !strings.Contains(err.Error(), test.says) || !strings.Contains(err.Error(), "annotationSelector") {
-				t.Errorf("error is %v", err)
-			}
-		})
 	}
 }

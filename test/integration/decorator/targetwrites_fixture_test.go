@@ -147,27 +147,3 @@ func typeOf(group, version, resource, kind string, namespaced, statusSubresource
 }
 
 const marked = `metadata: {labels: {taken: "1", kept: "1"}, annotations: {example.com/taken: "1", example.com/kept: "1"}}`
-
-// eachType runs a test for targets of types that the host stores in different ways. For some types,
-// an update of a missing object creates it.
-func eachType(t *testing.T, test func(*writes)) {
-	t.Parallel()
-	things := env.Install(t, harness.CRD{Kind: "Thing"})
-	plain := env.Install(t, harness.CRD{Kind: "Plain", NoStatus: true, ClusterScoped: true})
-	for of, manifest := range map[hostobject.Type]string{
-		typeOf("", "v1", "configmaps", "ConfigMap", true, false):                               marked + "\ndata: {a: b}",
-		typeOf("", "v1", "namespaces", "Namespace", false, true):                               marked,
-		typeOf("apps", "v1", "deployments", "Deployment", true, true):                          marked + "\nspec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: none}]}}}",
-		typeOf("", "v1", "services", "Service", true, true):                                    marked + "\nspec: {ports: [{port: 80}]}",
-		typeOf("", "v1", "limitranges", "LimitRange", true, false):                             marked + "\nspec: {limits: [{type: Container, max: {cpu: 1000m}}]}",
-		typeOf("coordination.k8s.io", "v1", "leases", "Lease", true, false):                    marked + "\nspec: {holderIdentity: a}",
-		typeOf("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", false, false): marked + "\nrules: [{apiGroups: [''], resources: [pods], verbs: [get]}]",
-		typeOf(things.Group, things.Version, things.Resource, "Thing", true, true):             marked + "\nspec: {a: 1.50, big: 123456789012345}",
-		typeOf(plain.Group, plain.Version, plain.Resource, "Plain", false, false):              marked + "\nspec: {a: null, b: 1}",
-	} {
-		t.Run(of.Kind, func(t *testing.T) {
-			t.Parallel()
-			test(newWrites(t, of, manifest))
-		})
-	}
-}

@@ -16,6 +16,7 @@ import (
 // An answer that never changes, byte for byte, is carried out again whenever an object differs from
 // it.
 func TestAnAnswerThatNeverChangesIsCarriedOut(t *testing.T) {
+	t.Parallel()
 	f := start(t, answers(t, func(asked request) object {
 		return object{
 			"labels": object{"seen": "yes"}, "status": object{"state": "fine"},

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -33,29 +32,6 @@ func (f *fixture) writtenAt(resource, group, name string) []time.Time {
 		}
 	}
 	return times
-}
-
-// A hook that never answers the same label twice is slowed down. The target can be deleted all the
-// same.
-func TestARestlessDecoratorIsSlowedDown(t *testing.T) {
-	t.Parallel()
-	var finalized atomic.Bool
-	f := start(t, answers(t, func(asked request) object {
-		return object{
-			"labels":    object{"time": fmt.Sprint(time.Now().UnixNano())},
-			"finalized": asked.Finalizing && finalized.Load(),
-		}
-	}), func(spec *v1alpha1.DecoratorControllerSpec) { spec.Hooks.Finalize = spec.Hooks.Sync.DeepCopy() })
-	f.CreateParent("a", object{})
-	event := env.WaitForEvent(t, f.Namespace, "a", "WriteLoop", "the hook returns a different value at "+
-		"metadata.labels[time]")
-	if event.Type != "Warning" {
-		t.Errorf("the event is a %s", event.Type)
-	}
-	f.WaitForWriteLoop("Thing "+f.Namespace+"/a", "metadata.labels[time]")
-	finalized.Store(true)
-	f.DeleteParent("a")
-	f.WaitUntilParentIsGone("a")
 }
 
 // The generation of a Deployment rises with its annotations. That does not hide the write loop.
