@@ -17,12 +17,6 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 )
 
-// ways are the ways to apply, with their flags of kubectl apply.
-var ways = map[string][]string{
-	"client-side": nil,
-	"server-side": {"--server-side"},
-}
-
 // applyAll applies the objects of cases with one run of kubectl and returns its output. kubectl
 // continues after an error.
 func applyAll(t *testing.T, cases []corpus.Case, flags ...string) string {
@@ -73,19 +67,15 @@ func published(t *testing.T) {
 func TestBrokenObjectsAreRefusedByTheirFields(t *testing.T) {
 	published(t)
 	cases := corpus.Refused(t)
-	for way, flags := range ways {
-		t.Run(way, func(t *testing.T) {
-			output := applyAll(t, cases, flags...)
-			for _, c := range cases {
-				if want := refusal(c); !strings.Contains(output, want) {
-					t.Errorf("%s: kubectl did not say %q", c.Name, want)
-				}
-			}
-			notStored(t, cases)
-			if t.Failed() {
-				t.Logf("kubectl said:\n%s", output)
-			}
-		})
+	output := applyAll(t, cases)
+	for _, c := range cases {
+		if want := refusal(c); !strings.Contains(output, want) {
+			t.Errorf("%s: kubectl did not say %q", c.Name, want)
+		}
+	}
+	notStored(t, cases)
+	if t.Failed() {
+		t.Logf("kubectl said:\n%s", output)
 	}
 }
 
@@ -105,25 +95,16 @@ func notStored(t *testing.T, cases []corpus.Case) {
 func TestOddObjectsAreAcceptedWithWarnings(t *testing.T) {
 	published(t)
 	cases := corpus.Accepted(t)
-	for way, flags := range ways {
-		t.Run(way, func(t *testing.T) {
-			output := applyAll(t, cases, append(flags, "--dry-run=server")...)
-			accepted := " created (server dry run)\n"
-			if way == "server-side" {
-				accepted = " serverside-applied (server dry run)\n"
-			}
-			for _, c := range cases {
-				contains(t, output, "/"+c.Object.GetName()+accepted)
-				for _, warning := range c.Warnings {
-					contains(t, output, "Warning: "+warning+"\n")
-				}
-			}
-		})
+	output := applyAll(t, cases, "--server-side", "--dry-run=server")
+	for _, c := range cases {
+		contains(t, output, "/"+c.Object.GetName()+" serverside-applied (server dry run)\n")
+		for _, warning := range c.Warnings {
+			contains(t, output, "Warning: "+warning+"\n")
+		}
 	}
 }
 
-// An object that is too large for the storage is refused with a clear message, whichever way it is
-// applied.
+// An object that is too large for the storage is refused with a clear message.
 func TestObjectsThatAreTooLargeAreRefused(t *testing.T) {
 	published(t)
 	rules := make([]string, 30_000)
@@ -131,19 +112,12 @@ func TestObjectsThatAreTooLargeAreRefused(t *testing.T) {
 		rules[i] = fmt.Sprintf("    - {apiVersion: v1, resource: resources-%030d}", i)
 	}
 	text := strings.Replace(manifest(harness.Name("test")), "  childResources:\n", "  childResources:\n"+strings.Join(rules, "\n")+"\n", 1)
-	for way, args := range map[string][]string{
-		"created":             {"create", "-f", "-"},
-		"applied server-side": {"apply", "--server-side", "-f", "-"},
-	} {
-		t.Run(way, func(t *testing.T) {
-			cmd := env.Host.KubectlCommand(t.Context(), args...)
-			cmd.Stdin = strings.NewReader(text)
-			output, err := cmd.CombinedOutput()
-			if err == nil || len(output) > 10_000 {
-				t.Errorf("error = %v, and kubectl says %d bytes", err, len(output))
-			}
-			contains(t, string(output), "spec: Too long: the object has ")
-			contains(t, string(output), "spec.childResources: Too many: 30001: must have at most 256 items")
-		})
+	cmd := env.Host.KubectlCommand(t.Context(), "apply", "--server-side", "-f", "-")
+	cmd.Stdin = strings.NewReader(text)
+	output, err := cmd.CombinedOutput()
+	if err == nil || len(output) > 10_000 {
+		t.Errorf("error = %v, and kubectl says %d bytes", err, len(output))
 	}
+	contains(t, string(output), "spec: Too long: the object has ")
+	contains(t, string(output), "spec.childResources: Too many: 30001: must have at most 256 items")
 }

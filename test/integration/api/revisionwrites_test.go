@@ -31,6 +31,7 @@ func revisionRule(verbs ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{"metacontroller.k8s.io"}, Resources: []string{"controllerrevisions", "controllerrevisions/status"}, Verbs: verbs}
 }
 
+// test/integration/tenancy tries more ways.
 func TestOnlyWhoMayRestoreWritesRevisions(t *testing.T) {
 	user, namespace := harness.Name("jane"), env.Namespace(t)
 	grantIn(t, namespace, user, revisionRule("get", "list", "create", "update", "patch", "delete", "deletecollection"))
@@ -51,26 +52,19 @@ func TestOnlyWhoMayRestoreWritesRevisions(t *testing.T) {
 		}
 	}
 	refused(forgedRevision, "create", "-f", "-")
-	refused(forgedRevision, "apply", "-f", "-")
-	refused(forgedRevision, "apply", "--server-side", "-f", "-")
 
 	env.Kubectl(t, "create", "configmap", "owner", "--namespace="+namespace)
 	revision := createOwnedRevision(t, namespace)
 	const resource = "controllerrevisions.metacontroller.k8s.io"
-	refused(strings.Replace(forgedRevision, "name: forged", "name: "+revision, 1), "apply", "--server-side", "--force-conflicts", "-f", "-")
-	refused("", "patch", resource, revision, "--type=merge", `--patch={"parentPatch":{"metadata":{"namespace":"kube-system"}}}`)
-	refused("", "label", resource, revision, "app=cafe")
 	refused("", "annotate", resource, revision, "--overwrite", `metacontroller.k8s.io/field-paths=["metadata.namespace"]`)
 	taken("", "patch", resource, revision, "--subresource=status", "--type=merge", `--patch={"parentPatch":{"metadata":{}}}`) // changes nothing
 	taken("", "patch", resource, revision, "--type=json", `--patch=[{"op":"remove","path":"/metadata/ownerReferences"}]`)
-	taken("", "delete", resource, revision)
 
 	restorer := harness.Name("velero")
 	grantIn(t, namespace, restorer, revisionRule("get", "create", "patch"), revisionRule("restore"))
-	for _, command := range [][]string{{"create", "-f", "-"}, {"apply", "--server-side", "--force-conflicts", "-f", "-"}} {
-		if out, err := kubectlAs(t.Context(), restorer, forgedRevision, append(command, "--namespace="+namespace)...); err != nil {
-			t.Errorf("who may restore gets %v: %s", err, out)
-		}
+	out, err := kubectlAs(t.Context(), restorer, forgedRevision, "apply", "--server-side", "--force-conflicts", "-f", "-", "--namespace="+namespace)
+	if err != nil {
+		t.Errorf("who may restore gets %v: %s", err, out)
 	}
 }
 
