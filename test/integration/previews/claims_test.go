@@ -30,39 +30,35 @@ func labelled(t *testing.T, names ...string) hook.Handler {
 
 // An orphan is adopted, a child that no longer matches is released, and one that the hook drops is deleted.
 func TestAdoptedAndReleasedChildrenArePreviewed(t *testing.T) {
-	for _, engine := range harness.Engines() {
-		t.Run(string(engine), func(t *testing.T) {
-			t.Parallel()
-			f := prepare(t, labelled(t, "kept", "released", "orphan", "gone"), labelled(t, "kept", "orphan"))
-			spec := f.CompositeSpec(applied(engine, v1alpha1.ChildUpdateInPlace))
-			spec.GenerateSelector = nil
-			f.RunComposite(spec)
-			f.CreateParent("a", object{"selector": object{"matchLabels": object{"app": "a"}}})
-			f.WaitForConfigMap("orphan", harness.Exists)
-			f.Settle("a")
-			f.pause("a", true)
-			f.waitUntilPaused()
+	t.Parallel()
+	f := prepare(t, labelled(t, "kept", "released", "orphan", "gone"), labelled(t, "kept", "orphan"))
+	spec := f.CompositeSpec()
+	spec.GenerateSelector = nil
+	f.RunComposite(spec)
+	f.CreateParent("a", object{"selector": object{"matchLabels": object{"app": "a"}}})
+	f.WaitForConfigMap("orphan", harness.Exists)
+	f.Settle("a")
+	f.pause("a", true)
+	f.waitUntilPaused()
 
-			f.PatchConfigMap("released", object{"metadata": object{"labels": object{"app": "b"}}})
-			f.PatchConfigMap("orphan", object{"metadata": object{"ownerReferences": nil}})
-			from := env.AuditEnd(t)
-			want := []string{"delete ConfigMap gone", "patch ConfigMap orphan", "patch ConfigMap released"}
-			review := f.of("a")
-			review.Candidate = f.candidate()
-			f.eventually("with a candidate", want, review)
-			status := f.answerLocally(f.of("a"))
-			expectSteps(t, status, map[string]v1alpha1.ReviewedOperation{
-				"gone": v1alpha1.ReviewedDelete, "orphan": v1alpha1.ReviewedAdopt, "released": v1alpha1.ReviewedRelease,
-			})
-			review.Until = v1alpha1.SyncReviewUntilDryRun
-			f.expectRequests("in a dry run", want, review)
-			f.expectNothing(from)
-			f.change()
-			f.pause("a", false)
-			f.WaitUntilConfigMapIsGone("gone")
-			f.expectWrites(from, want, "a")
-		})
-	}
+	f.PatchConfigMap("released", object{"metadata": object{"labels": object{"app": "b"}}})
+	f.PatchConfigMap("orphan", object{"metadata": object{"ownerReferences": nil}})
+	from := env.AuditEnd(t)
+	want := []string{"delete ConfigMap gone", "patch ConfigMap orphan", "patch ConfigMap released"}
+	review := f.of("a")
+	review.Candidate = f.candidate()
+	f.eventually("with a candidate", want, review)
+	status := f.answerLocally(f.of("a"))
+	expectSteps(t, status, map[string]v1alpha1.ReviewedOperation{
+		"gone": v1alpha1.ReviewedDelete, "orphan": v1alpha1.ReviewedAdopt, "released": v1alpha1.ReviewedRelease,
+	})
+	review.Until = v1alpha1.SyncReviewUntilDryRun
+	f.expectRequests("in a dry run", want, review)
+	f.expectNothing(from)
+	f.change()
+	f.pause("a", false)
+	f.WaitUntilConfigMapIsGone("gone")
+	f.expectWrites(from, want, "a")
 }
 
 // An object that has the name of a child, and is not the parent's, is left alone.

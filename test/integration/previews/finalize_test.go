@@ -28,50 +28,46 @@ func finalizing(t *testing.T) hook.Handler {
 // A finalize hook is added, which puts a finalizer on each parent. When one is deleted, the hook is
 // called, and the finalizer goes when the children have gone.
 func TestTheWritesAboutFinalizersAreThePreviewedOnes(t *testing.T) {
-	for _, engine := range harness.Engines() {
-		t.Run(string(engine), func(t *testing.T) {
-			t.Parallel()
-			f := prepare(t, finalizing(t), finalizing(t))
-			spec := f.CompositeSpec(applied(engine, v1alpha1.ChildUpdateInPlace))
-			f.RunComposite(spec)
-			f.CreateParent("a", object{"child": true})
-			f.CreateParent("b", object{})
-			f.WaitForConfigMap("a", harness.Exists)
-			f.Settle("a")
-			f.Settle("b")
+	t.Parallel()
+	f := prepare(t, finalizing(t), finalizing(t))
+	spec := f.CompositeSpec()
+	f.RunComposite(spec)
+	f.CreateParent("a", object{"child": true})
+	f.CreateParent("b", object{})
+	f.WaitForConfigMap("a", harness.Exists)
+	f.Settle("a")
+	f.Settle("b")
 
-			from := env.AuditEnd(t)
-			spec.Hooks.Finalize = harness.HookBeside(spec.Hooks.Sync, harness.FinalizePath)
-			review := v1alpha1.SyncReviewSpec{Controller: f.reviewed(), Parents: &v1alpha1.SyncReviewParents{Namespace: f.Namespace}, Candidate: raw(t, spec)}
-			want := []string{"update Thing a", "update Thing b"}
-			f.expectRequests("with a finalize hook", want, review)
-			review.Until = v1alpha1.SyncReviewUntilDryRun
-			f.expectRequests("with a finalize hook, in a dry run", want, review)
-			f.expectNothing(from, "a", "b")
-			f.PatchController(object{"spec": object{"hooks": object{"finalize": object{"webhook": object{"url": f.Hook.URL(harness.FinalizePath)}}}}})
-			f.WaitForFinalizers("a", f.Finalizer())
-			f.WaitForFinalizers("b", f.Finalizer())
-			f.expectWrites(from, want, "a", "b")
+	from := env.AuditEnd(t)
+	spec.Hooks.Finalize = harness.HookBeside(spec.Hooks.Sync, harness.FinalizePath)
+	review := v1alpha1.SyncReviewSpec{Controller: f.reviewed(), Parents: &v1alpha1.SyncReviewParents{Namespace: f.Namespace}, Candidate: raw(t, spec)}
+	want := []string{"update Thing a", "update Thing b"}
+	f.expectRequests("with a finalize hook", want, review)
+	review.Until = v1alpha1.SyncReviewUntilDryRun
+	f.expectRequests("with a finalize hook, in a dry run", want, review)
+	f.expectNothing(from, "a", "b")
+	f.PatchController(object{"spec": object{"hooks": object{"finalize": object{"webhook": object{"url": f.Hook.URL(harness.FinalizePath)}}}}})
+	f.WaitForFinalizers("a", f.Finalizer())
+	f.WaitForFinalizers("b", f.Finalizer())
+	f.expectWrites(from, want, "a", "b")
 
-			for parent, want := range map[string][]string{"a": {"delete ConfigMap a", "update status Thing a"}, "b": {"update Thing b"}} {
-				f.pause(parent, true)
-				from = env.AuditEnd(t)
-				f.DeleteParent(parent)
-				f.WaitForParent(parent, isLeaving)
-				f.eventually("of a parent that is deleted", want, f.of(parent))
-				dryRun := f.of(parent)
-				dryRun.Until = v1alpha1.SyncReviewUntilDryRun
-				f.expectRequests("of a parent that is deleted, in a dry run", want, dryRun)
-				f.expectNothing(from)
-				f.pause(parent, false)
-				f.WaitUntilParentIsGone(parent)
-				if parent == "a" { // a later sync finds that the child has gone
-					want = append(slices.Clone(want), "update Thing a")
-					slices.Sort(want)
-				}
-				f.expectWrites(from, want)
-			}
-		})
+	for parent, want := range map[string][]string{"a": {"delete ConfigMap a", "update status Thing a"}, "b": {"update Thing b"}} {
+		f.pause(parent, true)
+		from = env.AuditEnd(t)
+		f.DeleteParent(parent)
+		f.WaitForParent(parent, isLeaving)
+		f.eventually("of a parent that is deleted", want, f.of(parent))
+		dryRun := f.of(parent)
+		dryRun.Until = v1alpha1.SyncReviewUntilDryRun
+		f.expectRequests("of a parent that is deleted, in a dry run", want, dryRun)
+		f.expectNothing(from)
+		f.pause(parent, false)
+		f.WaitUntilParentIsGone(parent)
+		if parent == "a" { // a later sync finds that the child has gone
+			want = append(slices.Clone(want), "update Thing a")
+			slices.Sort(want)
+		}
+		f.expectWrites(from, want)
 	}
 }
 

@@ -103,56 +103,28 @@ func TestSecretsAreShownByDigests(t *testing.T) {
 	}
 }
 
-// A review goes as far as it is told to.
-func TestHowFarAReviewGoes(t *testing.T) {
-	t.Parallel()
-	f := related(t, "key", "other")
-	for until, want := range map[v1alpha1.SyncReviewStage]struct {
-		sources           string
-		response, planned bool
-	}{
-		v1alpha1.SyncReviewUntilRequest:  {"customize Hook, sync NotCalled", false, false},
-		v1alpha1.SyncReviewUntilResponse: {"customize Hook, sync Hook", true, false},
-		v1alpha1.SyncReviewUntilPlan:     {"customize Hook, sync Hook", true, true},
-		v1alpha1.SyncReviewUntilDryRun:   {"customize Hook, sync Hook", true, true},
-	} {
-		t.Run(string(until), func(t *testing.T) {
-			review := f.of("a")
-			review.Until, review.Candidate = until, f.candidate()
-			sync := f.review(review).Syncs[0]
-			if got := sources(sync.Calls); got != want.sources {
-				t.Errorf("the calls are %q, want %q", got, want.sources)
-			}
-			last := sync.Calls[len(sync.Calls)-1]
-			if last.Request == nil || !strings.Contains(string(last.Request.Raw), `"source"`) || (last.Response != nil) != want.response {
-				t.Errorf("the call is %+v", last)
-			}
-			if result := sync.Result; want.planned != (result == v1alpha1.ReviewedChanged) || !want.planned && result != v1alpha1.ReviewedUndecided {
-				t.Errorf("the result is %s", result)
-			}
-			if tried := len(sync.Steps) > 0 && sync.Steps[0].DryRun != nil; tried != (until == v1alpha1.SyncReviewUntilDryRun) {
-				t.Errorf("the steps are %+v", sync.Steps)
-			}
-		})
-	}
-}
-
-func sources(calls []v1alpha1.ReviewedCall) string {
-	var texts []string
-	for _, call := range calls {
-		texts = append(texts, call.Hook+" "+string(call.Source))
-	}
-	return strings.Join(texts, ", ")
-}
-
-// An answer is planned in the place of that of the hook, which is not called.
-func TestAGivenAnswerIsPlanned(t *testing.T) {
+// Reviews change nothing, so these share a controller and its parent.
+func TestReviewsOfAParent(t *testing.T) {
 	t.Parallel()
 	f := prepare(t, before(t), after(t))
 	f.RunComposite(f.CompositeSpec())
 	f.CreateParent("a", object{})
 	f.WaitForConfigMap("a-goes", harness.Exists)
 	f.Settle("a")
+	run := func(name string, test func(*testing.T, *fixture)) {
+		t.Run(name, func(t *testing.T) {
+			inner := &fixture{Fixture: f.Fixture, kinds: f.kinds}
+			inner.T = t
+			test(t, inner)
+		})
+	}
+	run("calls for previews are marked", testCallsForPreviewsAreMarked)
+	run("a given answer is planned", testAGivenAnswerIsPlanned)
+	run("reviews that cannot be answered", testReviewsThatCannotBeAnswered)
+}
+
+// An answer is planned in the place of that of the hook, which is not called.
+func testAGivenAnswerIsPlanned(t *testing.T, f *fixture) {
 	calls := len(f.Hook.Calls())
 	review := f.of("a")
 	review.Response = &runtime.RawExtension{Raw: []byte(`{"children": [], "events": [{"reason": "Emptied", "message": "of all", "child": {"apiVersion": "v1", "kind": "ConfigMap", "name": "a-goes"}}],
@@ -201,14 +173,8 @@ func TestARequestIsReplayed(t *testing.T) {
 	}
 }
 
-// Calls for previews carry a header, and count neither in metrics nor for the circuit breaker.
-func TestCallsForPreviewsAreMarkedAndDoNotCount(t *testing.T) {
-	t.Parallel()
-	f := prepare(t, before(t), after(t))
-	f.RunComposite(f.CompositeSpec())
-	f.CreateParent("a", object{})
-	f.WaitForConfigMap("a-goes", harness.Exists)
-	f.Settle("a")
+// Calls for previews carry a header.
+func testCallsForPreviewsAreMarked(t *testing.T, f *fixture) {
 	before := len(f.Hook.Calls())
 	f.review(f.of("a"))
 	calls := f.Hook.Calls()[before:]

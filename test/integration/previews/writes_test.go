@@ -4,6 +4,7 @@
 package previews
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -37,49 +38,41 @@ func after(t *testing.T) hook.Handler {
 // A change of a hook is previewed against live parents in every way. Nothing is written meanwhile, and
 // what was previewed is written afterwards.
 func TestTheWritesOfACompositeAreThePreviewedOnes(t *testing.T) {
-	for _, engine := range harness.Engines() {
-		for _, method := range []v1alpha1.ChildUpdateMethod{v1alpha1.ChildUpdateInPlace, v1alpha1.ChildUpdateRecreate, v1alpha1.ChildUpdateOnDelete} {
-			t.Run(string(engine)+" "+string(method), func(t *testing.T) {
-				t.Parallel()
-				f := prepare(t, before(t), after(t))
-				f.RunComposite(f.CompositeSpec(applied(engine, method)))
-				f.CreateParent("a", object{})
-				f.WaitForConfigMap("a-goes", harness.Exists)
-				f.Settle("a")
+	const changes, comes = "ConfigMap a-changes", "ConfigMap a-comes"
+	for _, test := range []struct {
+		engine v1alpha1.ChildApplyStrategy
+		method v1alpha1.ChildUpdateMethod
+		writes []string
+		// later is what a later sync writes.
+		later []string
+	}{
+		{v1alpha1.ChildApplyDynamic, v1alpha1.ChildUpdateInPlace, []string{"create " + comes, "update " + changes}, nil},
+		{v1alpha1.ChildApplyServerSide, v1alpha1.ChildUpdateInPlace, []string{"patch " + comes, "patch " + changes}, nil},
+		{v1alpha1.ChildApplyDynamic, v1alpha1.ChildUpdateRecreate, []string{"create " + comes, "delete " + changes}, []string{"create " + changes}},
+	} {
+		t.Run(fmt.Sprint(test.engine, " ", test.method), func(t *testing.T) {
+			t.Parallel()
+			f := prepare(t, before(t), after(t))
+			f.RunComposite(f.CompositeSpec(applied(test.engine, test.method)))
+			f.CreateParent("a", object{})
+			f.WaitForConfigMap("a-goes", harness.Exists)
+			f.Settle("a")
 
-				from := env.AuditEnd(t)
-				want := []string{"create ConfigMap a-comes", "delete ConfigMap a-goes", "update status Thing a"}
-				switch {
-				case method == v1alpha1.ChildUpdateRecreate:
-					want = append(want, "delete ConfigMap a-changes")
-				case method == v1alpha1.ChildUpdateInPlace && engine == v1alpha1.ChildApplyServerSide:
-					want = append(want, "patch ConfigMap a-changes")
-				case method == v1alpha1.ChildUpdateInPlace:
-					want = append(want, "update ConfigMap a-changes")
-				}
-				if engine == v1alpha1.ChildApplyServerSide {
-					want[0] = "patch ConfigMap a-comes"
-				}
-				slices.Sort(want)
-				f.expectPreviews(want, "a")
-				f.expectNothing(from, "a")
+			from := env.AuditEnd(t)
+			want := append(slices.Clone(test.writes), "delete ConfigMap a-goes", "update status Thing a")
+			slices.Sort(want)
+			f.expectPreviews(want, "a")
+			f.expectNothing(from, "a")
 
-				if method == v1alpha1.ChildUpdateRecreate { // a later sync creates it again
-					again := "create ConfigMap a-changes"
-					if engine == v1alpha1.ChildApplyServerSide {
-						again = "patch ConfigMap a-changes"
-					}
-					want = append(want, again)
-					slices.Sort(want)
-				}
-				f.change()
-				f.Touch("a", "changed")
-				f.expectWrites(from, want, "a")
-				if status := f.review(f.of("a")); status.Summary.Unchanged != 1 {
-					t.Errorf("after the change, the review says %+v: %+v", status.Summary, status.Syncs)
-				}
-			})
-		}
+			want = append(want, test.later...)
+			slices.Sort(want)
+			f.change()
+			f.Touch("a", "changed")
+			f.expectWrites(from, want, "a")
+			if status := f.review(f.of("a")); status.Summary.Unchanged != 1 {
+				t.Errorf("after the change, the review says %+v: %+v", status.Summary, status.Syncs)
+			}
+		})
 	}
 }
 
