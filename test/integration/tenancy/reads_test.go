@@ -89,19 +89,6 @@ func TestAControllerRunsWhileItsAccountMayReadItsTypes(t *testing.T) {
 	r.WaitForConfigMap("b", harness.HasData("value", "3"))
 }
 
-// With spec.namespaces, rights are asked for in them.
-func TestRightsAreAskedForInTheNamespacesOfTheController(t *testing.T) {
-	t.Parallel()
-	r := prepareReader(t, mirroring(t))
-	r.CreateParent("a", harness.Object{"value": "1"})
-	r.RunComposite(r.CompositeSpec(r.asAccount, func(spec *v1alpha1.CompositeControllerSpec) { spec.Namespaces = []string{r.Namespace} }))
-	r.untilReady(metav1.ConditionFalse, "Forbidden", fmt.Sprintf("# missing permissions in a Role of namespace "+
-		"%q", r.Namespace))
-	r.pasteMissing()
-	r.untilReady(metav1.ConditionTrue, "Running")
-	r.WaitForConfigMap("a", harness.HasData("value", "1"))
-}
-
 // A controller without the right to read can be deleted.
 func TestAControllerWithoutRightsIsDrained(t *testing.T) {
 	t.Parallel()
@@ -125,30 +112,6 @@ func TestAControllerWithoutRightsIsDrained(t *testing.T) {
 	if !r.HasConfigMap("a") {
 		t.Error("the child is gone")
 	}
-}
-
-// The Secret of a connection is read only for an account that may get it.
-func TestTheSecretOfAConnectionNeedsARight(t *testing.T) {
-	t.Parallel()
-	r := prepareReader(t, mirroring(t))
-	r.grant(readsChildren())
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "token"}, StringData: map[string]string{"token": "a-token-that-is-sent"}}
-	if _, err := env.Kube.CoreV1().Secrets(r.Namespace).Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	r.CreateParent("a", harness.Object{"value": "1"})
-	r.RunComposite(r.CompositeSpec(r.asAccount, func(spec *v1alpha1.CompositeControllerSpec) {
-		spec.Hooks.Sync.Webhook.Authorization = &v1alpha1.Authorization{
-			SecretRef: v1alpha1.SecretKeyRef{Namespace: r.Namespace, Name: "token", Key: "token"},
-		}
-	}))
-	r.untilReady(metav1.ConditionFalse, "Forbidden", `resources: ["secrets"]`, `resourceNames: ["token"]`, "spec.hooks.sync.webhook.authorization.secretRef")
-	if calls := r.Hook.Calls(); len(calls) > 0 {
-		t.Errorf("the hook was called %d times without the right", len(calls))
-	}
-	r.pasteMissing()
-	r.untilReady(metav1.ConditionTrue, "Running")
-	r.WaitForConfigMap("a", harness.HasData("value", "1"))
 }
 
 // What a customize hook asks for is shown exactly while the account may read it.
@@ -222,23 +185,10 @@ func TestACustomizeHookMayAskOnlyForListedTypes(t *testing.T) {
 	}
 }
 
-// The listed types are judged before the controller starts.
-func TestListedRelatedTypesNeedRights(t *testing.T) {
-	t.Parallel()
-	r := prepareReader(t, mirroring(t))
-	r.grant(readsChildren())
-	r.RunComposite(r.CompositeSpec(r.asAccount, customizes, func(spec *v1alpha1.CompositeControllerSpec) {
-		spec.RelatedResources = []v1alpha1.ResourceRule{{APIVersion: "v1", Resource: "nodes"}}
-	}))
-	r.untilReady(metav1.ConditionFalse, "Forbidden", `resources: ["nodes"]`, "spec.relatedResources")
-	r.pasteMissing()
-	r.untilReady(metav1.ConditionTrue, "Running")
-}
-
 // The cluster is asked for rights to types, however many parents there are and are synced.
 func TestReviewsAreBoundedByTypes(t *testing.T) {
 	t.Parallel()
-	const parents, interval, types = 40, 15 * time.Second, 3
+	const parents, interval, types = 15, 15 * time.Second, 3
 	r := prepareReader(t, mirroring(t))
 	r.grant(readsChildren(), rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"services"}, Verbs: []string{"list", "watch"}})
 	rules := []any{harness.Object{"apiVersion": "v1", "resource": "services", "namespace": r.Namespace}}

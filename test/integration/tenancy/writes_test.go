@@ -4,11 +4,8 @@
 package tenancy
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -111,26 +108,6 @@ func TestACompositeControllerWritesAsItsServiceAccount(t *testing.T) {
 
 func TestADecoratorControllerWritesAsItsServiceAccount(t *testing.T) {
 	t.Parallel()
-	testDecoratorWrites(t, "create configmaps", "delete configmaps", "update configmaps", "update parents", "update parents/status")
-}
-
-// Attachments have no engine of their own: the flag decides. Tests that run at the same time do without it.
-func TestADecoratorControllerAppliesAsItsServiceAccount(t *testing.T) {
-	before := env.Server.Args
-	env.Server.Args = append([]string{"--apply-strategy=server-side-apply"}, before...)
-	env.KillServer(t)
-	env.StartServer(t)
-	t.Cleanup(func() {
-		env.Server.Args = before
-		if err := errors.Join(env.Server.Kill(), env.Server.Start(context.WithoutCancel(t.Context()))); err != nil {
-			t.Error(err)
-		}
-	})
-	testDecoratorWrites(t, "delete configmaps", "patch configmaps", "update parents", "update parents/status")
-}
-
-// testDecoratorWrites plays the life of a target, and checks what is written as the account.
-func testDecoratorWrites(t *testing.T, want ...string) {
 	f := prepare(t, hook.Answering(t, func(asked decorator) object {
 		return object{
 			"labels": object{"decorated": "yes"}, "status": statusOf(&asked.Object), "attachments": configMapOf(&asked.Object), "finalized": true,
@@ -144,7 +121,7 @@ func testDecoratorWrites(t *testing.T, want ...string) {
 		spec.Hooks.Finalize = harness.HookBeside(spec.Hooks.Sync, harness.FinalizePath)
 	}))
 	f.playOneLife()
-	f.expectWritesAs(from, who, want...)
+	f.expectWritesAs(from, who, "create configmaps", "delete configmaps", "update configmaps", "update parents", "update parents/status")
 }
 
 // Finalizers that lifecycle removes, when no controller runs any more, are the account's writes, too.
@@ -197,29 +174,4 @@ func (f *fixture) waitUntilCurrent() {
 		return nil
 	})
 	f.WaitForReady(metav1.ConditionTrue, "Running")
-}
-
-func TestAWriteThatTheAccountMayNotMakeNamesAccountAndRule(t *testing.T) {
-	t.Parallel()
-	f := prepare(t, hook.Answering(t, func(asked composite) object { return object{"children": configMapOf(&asked.Parent)} }))
-	who := f.newAccount()
-	f.mayWriteParents(who)
-	f.RunComposite(f.CompositeSpec(limited(who)))
-	f.CreateParent("a", object{"value": "1"})
-	want := []string{
-		fmt.Sprintf(`User %q cannot create resource "configmaps" in API group "" in the namespace %q`, user(who), f.Namespace),
-		fmt.Sprintf(`the missing rule is {apiGroups: [""], resources: ["configmaps"], verbs: ["create"]} in a Role of namespace %q`, f.Namespace),
-	}
-	for _, sentence := range want {
-		env.WaitForEvent(t, f.Namespace, "a", "SyncError", sentence)
-	}
-	f.WaitForController(func(_ metav1.ObjectMeta, status v1alpha1.ControllerStatus) error {
-		if text := fmt.Sprint(status); !strings.Contains(text, want[0]) || !strings.Contains(text, want[1]) {
-			return fmt.Errorf("the status is %s", text)
-		}
-		return nil
-	})
-	f.mayWriteChildren(who)
-	f.WaitForConfigMap("a", harness.HasData("value", "1"))
-	env.WaitForEvent(t, f.Namespace, "a", "SyncRecovered", "")
 }
