@@ -65,12 +65,7 @@ func TestParentsAreSyncedOnRequest(t *testing.T) {
 		spec   string
 		synced []string
 	}{
-		"one":                {fmt.Sprintf(`{"parent":{"namespace":%q,"name":"a1"}}`, f.Namespace), []string{"a1"}},
 		"those with a label": {`{"parents":{"labelSelector":{"matchLabels":{"half":"a"}}}}`, []string{"a1", "a2"}},
-		"those of a namespace": {
-			fmt.Sprintf(`{"parents":{"namespace":%q}}`, f.Namespace), all,
-		},
-		"all": {`{"parents":{}}`, all},
 		"one that there is not": {
 			fmt.Sprintf(`{"parent":{"namespace":%q,"name":"c"}}`, f.Namespace), nil,
 		},
@@ -94,6 +89,19 @@ func TestParentsAreSyncedOnRequest(t *testing.T) {
 				}
 				return nil
 			})
+		})
+	}
+	const path = "/apis/metacontroller.k8s.io/v1alpha1/compositecontrollers/"
+	for name, test := range map[string]struct{ of, kind, says string }{
+		"of no controller": {"nobody", "ResyncRequest", `"nobody" not found`},
+		"of another kind":  {f.Controller.Name, "SyncReview", "ResyncRequest"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			command := env.Host.KubectlCommand(t.Context(), "create", "--raw", path+test.of+"/resync", "-f", "-")
+			command.Stdin = strings.NewReader(`{"apiVersion":"metacontroller.k8s.io/v1alpha1","kind":"` + test.kind + `","spec":{"parents":{}}}`)
+			if output, err := command.CombinedOutput(); err == nil || !strings.Contains(string(output), test.says) {
+				t.Errorf("it is answered %s, %v", output, err)
+			}
 		})
 	}
 }
@@ -150,25 +158,6 @@ func TestARequestHasAHookCalledThatHasFailed(t *testing.T) {
 	waitForState(&f, "a", v1alpha1.SyncStateSynced)
 	if trigger := f.Hook.Calls()[before].Trigger(); trigger != "request" {
 		t.Errorf("the repaired hook was called because of %q", trigger)
-	}
-}
-
-func TestRequestsThatCannotBeMet(t *testing.T) {
-	f := newFixture(t, "badrequests")
-	path := "/apis/metacontroller.k8s.io/v1alpha1/compositecontrollers/"
-	for name, test := range map[string]struct{ path, body, says string }{
-		"of no controller":   {path + "nobody/resync", `{"apiVersion":"metacontroller.k8s.io/v1alpha1","kind":"ResyncRequest","spec":{"parents":{}}}`, `"nobody" not found`},
-		"for nobody":         {path + f.Controller.Name + "/resync", `{"apiVersion":"metacontroller.k8s.io/v1alpha1","kind":"ResyncRequest","spec":{}}`, "parents: {} selects all parents"},
-		"of another kind":    {path + f.Controller.Name + "/resync", `{"apiVersion":"metacontroller.k8s.io/v1alpha1","kind":"SyncReview","spec":{}}`, "ResyncRequest"},
-		"that are no object": {path + f.Controller.Name + "/resync", `[]`, "BadRequest"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			command := env.Host.KubectlCommand(t.Context(), "create", "--raw", test.path, "-f", "-")
-			command.Stdin = strings.NewReader(test.body)
-			if output, err := command.CombinedOutput(); err == nil || !strings.Contains(string(output), test.says) {
-				t.Errorf("it is answered %s, %v", output, err)
-			}
-		})
 	}
 }
 
@@ -240,43 +229,4 @@ spec:
     metadata: {labels: {app: my-hook}}
     spec: {containers: [{name: hook, image: "my-hook:%s"}]}
 `, namespace, image)
-}
-
-// Who has no right to an object cannot have it watched.
-func TestTheAuthorNeedsTheRightToTheObjectsOfResyncOn(t *testing.T) {
-	f := harness.NewFixture(t, env, harness.CRD{Kind: "Thing"}, hook.Serve(t, answer))
-	user := harness.Name("author")
-	things := "things." + f.Parents.Group
-	env.Kubectl(t, "create", "clusterrole", user, "--verb=get,list,watch,create,update,patch,delete", // and not escalate
-		"--resource=compositecontrollers.metacontroller.k8s.io,"+things+","+things+"/status,configmaps")
-	env.Kubectl(t, "create", "clusterrolebinding", user, "--clusterrole="+user, "--user="+user)
-	manifest := func(more string) string {
-		return fmt.Sprintf(`
-apiVersion: metacontroller.k8s.io/v1alpha1
-kind: CompositeController
-metadata: {name: %s}
-spec:
-  generateSelector: true
-  parentResource: {apiVersion: %s, resource: things}
-  childResources: [{apiVersion: v1, resource: configmaps}]
-  hooks: {sync: {webhook: {url: %q}}}
-%s`, user, f.Parents.GroupVersion(), f.Hook.URL("/sync"), more)
-	}
-	create := func(manifest string) (string, error) {
-		command := env.Host.KubectlCommand(t.Context(), "create", "--dry-run=server", "-f", "-", "--as="+user)
-		command.Stdin = strings.NewReader(manifest)
-		output, err := command.CombinedOutput()
-		return string(output), err
-	}
-	env.Eventually(t, func(context.Context) error {
-		output, err := create(manifest(""))
-		if err != nil {
-			return fmt.Errorf("%s: %w", output, err)
-		}
-		return nil
-	})
-	output, err := create(manifest("  resyncOn: [{apiVersion: apps/v1, resource: deployments, namespace: hooks, name: my-hook}]"))
-	if err == nil || !strings.Contains(output, `for spec.resyncOn[0]`) || !strings.Contains(output, `resourceNames: ["my-hook"]`) {
-		t.Errorf("it is answered %s, %v", output, err)
-	}
 }

@@ -179,25 +179,6 @@ func expectTheSame(f *harness.Fixture, store cache.Store) {
 	})
 }
 
-// A version that is none of this process, or too old, is answered with 410.
-func TestVersionsThatAreNotKnown(t *testing.T) {
-	newFixture(t, "versions")
-	syncs := env.Metacontroller.MetacontrollerV1alpha1().Syncs("")
-	list, err := syncs.List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, version := range map[string]string{"an old one": "1", "one of the future": list.ResourceVersion + "0"} {
-		events, err := syncs.Watch(t.Context(), metav1.ListOptions{ResourceVersion: version})
-		if err == nil {
-			events.Stop()
-		}
-		if err == nil || !strings.Contains(err.Error(), "list") {
-			t.Errorf("%s: a watch is answered with %v", name, err)
-		}
-	}
-}
-
 // A call is told when it has ended.
 func TestHookCallsAreWatched(t *testing.T) {
 	f := newFixture(t, "watchedcalls")
