@@ -64,6 +64,7 @@ func TestWhatCostsTooMuch(t *testing.T) {
 			`status: {s: "${lists.range(4000).all(i, 'a'.matches(variables.v))}"}}`,
 		"many patterns":         `status: {s: "${lists.range(10000).all(i, 'a'.matches('[\\\\pL\\\\pN]|' + string(i)))}"}`,
 		"comparisons with less": doubled("[1]", "x + x", 18, "lists.range(3000).all(i, x != [1])"),
+		"the hashes of a text":  doubled("'0123456789'", "x + x", 14, "lists.range(3000).all(i, hash.sha256(x) != '')"),
 		"the sizes of a text":   doubled("'0123456789'", "x + x", 18, "lists.range(3000).all(i, size(x) > 0)"),
 		"maps of maps": `{variables: [{name: m, expression: "lists.range(3000).transformMapEntry(i, v, {string(i): v})"}], ` +
 			`status: {s: "${lists.range(3000).map(i, {'a': 1}.transformMapEntry(k, v, variables.m))}"}}`,

@@ -142,9 +142,16 @@ func TestEachOverlayAndComponentIsAChoice(t *testing.T) {
 	}
 }
 
+// The choices with everything have each overlay and component, and the objects of the others.
+func choicesWithAll() map[string]choice {
+	all := maps.Clone(choices)
+	maps.DeleteFunc(all, func(name string, _ choice) bool { return !strings.HasPrefix(name, "all, ") })
+	return all
+}
+
 func TestTheHostAcceptsEachChoice(t *testing.T) {
 	prepare(t)
-	for name, choice := range choices {
+	for name, choice := range choicesWithAll() {
 		t.Run(name+", kustomize", func(t *testing.T) { strictly(t, kustomize(t, choice), "--dry-run=server") })
 		t.Run(name+", Helm", func(t *testing.T) {
 			strictly(t, template(t, choice.values...), "--dry-run=server")
@@ -154,7 +161,7 @@ func TestTheHostAcceptsEachChoice(t *testing.T) {
 
 // With other names, everything that refers to one of the objects refers to the other name.
 func TestTheChartCanHaveOtherNames(t *testing.T) {
-	for name, choice := range choices {
+	for name, choice := range choicesWithAll() {
 		t.Run(name, func(t *testing.T) {
 			others := template(t, append([]string{"fullnameOverride=another-name", "namespaceOverride=another-place"}, choice.values...)...)
 			for line := range strings.Lines(others) {

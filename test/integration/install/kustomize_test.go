@@ -16,8 +16,3 @@ func TestTheManifestIsRendered(t *testing.T) {
 		t.Errorf("artifacts/deploy/metacontroller.yaml is out of date: run `make manifests` (-want +got):\n%s", diff)
 	}
 }
-
-func TestTheHostAcceptsTheManifest(t *testing.T) {
-	prepare(t)
-	strictly(t, read(t, deploy("metacontroller.yaml")), "--dry-run=server")
-}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
@@ -48,6 +49,11 @@ func strictly(t *testing.T, manifests string, flags ...string) string {
 func prepare(t *testing.T) {
 	t.Helper()
 	strictly(t, read(t, deploy("base/namespace.yaml")), "--force-conflicts")
-	strictly(t, read(t, filepath.Join("testdata", "cert-manager.yaml")))
-	env.WaitUntilEstablished(t, "crd/issuers.cert-manager.io", "crd/certificates.cert-manager.io")
+	certManager.Do(func() {
+		strictly(t, read(t, filepath.Join("testdata", "cert-manager.yaml")))
+		env.WaitUntilEstablished(t, "crd/issuers.cert-manager.io", "crd/certificates.cert-manager.io")
+	})
 }
+
+// certManager creates the types of cert-manager, which no test deletes.
+var certManager sync.Once

@@ -221,14 +221,10 @@ func hostileAttacks() map[string]string {
 	const cost = "costs too much: the cost limit of an expression is"
 	const made = "costs too much: the functions in all expressions of a hook"
 	return map[string]string{
-		"parent.spec.items.map(a, parent.spec.items.filter(b, b.n == a.n).size()).size()":            cost,
-		"parent.spec.items.all(a, parent.spec.items.exists(b, parent.spec.items.all(c, c.n != -1)))": cost,
-		"size(variables.text39)":                                           made,
-		"variables.list39 == variables.list39":                             cost,
-		"variables.text8.matches('(.*x){1,9}y(.*)+')":                      cost,
-		"parent.spec.items.map(a, yaml.marshal(parent.spec.items)).size()": cost,
-		"parent.spec.items.map(a, hash.sha256(variables.text5)).size()":    cost,
-		"lists.range(2000).all(a, lists.range(20).all(b, a + b >= 0))":     "",
+		"parent.spec.items.map(a, parent.spec.items.filter(b, b.n == a.n).size()).size()": cost,
+		"size(variables.text39)":                                       made,
+		"variables.text8.matches('(.*x){1,9}y(.*)+')":                  cost,
+		"lists.range(2000).all(a, lists.range(20).all(b, a + b >= 0))": "",
 	}
 }
 
@@ -246,8 +242,7 @@ func TestAHostileInlineHookHoldsUpNoOtherTenant(t *testing.T) {
 	usual, _ := victim.edit("p", func(edits int) bool { return edits < 20 })
 
 	hostile, attacks := prepare(t, hook.Answering(t, oneConfigMap)), slices.Sorted(maps.Keys(hostileAttacks()))
-	template := "children: []\nvariables:\n" + doubled("text", "parent.spec.text", "x + x") +
-		doubled("list", "parent.spec.items", "[x, x]")
+	template := "children: []\nvariables:\n" + doubled("text", "parent.spec.text", "x + x")
 	items, chosen := []object{}, "0"
 	for i, attack := range attacks {
 		template += fmt.Sprintf("- {name: attack%d, expression: %q}\n", i, attack)

@@ -21,7 +21,7 @@ import (
 // A parent with thousands of children is synced once for each change, and unchanged children are
 // not written.
 func TestAParentWithThousandsOfChildren(t *testing.T) {
-	const children, most = 5000, 45 * time.Second
+	const children, most = 2000, 18 * time.Second
 	var wanted, version atomic.Int64
 	wanted.Store(children)
 	f := prepare(t, hook.Answering(t, func(request) object {

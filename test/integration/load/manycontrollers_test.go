@@ -22,7 +22,7 @@ import (
 )
 
 func TestHundredsOfControllers(t *testing.T) {
-	const controllers, edits = 500, 20
+	const controllers, edits = 300, 20
 	before := env.StableGoroutines(t)
 	resident := func() int64 {
 		t.Helper()
