@@ -169,7 +169,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_Access(ref common.ReferenceCallback
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Access says which ServiceAccount a controller acts as, and what it may reach.",
+				Description: "Access defines the ServiceAccount that a controller acts as, and limits what the controller may reach.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"serviceAccount": {
@@ -185,7 +185,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_Access(ref common.ReferenceCallback
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "namespaces limits the controller to parents, children and related objects in these namespaces, for example [shop, shop-test]; it then needs rights only there. All its types must be namespaced. When a namespace is removed from the list, the server removes the controller's finalizer from the parents there, and changes nothing else. Default: empty, all namespaces and cluster-scoped objects.",
+							Description: "namespaces limits the controller to parents, children and related objects in these namespaces, for example [shop, shop-test]. The controller then needs rights only there. All its types must be namespaced. When you remove a namespace from the list, the server removes the controller's finalizer from the parents there, and changes nothing else. Default: empty, all namespaces and cluster-scoped objects.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -227,12 +227,12 @@ func schema_pkg_apis_metacontroller_v1alpha1_AnnotationSelector(ref common.Refer
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AnnotationSelector selects objects by their annotations, as a label selector does by labels. All of matchAnnotations and matchExpressions must hold.",
+				Description: "AnnotationSelector selects objects by their annotations. All of matchAnnotations and matchExpressions must hold.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"matchAnnotations": {
 						SchemaProps: spec.SchemaProps{
-							Description: "matchAnnotations are annotations the object must have, with these values, which may be any text. Default: empty, none.",
+							Description: "matchAnnotations are the annotations, with their values, that the object must have. A value may be any text. Default: empty, none.",
 							Type:        []string{"object"},
 							AdditionalProperties: &spec.SchemaOrBool{
 								Allows: true,
@@ -275,7 +275,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_Authorization(ref common.ReferenceC
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Authorization is a credential for the Authorization header, which is sent as \"<type> <credential>\".",
+				Description: "Authorization is a credential for the Authorization header, which the server sends as \"<type> <credential>\".",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"type": {
@@ -288,7 +288,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_Authorization(ref common.ReferenceC
 					},
 					"secretRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "secretRef is the Secret, and the key in it, that holds the credential. White space around it is removed.",
+							Description: "secretRef is the Secret, and the key in it, that holds the credential. The server removes white space around it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.SecretKeyRef{}.OpenAPIModelName()),
 						},
@@ -306,7 +306,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_BasicAuth(ref common.ReferenceCallb
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "BasicAuth says where to find a user name and a password, both in the same Secret. White space around them is removed.",
+				Description: "BasicAuth refers to a user name and a password, both in the same Secret. The server removes white space around them.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"secretRef": {
@@ -345,12 +345,12 @@ func schema_pkg_apis_metacontroller_v1alpha1_CABundle(ref common.ReferenceCallba
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "CABundle says where to find the PEM-encoded certificates of the authorities to trust. Exactly one of inline, secretRef and configMapRef is set. They are trusted instead of, not besides, the authorities of the system.",
+				Description: "CABundle refers to the PEM-encoded certificates of the authorities to trust. Set exactly one of inline, secretRef and configMapRef. The server trusts only these authorities, and not those of the system.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"inline": {
 						SchemaProps: spec.SchemaProps{
-							Description: "inline is the certificates themselves, PEM-encoded: each begins with \"-----BEGIN CERTIFICATE-----\". An empty string means the authorities of the system. Default: absent.",
+							Description: "inline holds the certificates themselves, PEM-encoded: each begins with \"-----BEGIN CERTIFICATE-----\". An empty string means the authorities of the system. Default: absent.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -379,7 +379,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ChildCounts(ref common.ReferenceCal
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ChildCounts counts children that are not as their hook wants although no sync failed.",
+				Description: "ChildCounts counts children that differ from what the hook wants although no sync failed.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"outdated": {
@@ -434,7 +434,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ClientTLS(ref common.ReferenceCallb
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClientTLS says where to find a client certificate and its private key, both PEM-encoded and in the same Secret.",
+				Description: "ClientTLS refers to a client certificate and its private key, both PEM-encoded and in the same Secret.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"secretRef": {
@@ -473,7 +473,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeController(ref common.Refe
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "CompositeController makes a controller out of a webhook. For each object of the parent type, the server sends the parent and its children to the webhook, which returns the desired children and the status of the parent. The server creates missing children, updates those that differ according to their update strategy, and deletes those that the webhook does not return.",
+				Description: "CompositeController turns a webhook into a controller. For each object of the parent type, the server sends the object (the parent) and its children to the webhook, which returns the desired children and the status of the parent. The server creates missing children, deletes children that the webhook does not return, and updates the others by the update strategy of their type.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -492,14 +492,14 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeController(ref common.Refe
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Standard object metadata. The name is part of objects in users' clusters (the finalizer on parents is \"metacontroller.io/compositecontroller-<name>\"), so a controller with another name is another controller.",
+							Description: "Standard object metadata. The finalizer of the parents contains the name (\"metacontroller.io/compositecontroller-<name>\"): under another name, the same spec is another controller.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
 						},
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec defines the parents, their children, and the webhooks.",
+							Description: "spec defines the parents, their children, and the hooks.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.CompositeControllerSpec{}.OpenAPIModelName()),
 						},
@@ -545,7 +545,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerChildResourceRul
 					},
 					"updateStrategy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "updateStrategy defines how the server updates an existing child that differs from what the hook returned, for example {method: InPlace}. Default: absent, which is the method OnDelete.",
+							Description: "updateStrategy defines how the server updates an existing child that differs from what the hook returned, for example {method: InPlace}. Default: absent, the method OnDelete.",
 							Ref:         ref(v1alpha1.CompositeControllerChildUpdateStrategy{}.OpenAPIModelName()),
 						},
 					},
@@ -567,7 +567,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerChildUpdateStrat
 				Properties: map[string]spec.Schema{
 					"method": {
 						SchemaProps: spec.SchemaProps{
-							Description: "method defines how the server updates a child that differs from what the hook returned. The rolling methods update one child at a time, and the next one when the previous one passes the statusChecks. Use Recreate for types with mostly immutable fields, such as pods, and InPlace for most others. Default: OnDelete.\n\nPossible enum values:\n - `\"InPlace\"` updates a child that differs.\n - `\"OnDelete\"` does not change a child that differs; something else must delete it, and then the server creates the new version.\n - `\"Recreate\"` deletes a child that differs, and creates it again when it is gone.\n - `\"RollingInPlace\"` acts like InPlace on one child of a parent at a time.\n - `\"RollingRecreate\"` acts like Recreate on one child of a parent at a time.",
+							Description: "method defines how the server updates a child that differs from what the hook returned. The rolling methods update one child at a time, and continue when it passes the statusChecks. Use Recreate for types with mostly immutable fields, such as pods, and InPlace for most others. Default: OnDelete.\n\nPossible enum values:\n - `\"InPlace\"` updates a child that differs.\n - `\"OnDelete\"` does not change a child that differs. When someone deletes the child, the server creates the new version.\n - `\"Recreate\"` deletes a child that differs, and creates it again when it is gone.\n - `\"RollingInPlace\"` acts like InPlace on one child of a parent at a time.\n - `\"RollingRecreate\"` acts like Recreate on one child of a parent at a time.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"InPlace", "OnDelete", "Recreate", "RollingInPlace", "RollingRecreate"},
@@ -575,7 +575,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerChildUpdateStrat
 					},
 					"apply": {
 						SchemaProps: spec.SchemaProps{
-							Description: "apply defines how the server merges what the hook returned into children. Either way, fields that the hook leaves out keep the values that others gave them, the server removes fields that the hook no longer returns, and it changes no object that belongs to another owner. You can change this field at any time: the server converts existing children, and those with the method OnDelete when they are created again. Default: absent, the value of the server's flag --apply-strategy, which defaults to DynamicApply.\n\nPossible enum values:\n - `\"DynamicApply\"` merges three ways: what the hook wants, what it last wanted, and what exists. It records what the hook last wanted in the annotation \"metacontroller.k8s.io/last-applied-configuration\" of the child.\n - `\"ServerSideApply\"` lets the cluster merge by server-side apply, and takes over fields that others own. The cluster knows what identifies the items of a list, and records the fields of the hook in \"metadata.managedFields\".",
+							Description: "apply defines how the server merges the answer of the hook into children. Either way, fields that the hook never returned keep the values that others gave them, the server removes fields that the hook no longer returns, and it changes no object that belongs to another owner. You can change apply at any time: the server converts existing children. It converts children with the method OnDelete only when it creates them again. Default: absent, the value of the server's flag --apply-strategy, which defaults to DynamicApply.\n\nPossible enum values:\n - `\"DynamicApply\"` merges three versions of a child: the one in the answer, the one in the previous answer, and the existing one. It records the answer in the annotation \"metacontroller.k8s.io/last-applied-configuration\" of the child.\n - `\"ServerSideApply\"` lets the cluster merge by server-side apply, and takes over fields that others own. The cluster knows which fields identify the items of a list, and records the fields of the hook in \"metadata.managedFields\".",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"DynamicApply", "ServerSideApply"},
@@ -583,19 +583,19 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerChildUpdateStrat
 					},
 					"statusChecks": {
 						SchemaProps: spec.SchemaProps{
-							Description: "statusChecks are what a child must show in its status before a rolling update continues with the next one, for example {conditions: [{type: Ready, status: \"True\"}]}. Other methods ignore it. Default: absent, a child is done when its own controller has completed the change; a Pod, or an object without status, as soon as it is updated.",
+							Description: "statusChecks are the conditions that a child must have before a rolling update continues with the next one, for example {conditions: [{type: Ready, status: \"True\"}]}. The child's own controller must also have completed the change, except for a Pod, Job, PersistentVolumeClaim or an object without status. Other methods ignore the checks. Default: absent, no conditions.",
 							Ref:         ref(v1alpha1.ChildUpdateStatusChecks{}.OpenAPIModelName()),
 						},
 					},
 					"maxUnavailable": {
 						SchemaProps: spec.SchemaProps{
-							Description: "maxUnavailable is the number of a parent's children that may be in motion while a rolling update updates children of this type: a number, or a percentage of the parent's children of this type, rounded up. A child is in motion while it is missing, is being deleted, differs from what the hook wants for its version of the parent, or does not pass the statusChecks. The children of all types with a rolling method count together. Other methods ignore it. Default: 1.",
+							Description: "maxUnavailable is the maximum number of a parent's children in motion while a rolling update updates children of this type: a number, or a percentage of the parent's children of this type, rounded up. A child is in motion while it is missing, is being deleted, differs from what the hook wants for its version of the parent, or does not pass the statusChecks. The children of all types with a rolling method count together. Other methods ignore it. Default: 1.",
 							Ref:         ref(intstr.IntOrString{}.OpenAPIModelName()),
 						},
 					},
 					"partition": {
 						SchemaProps: spec.SchemaProps{
-							Description: "partition is the number of children of this type, in the order in which the hook returns them, that a rolling update leaves at their version of the parent, even if one is deleted and created again. New children always have the latest version. When the partition is lowered, the update continues. Other methods ignore it. Default: 0, all children move.",
+							Description: "partition is the number of children of this type that a rolling update leaves at their version of the parent: the first ones in the order in which the hook returns them. If you delete one of them, the server creates it again at its version. New children always have the latest version. When you lower the partition, the update continues. Other methods ignore it. Default: 0, all children get the latest version.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -617,31 +617,31 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerHooks(ref common
 				Properties: map[string]spec.Schema{
 					"customize": {
 						SchemaProps: spec.SchemaProps{
-							Description: "customize returns which related objects the other hooks need. The server sends these objects to the other hooks in \"related\", and syncs the parent when one of them changes. Default: absent, no other objects.",
+							Description: "customize selects the related objects that the other hooks need. The server sends these objects to the other hooks in \"related\", and syncs the parent when one of them changes. Default: absent, no other objects.",
 							Ref:         ref(v1alpha1.Hook{}.OpenAPIModelName()),
 						},
 					},
 					"sync": {
 						SchemaProps: spec.SchemaProps{
-							Description: "sync receives the parent and its children, and returns the desired children and the parent's status. The server calls it whenever the parent, one of its children or a related object changes. It must be idempotent and should be quick. Default: absent, only deletion is handled, by the finalize hook.",
+							Description: "sync receives the parent and its children, and returns the desired children and the parent's status. The server calls it whenever the parent, one of its children or a related object changes. It must be idempotent and should be quick. Default: absent, the controller handles only deletion, by the finalize hook.",
 							Ref:         ref(v1alpha1.Hook{}.OpenAPIModelName()),
 						},
 					},
 					"finalize": {
 						SchemaProps: spec.SchemaProps{
-							Description: "finalize cleans up, in order or outside the cluster: the server calls it instead of sync when the parent is being deleted or no longer selected, until it returns \"finalized\": true. It puts a finalizer on every parent and on this object: when you delete this object, it stays until the finalizer is removed from all parents. It needs a webhook or inline, often the same as sync, and metadata.name may have at most 43 characters. Default: absent, a parent is deleted at once, and its children by the cluster's garbage collector.",
+							Description: "finalize deletes children in order, or cleans up outside the cluster. The server calls it instead of sync when the parent is being deleted or no longer selected, until it returns \"finalized\": true. The server puts a finalizer on every parent and on this object: when you delete this object, it stays until no parent has the finalizer. With a finalize hook, metadata.name may have at most 43 characters. Default: absent, the cluster deletes a parent at once, and its garbage collector deletes the children.",
 							Ref:         ref(v1alpha1.Hook{}.OpenAPIModelName()),
 						},
 					},
 					"preUpdateChild": {
 						SchemaProps: spec.SchemaProps{
-							Description: "preUpdateChild is accepted and stored for compatibility. It is never called. Default: absent.",
+							Description: "preUpdateChild is stored for compatibility, and never called. Default: absent.",
 							Ref:         ref(v1alpha1.Hook{}.OpenAPIModelName()),
 						},
 					},
 					"postUpdateChild": {
 						SchemaProps: spec.SchemaProps{
-							Description: "postUpdateChild is accepted and stored for compatibility. It is never called. Default: absent.",
+							Description: "postUpdateChild is stored for compatibility, and never called. Default: absent.",
 							Ref:         ref(v1alpha1.Hook{}.OpenAPIModelName()),
 						},
 					},
@@ -734,7 +734,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerParentResourceRu
 					},
 					"labelSelector": {
 						SchemaProps: spec.SchemaProps{
-							Description: "labelSelector selects parents by their labels. When a parent stops matching, the server calls its finalize hook; without a finalize hook, the parent and its children stay as they are. For example {matchLabels: {app: web}} or {matchExpressions: [{key: tier, operator: In, values: [front, back]}]}. Default: absent, all objects of the type.",
+							Description: "labelSelector selects parents by their labels. When a parent stops matching, the server calls the finalize hook for it; without a finalize hook, the parent and its children stay as they are. For example {matchLabels: {app: web}} or {matchExpressions: [{key: tier, operator: In, values: [front, back]}]}. Default: absent, all objects of the type.",
 							Ref:         ref(v1alpha1.LabelSelector{}.OpenAPIModelName()),
 						},
 					},
@@ -768,7 +768,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerRevisionHistory(
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "fieldPaths are the fields of the parent whose changes are rolled out child by child, as names separated by dots, for example [\"spec.template\", \"spec.image\"]. A path cannot lead into a list, nor to a label or annotation with a dot in its name. Changes of other fields reach all children at once. Default: [\"spec\"].",
+							Description: "fieldPaths are the fields of the parent whose changes the server rolls out child by child, as names separated by dots, for example [\"spec.template\", \"spec.image\"]. A path cannot lead into a list, nor to a label or annotation with a dot in its name. Changes of other fields reach all children at once. Default: [\"spec\"].",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -790,12 +790,12 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerSpec(ref common.
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "CompositeControllerSpec describes a controller that builds objects (children) for the objects of one type (parents).",
+				Description: "CompositeControllerSpec describes a controller that creates objects (children) for the objects of one type (parents).",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"parentResource": {
 						SchemaProps: spec.SchemaProps{
-							Description: "parentResource is the type of the parents, for example {apiVersion: example.com/v1, resource: catsets}. A custom resource needs the status subresource.",
+							Description: "parentResource is the type of the parents, for example {apiVersion: example.com/v1, resource: catsets}. The CustomResourceDefinition of a custom resource must enable the status subresource.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.CompositeControllerParentResourceRule{}.OpenAPIModelName()),
 						},
@@ -807,7 +807,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerSpec(ref common.
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "childResources lists, once each, the types that the sync hook may return. The server adopts objects of these types that match the parent's selector, sends them to the hook in \"children\", and deletes those that the hook has returned and no longer returns. A change of a child causes a sync of its parent. For example [{apiVersion: v1, resource: pods, updateStrategy: {method: Recreate}}]. Default: empty, for a controller that only writes the parent's status.",
+							Description: "childResources lists the types of objects that the sync hook may return, each type once. The server adopts objects of these types that match the parent's selector, sends them to the hook in \"children\", and deletes an object when the hook no longer returns it. A change of a child causes a sync of its parent. For example [{apiVersion: v1, resource: pods, updateStrategy: {method: Recreate}}]. Default: empty, for a controller that only writes the parent's status.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -820,7 +820,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerSpec(ref common.
 					},
 					"hooks": {
 						SchemaProps: spec.SchemaProps{
-							Description: "hooks are webhooks or inline. Required: a sync hook with a webhook or inline, or a finalize hook for a controller that handles only deletion. For example {sync: {webhook: {url: \"http://my-hooks.my-namespace/sync\"}}}.",
+							Description: "hooks are the functions that the server calls for each parent. A hook has either webhook or inline. Required: sync; or finalize, if the controller handles only deletion. For example {sync: {webhook: {url: \"http://my-hooks.my-namespace/sync\"}}}.",
 							Ref:         ref(v1alpha1.CompositeControllerHooks{}.OpenAPIModelName()),
 						},
 					},
@@ -844,14 +844,14 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerSpec(ref common.
 					},
 					"resyncPeriodSeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "resyncPeriodSeconds is the interval at which the server syncs every parent even if nothing changed, for hooks that depend on things outside the cluster. For example, 300 means every five minutes. Values below 1 count as 1. To have one parent synced once, a hook returns \"resyncAfterSeconds\". Default: absent, no periodic sync.",
+							Description: "resyncPeriodSeconds is the interval at which the server syncs every parent even if nothing changed, for hooks that depend on things outside the cluster. For example, 300 means every five minutes. Values below 1 count as 1. To request one more sync of a single parent, a hook returns \"resyncAfterSeconds\". Default: absent, no periodic sync.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"generateSelector": {
 						SchemaProps: spec.SchemaProps{
-							Description: "generateSelector selects children by a label that the server generates for each parent (\"controller-uid\" with the parent's UID) and adds to each child, as Jobs do. Parents then need no \"spec.selector\", and labels that the hook forgets cannot orphan children. Use it unless users of the parent type must choose the selector. Default: false, every parent has a label selector in \"spec.selector\" that all its children match.",
+							Description: "generateSelector selects children by a label that the server generates for each parent, \"controller-uid\" with the parent's UID, and adds to each child, as Jobs do. Parents then need no \"spec.selector\", and a hook that forgets a label cannot orphan children. Use it unless users of the parent type must choose the selector. Default: false, every parent must have a label selector in \"spec.selector\", which all its children match.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -876,7 +876,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerSpec(ref common.
 					},
 					"paused": {
 						SchemaProps: spec.SchemaProps{
-							Description: "paused stops the controller: the server calls no hook and writes neither parents nor children. Parents that are being deleted and have the controller's finalizer wait. After the pause, the server syncs every parent. To pause a single parent, annotate it with metacontroller.k8s.io/paused: \"true\". Default: false.",
+							Description: "paused stops the controller: the server calls no hook and writes neither parents nor children. The deletion of parents with the controller's finalizer waits. After the pause, the server syncs every parent. To pause a single parent, annotate it with metacontroller.k8s.io/paused: \"true\". Default: false.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -894,7 +894,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerSpec(ref common.
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "namespaces limits the controller to parents, children and related objects in these namespaces, for example [shop, shop-test]; it then needs rights only there. All its types must be namespaced. When a namespace is removed from the list, the server removes the controller's finalizer from the parents there, and changes nothing else. Default: empty, all namespaces and cluster-scoped objects.",
+							Description: "namespaces limits the controller to parents, children and related objects in these namespaces, for example [shop, shop-test]. The controller then needs rights only there. All its types must be namespaced. When you remove a namespace from the list, the server removes the controller's finalizer from the parents there, and changes nothing else. Default: empty, all namespaces and cluster-scoped objects.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -967,7 +967,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ControllerRevision(ref common.Refer
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ControllerRevision records, during a rolling update, one earlier or current version of a parent and which of its children are at that version. The server creates it beside the parent, which owns it, and removes it. People are not meant to write it.",
+				Description: "ControllerRevision records a version of a parent, the current or an earlier one, and the children that are at this version. Rolling updates use it. The server creates and deletes it; do not change it. The parent owns it. It is in the namespace of the parent, or in that of the server if the parent is cluster-scoped.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -1127,7 +1127,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ControllerStatus(ref common.Referen
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ControllerStatus is the last observed state of the running controller of a CompositeController or DecoratorController. It is refreshed once a second at most.",
+				Description: "ControllerStatus is the last observed state of the running controller of a CompositeController or DecoratorController. The server updates it at most once a second.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"observedGeneration": {
@@ -1154,7 +1154,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ControllerStatus(ref common.Referen
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions are Ready: the controller runs as its current spec says and syncs parents. ParentsSynced: every parent is in its desired state. HooksReachable: the last calls of the hooks were answered. Warnings: the controller runs, but probably not as its author intends. Paused, present only when True: the controller or some of its parents are paused. Stalled, present only when True: Ready is False, and only a change of the spec or of another object can end that.",
+							Description: "conditions have these types. Ready: the controller runs with its current spec and syncs parents. ParentsSynced: every parent is in its desired state. HooksReachable: the hooks answered their last calls. Warnings: the controller runs, but probably not as its author intends. Paused, present only when True: the controller or some of its parents are paused. Stalled, present only when True: Ready is False, and only a change of the spec or of another object can end that.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1167,13 +1167,13 @@ func schema_pkg_apis_metacontroller_v1alpha1_ControllerStatus(ref common.Referen
 					},
 					"parents": {
 						SchemaProps: spec.SchemaProps{
-							Description: "parents counts the parents of a CompositeController, or the targets of a DecoratorController. Absent until they have been counted.",
+							Description: "parents counts the parents of a CompositeController, or the targets of a DecoratorController. Absent until the server has counted them.",
 							Ref:         ref(v1alpha1.ParentCounts{}.OpenAPIModelName()),
 						},
 					},
 					"children": {
 						SchemaProps: spec.SchemaProps{
-							Description: "children counts children that are not as their hook wants although no sync failed. Absent until they have been counted.",
+							Description: "children counts children that differ from what the hook wants although no sync failed. Absent until the server has counted them.",
 							Ref:         ref(v1alpha1.ChildCounts{}.OpenAPIModelName()),
 						},
 					},
@@ -1190,7 +1190,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ControllerStatus(ref common.Referen
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "heldResources are the types whose objects may have the finalizer of this controller. The server removes the finalizer before the controller is gone, and when the spec loses its finalize hook or changes to another type.",
+							Description: "heldResources are the types whose objects may have the finalizer of this controller. The server removes the finalizer when you delete the controller, remove the finalize hook, or change the parent type.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1213,7 +1213,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorController(ref common.Refe
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "DecoratorController adds behavior to existing objects, which may have a controller of their own. For each selected object, the server sends the object and its attachments to the webhook, which returns the desired attachments, and labels, annotations and a status for the object.",
+				Description: "DecoratorController adds behavior to existing objects, which may have a controller of their own. For each selected object (the target), the server sends the target and its attachments to the webhook, which returns the desired attachments, and labels, annotations and a status for the target.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -1232,14 +1232,14 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorController(ref common.Refe
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Standard object metadata. The name is part of objects in users' clusters (attachments carry it in the annotation \"metacontroller.k8s.io/decorator-controller\"), so a controller with another name is another controller.",
+							Description: "Standard object metadata. The annotation \"metacontroller.k8s.io/decorator-controller\" of the attachments contains the name: under another name, the same spec is another controller.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
 						},
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec defines the targets, their attachments, and the webhooks.",
+							Description: "spec defines the targets, their attachments, and the hooks.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.DecoratorControllerSpec{}.OpenAPIModelName()),
 						},
@@ -1285,7 +1285,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerAttachmentRule(r
 					},
 					"updateStrategy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "updateStrategy defines how the server updates an existing attachment that differs from what the hook returned, for example {method: InPlace}. Default: absent, which is the method OnDelete.",
+							Description: "updateStrategy defines how the server updates an existing attachment that differs from what the hook returned, for example {method: InPlace}. Default: absent, the method OnDelete.",
 							Ref:         ref(v1alpha1.DecoratorControllerAttachmentUpdateStrategy{}.OpenAPIModelName()),
 						},
 					},
@@ -1307,7 +1307,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerAttachmentUpdate
 				Properties: map[string]spec.Schema{
 					"method": {
 						SchemaProps: spec.SchemaProps{
-							Description: "method defines how the server updates an attachment that differs from what the hook returned. A DecoratorController has no rollouts: RollingRecreate and RollingInPlace act like Recreate and InPlace. Default: OnDelete.\n\nPossible enum values:\n - `\"InPlace\"` updates a child that differs.\n - `\"OnDelete\"` does not change a child that differs; something else must delete it, and then the server creates the new version.\n - `\"Recreate\"` deletes a child that differs, and creates it again when it is gone.\n - `\"RollingInPlace\"` acts like InPlace on one child of a parent at a time.\n - `\"RollingRecreate\"` acts like Recreate on one child of a parent at a time.",
+							Description: "method defines how the server updates an attachment that differs from what the hook returned. A DecoratorController has no rollouts: RollingRecreate and RollingInPlace act like Recreate and InPlace. Default: OnDelete.\n\nPossible enum values:\n - `\"InPlace\"` updates a child that differs.\n - `\"OnDelete\"` does not change a child that differs. When someone deletes the child, the server creates the new version.\n - `\"Recreate\"` deletes a child that differs, and creates it again when it is gone.\n - `\"RollingInPlace\"` acts like InPlace on one child of a parent at a time.\n - `\"RollingRecreate\"` acts like Recreate on one child of a parent at a time.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"InPlace", "OnDelete", "Recreate", "RollingInPlace", "RollingRecreate"},
@@ -1328,19 +1328,19 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerHooks(ref common
 				Properties: map[string]spec.Schema{
 					"customize": {
 						SchemaProps: spec.SchemaProps{
-							Description: "customize returns which related objects the other hooks need. The server sends these objects to the other hooks in \"related\", and syncs the target when one of them changes. Default: absent, no other objects.",
+							Description: "customize selects the related objects that the other hooks need. The server sends these objects to the other hooks in \"related\", and syncs the target when one of them changes. Default: absent, no other objects.",
 							Ref:         ref(v1alpha1.Hook{}.OpenAPIModelName()),
 						},
 					},
 					"sync": {
 						SchemaProps: spec.SchemaProps{
-							Description: "sync receives the target and its attachments, and returns the desired attachments, and labels, annotations and status for the target. The server calls it whenever the target, one of its attachments or a related object changes. It must be idempotent and should be quick. Default: absent, only deletion is handled, by the finalize hook.",
+							Description: "sync receives the target and its attachments, and returns the desired attachments, and labels, annotations and status for the target. The server calls it whenever the target, one of its attachments or a related object changes. It must be idempotent and should be quick. Default: absent, the controller handles only deletion, by the finalize hook.",
 							Ref:         ref(v1alpha1.Hook{}.OpenAPIModelName()),
 						},
 					},
 					"finalize": {
 						SchemaProps: spec.SchemaProps{
-							Description: "finalize cleans up, in order or outside the cluster: the server calls it instead of sync when the target is being deleted or no longer selected, until it returns \"finalized\": true. It puts a finalizer on every target and on this object: when you delete this object, it stays until the finalizer is removed from all targets. It needs a webhook or inline, often the same as sync, and metadata.name may have at most 43 characters. Default: absent, a target is deleted at once, and its attachments by the cluster's garbage collector.",
+							Description: "finalize deletes attachments in order, or cleans up outside the cluster. The server calls it instead of sync when the target is being deleted or no longer selected, until it returns \"finalized\": true. The server puts a finalizer on every target and on this object: when you delete this object, it stays until no target has the finalizer. With a finalize hook, metadata.name may have at most 43 characters. Default: absent, the cluster deletes a target at once, and its garbage collector deletes the attachments.",
 							Ref:         ref(v1alpha1.Hook{}.OpenAPIModelName()),
 						},
 					},
@@ -1406,7 +1406,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerResourceRule(ref
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "DecoratorControllerResourceRule selects targets of one type. An object must match both selectors. When it stops matching, the server calls its finalize hook; without a finalize hook, it keeps its attachments.",
+				Description: "DecoratorControllerResourceRule selects targets of one type. An object must match both selectors. When an object stops matching, the server calls the finalize hook for it; without a finalize hook, the object keeps its attachments.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"apiVersion": {
@@ -1467,7 +1467,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerSpec(ref common.
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "resources lists the types of the targets and which of their objects are decorated, for example [{apiVersion: apps/v1, resource: statefulsets, annotationSelector: {matchExpressions: [{key: service-per-pod, operator: Exists}]}}].",
+							Description: "resources lists the types of the targets, and selects objects of each type, for example [{apiVersion: apps/v1, resource: statefulsets, annotationSelector: {matchExpressions: [{key: service-per-pod, operator: Exists}]}}].",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1485,7 +1485,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerSpec(ref common.
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "attachments lists, once each, the types that the sync hook may return. The server sends objects of these types that this controller attached to the target to the hook in \"attachments\", and deletes those that the hook no longer returns. A change of an attachment causes a sync of its target. For example [{apiVersion: v1, resource: services, updateStrategy: {method: InPlace}}]. Default: empty, for a controller that only sets labels, annotations or status.",
+							Description: "attachments lists the types of objects that the sync hook may return, each type once. The server sends the hook, in \"attachments\", the objects of these types that this controller attached to the target, and deletes an object when the hook no longer returns it. A change of an attachment causes a sync of its target. For example [{apiVersion: v1, resource: services, updateStrategy: {method: InPlace}}]. Default: empty, for a controller that only sets labels, annotations or status.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1498,7 +1498,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerSpec(ref common.
 					},
 					"hooks": {
 						SchemaProps: spec.SchemaProps{
-							Description: "hooks are webhooks or inline. Required: a sync hook with a webhook or inline, or a finalize hook for a controller that handles only deletion. For example {sync: {webhook: {url: \"http://my-hooks.my-namespace/sync\"}}}.",
+							Description: "hooks are the functions that the server calls for each target. A hook has either webhook or inline. Required: sync; or finalize, if the controller handles only deletion. For example {sync: {webhook: {url: \"http://my-hooks.my-namespace/sync\"}}}.",
 							Ref:         ref(v1alpha1.DecoratorControllerHooks{}.OpenAPIModelName()),
 						},
 					},
@@ -1522,7 +1522,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerSpec(ref common.
 					},
 					"resyncPeriodSeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "resyncPeriodSeconds is the interval at which the server syncs every target even if nothing changed, for hooks that depend on things outside the cluster. For example, 300 means every five minutes. Values below 1 count as 1. To have one target synced once, a hook returns \"resyncAfterSeconds\". Default: absent, no periodic sync.",
+							Description: "resyncPeriodSeconds is the interval at which the server syncs every target even if nothing changed, for hooks that depend on things outside the cluster. For example, 300 means every five minutes. Values below 1 count as 1. To request one more sync of a single target, a hook returns \"resyncAfterSeconds\". Default: absent, no periodic sync.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -1547,7 +1547,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerSpec(ref common.
 					},
 					"paused": {
 						SchemaProps: spec.SchemaProps{
-							Description: "paused stops the controller: the server calls no hook and writes neither targets nor attachments. Targets that are being deleted and have the controller's finalizer wait. After the pause, the server syncs every target. To pause a single target, annotate it with metacontroller.k8s.io/paused: \"true\". Default: false.",
+							Description: "paused stops the controller: the server calls no hook and writes neither targets nor attachments. The deletion of targets with the controller's finalizer waits. After the pause, the server syncs every target. To pause a single target, annotate it with metacontroller.k8s.io/paused: \"true\". Default: false.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -1565,7 +1565,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerSpec(ref common.
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "namespaces limits the controller to parents, children and related objects in these namespaces, for example [shop, shop-test]; it then needs rights only there. All its types must be namespaced. When a namespace is removed from the list, the server removes the controller's finalizer from the parents there, and changes nothing else. Default: empty, all namespaces and cluster-scoped objects.",
+							Description: "namespaces limits the controller to parents, children and related objects in these namespaces, for example [shop, shop-test]. The controller then needs rights only there. All its types must be namespaced. When you remove a namespace from the list, the server removes the controller's finalizer from the parents there, and changes nothing else. Default: empty, all namespaces and cluster-scoped objects.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1621,25 +1621,25 @@ func schema_pkg_apis_metacontroller_v1alpha1_EndpointConfig(ref common.Reference
 					},
 					"caBundle": {
 						SchemaProps: spec.SchemaProps{
-							Description: "caBundle holds the certificate authorities that verify the serving certificate, for example {configMapRef: {name: hooks-ca, namespace: my-namespace}}. Default: absent, those of the system the server runs on.",
+							Description: "caBundle holds the certificate authorities that verify the certificate of the webhook, for example {configMapRef: {name: hooks-ca, namespace: my-namespace}}. Default: absent, the authorities of the system that the server runs on.",
 							Ref:         ref(v1alpha1.CABundle{}.OpenAPIModelName()),
 						},
 					},
 					"clientTLS": {
 						SchemaProps: spec.SchemaProps{
-							Description: "clientTLS is the client certificate to present (mutual TLS), for example {secretRef: {name: metacontroller-client, namespace: my-namespace}}. Default: absent, none.",
+							Description: "clientTLS is the client certificate that the server presents (mutual TLS), for example {secretRef: {name: metacontroller-client, namespace: my-namespace}}. Default: absent, none.",
 							Ref:         ref(v1alpha1.ClientTLS{}.OpenAPIModelName()),
 						},
 					},
 					"authorization": {
 						SchemaProps: spec.SchemaProps{
-							Description: "authorization is the credential to send in the Authorization header, for example {secretRef: {name: hooks-token, namespace: my-namespace, key: token}}. It cannot be combined with basicAuth. Default: absent, none.",
+							Description: "authorization is the credential that the server sends in the Authorization header, for example {secretRef: {name: hooks-token, namespace: my-namespace, key: token}}. It cannot be combined with basicAuth. Default: absent, none.",
 							Ref:         ref(v1alpha1.Authorization{}.OpenAPIModelName()),
 						},
 					},
 					"basicAuth": {
 						SchemaProps: spec.SchemaProps{
-							Description: "basicAuth is the user name and password to send in the Authorization header, for example {secretRef: {name: hooks-user, namespace: my-namespace}}. It cannot be combined with authorization. Default: absent, none.",
+							Description: "basicAuth is the user name and password that the server sends in the Authorization header, for example {secretRef: {name: hooks-user, namespace: my-namespace}}. It cannot be combined with authorization. Default: absent, none.",
 							Ref:         ref(v1alpha1.BasicAuth{}.OpenAPIModelName()),
 						},
 					},
@@ -1656,12 +1656,12 @@ func schema_pkg_apis_metacontroller_v1alpha1_Hook(ref common.ReferenceCallback) 
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Hook is a webhook, or expressions in the controller itself.",
+				Description: "Hook is a webhook, or a template in the controller itself.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"version": {
 						SchemaProps: spec.SchemaProps{
-							Description: "version of the protocol. The hooks of one controller may have different versions. That of an inline hook is v2. Default: v1, for an inline hook v2.\n\nPossible enum values:\n - `\"v1\"` keys the objects in a request by name, or by \"namespace/name\" if the parent is cluster-scoped and they are not. A hook of a namespaced parent sees objects of that namespace only.\n - `\"v2\"` keys all namespaced objects in a request by \"namespace/name\". Hooks see related objects of all namespaces. Unless responseUnMarshallMode is loose, unknown fields in an answer are errors.",
+							Description: "version of the protocol between the server and the webhook. The hooks of one controller may have different versions. Default: v1. An inline hook always has v2.\n\nPossible enum values:\n - `\"v1\"` keys the objects in a request by name, or by \"namespace/name\" if the parent is cluster-scoped and they are not. A hook of a namespaced parent sees objects of that namespace only.\n - `\"v2\"` keys all namespaced objects in a request by \"namespace/name\". Hooks see related objects of all namespaces. Unless responseUnMarshallMode is loose, unknown fields in an answer are errors.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"v1", "v2"},
@@ -1669,7 +1669,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_Hook(ref common.ReferenceCallback) 
 					},
 					"webhook": {
 						SchemaProps: spec.SchemaProps{
-							Description: "webhook is the endpoint of the hook, for example {url: \"http://my-hooks.my-namespace/sync\"}. A finalize hook needs it, or inline. Default: absent, the hook is not called, unless it has inline.",
+							Description: "webhook is the endpoint of the hook, for example {url: \"http://my-hooks.my-namespace/sync\"}. A finalize hook needs it, or inline. Default: absent, the server does not call the hook, unless it has inline.",
 							Ref:         ref(v1alpha1.Webhook{}.OpenAPIModelName()),
 						},
 					},
@@ -1691,7 +1691,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_HookCall(ref common.ReferenceCallba
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "HookCall is one of the last calls of the hooks of a controller. The process that runs the controllers serves it from memory; it cannot be written. It is in the namespace of the parent, or in that of the server if the parent is cluster-scoped. Names sort by time. The server keeps a limited number of calls of each controller: the last ones that succeeded, and the last ones that failed.\n\nLists omit the request and the response. \"kubectl get hookcall NAME -o yaml\" shows them to users who may get the controller, the parent, its children and the related objects. The server redacts credentials and values of Secrets.\n\nThe labels metacontroller.k8s.io/controller-kind and metacontroller.k8s.io/controller-name name the controller. Field selectors are controller, kind (of the controller), parent, hook and result.",
+				Description: "HookCall is a recent call of a hook of a controller. It is read-only: the process that runs the controllers serves it from memory. It is in the namespace of the parent, or in that of the server if the parent is cluster-scoped. Names sort by time. The server keeps a limited number of calls of each controller: the last ones that succeeded, and the last ones that failed.\n\nLists omit the request and the response. \"kubectl get hookcall NAME -o yaml\" shows them to users who may get the controller, the parent, its children and the related objects. The server redacts credentials and values of Secrets.\n\nThe labels metacontroller.k8s.io/controller-kind and metacontroller.k8s.io/controller-name name the controller. Field selectors are controller, kind (of the controller), parent, hook and result.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -1710,7 +1710,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_HookCall(ref common.ReferenceCallba
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Standard object metadata. The creation timestamp is when the call began.",
+							Description: "Standard object metadata. The creation timestamp is the start of the call.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
 						},
@@ -1894,7 +1894,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_HookCallStatus(ref common.Reference
 				Properties: map[string]spec.Schema{
 					"startTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "startTime is when the call began.",
+							Description: "startTime is the start of the call.",
 							Ref:         ref(v1.MicroTime{}.OpenAPIModelName()),
 						},
 					},
@@ -1906,14 +1906,14 @@ func schema_pkg_apis_metacontroller_v1alpha1_HookCallStatus(ref common.Reference
 					},
 					"code": {
 						SchemaProps: spec.SchemaProps{
-							Description: "code is the HTTP status code of the answer. Absent if there was none. 304 refers to an answer that the server kept by its ETag.",
+							Description: "code is the HTTP status code of the answer. Absent if there was none. 304 means that the answer is the one that the server kept with its ETag.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"result": {
 						SchemaProps: spec.SchemaProps{
-							Description: "result is Succeeded, Failed or Throttled.\n\nPossible enum values:\n - `\"Failed\"` is a call with no answer, or with an unusable one.\n - `\"Succeeded\"` is a call with a usable answer.\n - `\"Throttled\"` is a call whose answer asks for a later call.",
+							Description: "result is the result of the call.\n\nPossible enum values:\n - `\"Failed\"` is a call with no answer, or with an unusable one.\n - `\"Succeeded\"` is a call with a usable answer.\n - `\"Throttled\"` is a call that the hook answered with a request to call later.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1973,12 +1973,12 @@ func schema_pkg_apis_metacontroller_v1alpha1_InlineChild(ref common.ReferenceCal
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "InlineChild describes no, one or several objects.",
+				Description: "InlineChild describes zero or more objects.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"forEach": {
 						SchemaProps: spec.SchemaProps{
-							Description: "forEach makes an object for each item of a list, or for each key of a map, in alphabetical order. It has the name of a variable for the item, and the expression of the list or map: {language: \"${parent.spec.languages}\"}. With several names, there is an object for each combination; they nest in alphabetical order, and the expression of a name may use the names before it. Default: absent, one object.",
+							Description: "forEach maps the name of a variable to the expression of a list or a map, for example {language: \"${parent.spec.languages}\"}. There is an object for each item of the list, or for each key of the map in alphabetical order, and the variable has that item or key. With several names, there is an object for each combination; they nest in alphabetical order, and the expression of a name may use the names before it. Default: absent, one object.",
 							Type:        []string{"object"},
 							AdditionalProperties: &spec.SchemaOrBool{
 								Allows: true,
@@ -2000,7 +2000,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_InlineChild(ref common.ReferenceCal
 					},
 					"object": {
 						SchemaProps: spec.SchemaProps{
-							Description: "object is the object, with its apiVersion, kind and metadata.name. It may be one expression. It may use the names of forEach.",
+							Description: "object is the object, with its apiVersion, kind and metadata.name, or one expression. It may use the names of forEach.",
 							Ref:         ref(v1alpha1.JSONValue{}.OpenAPIModelName()),
 						},
 					},
@@ -2017,7 +2017,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_InlineHook(ref common.ReferenceCall
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "InlineHook is a hook without a program: its fields are those of the answer, as a template. Each string may have CEL expressions, as in \"${parent.metadata.name}-web\". A string that is one expression becomes the value of the expression, with its type; the value of an absent optional leaves the field or the list item out. \"$${\" is a literal \"${\". The expressions see the fields of a request in version v2: controller, parent (of a DecoratorController: object), children (attachments), related and finalizing; those of a customize hook see controller and parent.",
+				Description: "InlineHook is a hook without a program: its fields are the fields of the answer, as a template. A string may contain CEL expressions, as in \"${parent.metadata.name}-web\". A string that is one expression becomes the value of the expression, with its type; if the value is an absent optional, the field or the list item is left out. \"$${\" is a literal \"${\". The expressions see the fields of a request in version v2: controller, parent (of a DecoratorController: object), children (attachments), related and finalizing. In a customize hook, they see only controller and parent.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"variables": {
@@ -2027,7 +2027,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_InlineHook(ref common.ReferenceCall
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "variables are expressions with names, for the other expressions, as in \"variables.deployments\". Each is evaluated when it is first used, and may use those before it. For example [{name: deployments, expression: \"children['Deployment.apps/v1']\"}]. Default: none.",
+							Description: "variables are expressions with names. Other expressions use them, as in \"variables.deployments\". A variable is evaluated at its first use, and may use the variables before it. For example [{name: deployments, expression: \"children['Deployment.apps/v1']\"}]. Default: none.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2040,7 +2040,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_InlineHook(ref common.ReferenceCall
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is the new status of the parent, for example {ready: \"${size(children['Pod.v1'])}\"}. Default: absent, as in an answer without status.",
+							Description: "status is the new status of the parent, for example {ready: \"${size(children['Pod.v1'])}\"}. Default: absent. A parent that is a custom resource then loses its status, except for observedGeneration. Other parents, and targets, keep it.",
 							Ref:         ref(v1alpha1.JSONValue{}.OpenAPIModelName()),
 						},
 					},
@@ -2051,7 +2051,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_InlineHook(ref common.ReferenceCall
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "children are the objects that should exist for the parent of a CompositeController. Default: absent. Write [] if there should be none.",
+							Description: "children are the objects that should exist for the parent. Only for CompositeControllers. Default: absent. Write [] if there should be none.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2069,7 +2069,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_InlineHook(ref common.ReferenceCall
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "attachments are the objects that should exist for the target of a DecoratorController. Default: absent. Write [] if there should be none.",
+							Description: "attachments are the objects that should exist for the target. Only for DecoratorControllers. Default: absent. Write [] if there should be none.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2082,25 +2082,25 @@ func schema_pkg_apis_metacontroller_v1alpha1_InlineHook(ref common.ReferenceCall
 					},
 					"labels": {
 						SchemaProps: spec.SchemaProps{
-							Description: "labels are those of the target to set, or to remove with null. Only for DecoratorControllers. Default: absent, nothing changes.",
+							Description: "labels are the labels to set on the target; null removes a label. Only for DecoratorControllers. Default: absent, nothing changes.",
 							Ref:         ref(v1alpha1.JSONValue{}.OpenAPIModelName()),
 						},
 					},
 					"annotations": {
 						SchemaProps: spec.SchemaProps{
-							Description: "annotations are those of the target to set, or to remove with null. Only for DecoratorControllers. Default: absent, nothing changes.",
+							Description: "annotations are the annotations to set on the target; null removes an annotation. Only for DecoratorControllers. Default: absent, nothing changes.",
 							Ref:         ref(v1alpha1.JSONValue{}.OpenAPIModelName()),
 						},
 					},
 					"resyncAfterSeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "resyncAfterSeconds is the number of seconds after which the parent is synced once more, or an expression for it. Default: absent, no such sync.",
+							Description: "resyncAfterSeconds is the number of seconds after which the server syncs the parent once more, or an expression. Default: absent, no such sync.",
 							Ref:         ref(v1alpha1.JSONValue{}.OpenAPIModelName()),
 						},
 					},
 					"events": {
 						SchemaProps: spec.SchemaProps{
-							Description: "events lists up to ten events about the parent or a child, for example [{reason: Resized, message: \"now ${parent.spec.size}\"}]. An expression whose value is an absent optional leaves its event out. Default: absent, none.",
+							Description: "events lists up to ten events about the parent or a child, for example [{reason: Resized, message: \"now ${parent.spec.size}\"}]. If an event is one expression with an absent optional as its value, it is left out. Default: absent, none.",
 							Ref:         ref(v1alpha1.JSONValue{}.OpenAPIModelName()),
 						},
 					},
@@ -2170,12 +2170,12 @@ func schema_pkg_apis_metacontroller_v1alpha1_LabelSelector(ref common.ReferenceC
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "LabelSelector selects objects by their labels. All of matchLabels and matchExpressions must hold. Unlike the type of Kubernetes, it keeps an empty matchLabels, matchExpressions or values as it was written.",
+				Description: "LabelSelector selects objects by their labels. All of matchLabels and matchExpressions must hold.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"matchLabels": {
 						SchemaProps: spec.SchemaProps{
-							Description: "matchLabels are labels that the object must have, with these values. Default: empty, none.",
+							Description: "matchLabels are the labels, with their values, that the object must have. Default: empty, none.",
 							Type:        []string{"object"},
 							AdditionalProperties: &spec.SchemaOrBool{
 								Allows: true,
@@ -2299,13 +2299,13 @@ func schema_pkg_apis_metacontroller_v1alpha1_LastSyncError(ref common.ReferenceC
 					},
 					"time": {
 						SchemaProps: spec.SchemaProps{
-							Description: "time is when it failed.",
+							Description: "time is the time of the failure.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
 					"recovered": {
 						SchemaProps: spec.SchemaProps{
-							Description: "recovered is when the object was next synced without an error, or was gone. Absent while it still fails.",
+							Description: "recovered is the time of the next sync of the object without an error, or of its deletion. Absent while it still fails.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -2343,7 +2343,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ParentCounts(ref common.ReferenceCa
 					},
 					"failing": {
 						SchemaProps: spec.SchemaProps{
-							Description: "failing is the number of parents that are not in their desired state: their last sync failed, their hook does not answer, other objects have the names of their children, or the server throttles endless writes. A parent that has not been synced yet is in neither count.",
+							Description: "failing is the number of parents that are not in their desired state: their last sync failed, their hook does not answer, other objects have the names of their children, or the server throttles writes that repeat in a loop. A parent without a sync yet is neither synced nor failing.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -2494,7 +2494,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ResyncParents(ref common.ReferenceC
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ResyncParents selects some of the parents that a controller has.",
+				Description: "ResyncParents selects parents of a controller.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"namespace": {
@@ -2522,7 +2522,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ResyncRequest(ref common.ReferenceC
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ResyncRequest requests an immediate sync of parents of a controller. Create it in the subresource resync of a CompositeController or a DecoratorController: \"kubectl create --raw /apis/metacontroller.k8s.io/v1alpha1/compositecontrollers/NAME/resync -f request.json\". The server answers with its status and never stores it. A user who creates it needs the right to create compositecontrollers/resync or decoratorcontrollers/resync. With dryRun=All, the server only counts the parents.",
+				Description: "ResyncRequest requests an immediate sync of parents of a controller. Create it in the subresource resync of a CompositeController or a DecoratorController: \"kubectl create --raw /apis/metacontroller.k8s.io/v1alpha1/compositecontrollers/NAME/resync -f request.json\". The server answers with the status, and does not store the request. A user who creates it needs the right to create compositecontrollers/resync or decoratorcontrollers/resync. With dryRun=All, the server only counts the parents.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -2605,7 +2605,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ResyncRequestStatus(ref common.Refe
 				Properties: map[string]spec.Schema{
 					"parents": {
 						SchemaProps: spec.SchemaProps{
-							Description: "parents is the number of parents that will be synced: one after the other, at most 100 of a controller per second, before parents that are retried or resynced, and after parents that have changed.",
+							Description: "parents is the number of parents that the server will sync: one after the other, at most 100 of a controller per second, before parents that are retried or resynced, and after parents that have changed.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -2625,7 +2625,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ResyncRequestStatus(ref common.Refe
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "notes say why the numbers may differ from what you expect.",
+							Description: "notes give reasons why the numbers may be unexpected.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2668,7 +2668,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedCall(ref common.ReferenceCa
 					},
 					"source": {
 						SchemaProps: spec.SchemaProps{
-							Description: "source is the source of the answer.\n\nPossible enum values:\n - `\"Given\"` is an answer from the spec of the review.\n - `\"Hook\"` is an answer of the hook, which was called.\n - `\"Missing\"` is a missing answer: the server called no hook, and the spec of the review has none.\n - `\"NotCalled\"` means that the review ends before the call of the hook.",
+							Description: "source is the source of the answer.\n\nPossible enum values:\n - `\"Given\"` is an answer from the spec of the review.\n - `\"Hook\"` is an answer of the hook, which was called.\n - `\"Missing\"` means that the server did not call the hook, and that the review does not contain its answer.\n - `\"NotCalled\"` means that the review ends before the call of the hook.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2996,7 +2996,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedStep(ref common.ReferenceCa
 					},
 					"why": {
 						SchemaProps: spec.SchemaProps{
-							Description: "why is the reason of the write.",
+							Description: "why is the reason for the write.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3009,7 +3009,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedStep(ref common.ReferenceCa
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "changes are the fields that the write changes. A new object is one change. The changes of Recreate are those of the object that is created later. After a dry run, they are the changes that the cluster would have stored. Digests replace values of Secrets: the same value has the same digest.",
+							Description: "changes are the fields that the write changes. A new object is one change. The changes of Recreate are those of the object that a later sync creates. After a dry run, they are the changes that the cluster would have stored. Digests replace values of Secrets: the same value has the same digest.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3098,7 +3098,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedSync(ref common.ReferenceCa
 				Properties: map[string]spec.Schema{
 					"parent": {
 						SchemaProps: spec.SchemaProps{
-							Description: "parent is the parent.",
+							Description: "parent names the parent.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.ReviewedObject{}.OpenAPIModelName()),
 						},
@@ -3126,7 +3126,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedSync(ref common.ReferenceCa
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "refused says for each child that the sync would leave out why it would.",
+							Description: "refused has, for each child that the sync would leave out, the reason.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3140,7 +3140,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedSync(ref common.ReferenceCa
 					},
 					"hook": {
 						SchemaProps: spec.SchemaProps{
-							Description: "hook is sync or finalize.",
+							Description: "hook is the hook that the sync calls: sync or finalize.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -3152,7 +3152,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedSync(ref common.ReferenceCa
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "steps are the writes in order. Consecutive writes of children are made concurrently.",
+							Description: "steps are the writes in order. A sync makes consecutive writes of children concurrently.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3176,7 +3176,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedSync(ref common.ReferenceCa
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "warnings are about likely mistakes.",
+							Description: "warnings report probable mistakes.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3194,7 +3194,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedSync(ref common.ReferenceCa
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "events are the events that the hook wants recorded.",
+							Description: "events are the events in the answer of the hook.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3250,7 +3250,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ReviewedWarning(ref common.Referenc
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ReviewedWarning is a warning about a likely mistake.",
+				Description: "ReviewedWarning is a warning about a probable mistake.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"reason": {
@@ -3391,7 +3391,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ServiceReference(ref common.Referen
 					},
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace of the Service, for example \"my-namespace\". It is appended to the name unchanged, so \"my-namespace.svc\" works, too.",
+							Description: "namespace of the Service, for example \"my-namespace\". The server appends it to the name unchanged, so \"my-namespace.svc\" works, too.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3399,7 +3399,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_ServiceReference(ref common.Referen
 					},
 					"port": {
 						SchemaProps: spec.SchemaProps{
-							Description: "port of the Service, from 1 to 65535, for example 8080. Default: 80, also if the protocol is https.",
+							Description: "port of the Service, from 1 to 65535, for example 8080. Default: 80, even if the protocol is https.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -3458,7 +3458,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_Sync(ref common.ReferenceCallback) 
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Sync is the progress of a controller on one of its parents or targets. The process that runs the controllers serves it from memory; it cannot be written. It is in the namespace of the parent, or in that of the server if the parent is cluster-scoped. Its name is \"cc:<controller>:<parent>\" for a CompositeController, and \"dec:<controller>:<resource>.<group>:<target>\" for a DecoratorController. The labels metacontroller.k8s.io/controller-kind and metacontroller.k8s.io/controller-name name the controller. Field selectors are controller, kind (of the controller), parent and state.",
+				Description: "Sync is the progress of a controller on one of its parents or targets. It is read-only: the process that runs the controllers serves it from memory. It is in the namespace of the parent, or in that of the server if the parent is cluster-scoped. Its name is \"cc:<controller>:<parent>\" for a CompositeController, and \"dec:<controller>:<resource>.<group>:<target>\" for a DecoratorController. The labels metacontroller.k8s.io/controller-kind and metacontroller.k8s.io/controller-name name the controller. Field selectors are controller, kind (of the controller), parent and state.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -3477,14 +3477,14 @@ func schema_pkg_apis_metacontroller_v1alpha1_Sync(ref common.ReferenceCallback) 
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Standard object metadata. The creation timestamp and the generation are copied from the parent.",
+							Description: "Standard object metadata. The creation timestamp and the generation are those of the parent.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
 						},
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec says which parent of which controller this is about.",
+							Description: "spec names the parent and the controller.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.SyncSpec{}.OpenAPIModelName()),
 						},
@@ -3509,7 +3509,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncBackoff(ref common.ReferenceCal
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "SyncBackoff says how often a parent has been retried.",
+				Description: "SyncBackoff counts the retries of a parent.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"failures": {
@@ -3618,7 +3618,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReview(ref common.ReferenceCall
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "SyncReview previews syncs of a controller: the requests and answers of the hook, and the writes that would follow, each with its reason and its changes. The server answers it when it is created, and never stores it: \"kubectl create -f review.yaml -o yaml\" prints it with its status. A review writes nothing to the cluster, records no events, and does not count as a sync.\n\nA user who creates a SyncReview needs the right to get the controller, and every parent, child and related object that the review shows, and to list the objects that the review selects from.",
+				Description: "SyncReview previews syncs of a controller: the requests and answers of the hook, and the writes that would follow, each with its reason and its changes. Create one to get its answer: \"kubectl create -f review.yaml -o yaml\" prints it with its status. The server does not store it. A review writes nothing to the cluster, records no events, and does not count as a sync.\n\nA user who creates a SyncReview needs the right to get the controller, and every parent, child and related object that the review shows, and to list the objects that the review selects from.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -3682,7 +3682,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewController(ref common.Ref
 					},
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name of the controller, which may be new if there is a candidate.",
+							Description: "name of the controller. With a candidate, the name may be new.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3742,7 +3742,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewParents(ref common.Refere
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "SyncReviewParents selects some of the parents that a controller has.",
+				Description: "SyncReviewParents selects parents of a controller.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"namespace": {
@@ -3790,7 +3790,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewResponse(ref common.Refer
 				Properties: map[string]spec.Schema{
 					"hook": {
 						SchemaProps: spec.SchemaProps{
-							Description: "hook that was called: sync, finalize or customize.",
+							Description: "hook that gave the answer: sync, finalize or customize.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3828,7 +3828,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewSpec(ref common.Reference
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "SyncReviewSpec defines a review.",
+				Description: "SyncReviewSpec defines a review. Exactly one of parent, parents and object must be set.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"controller": {
@@ -3840,31 +3840,31 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewSpec(ref common.Reference
 					},
 					"candidate": {
 						SchemaProps: spec.SchemaProps{
-							Description: "candidate is a spec of the controller to review instead of the stored one. The server checks it as if the user who creates the review created or updated the controller: fields, rights, and admission. Default: absent, the review is of the stored spec.",
+							Description: "candidate is a spec of the controller to review instead of the stored one. The server checks its fields, the user's rights, and admission, as if the user created or updated the controller. Default: absent, the stored spec.",
 							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
 						},
 					},
 					"parent": {
 						SchemaProps: spec.SchemaProps{
-							Description: "parent is the only parent to review, for example {namespace: shop, name: web}. Default: absent. Exactly one of parent, parents and object must be set.",
+							Description: "parent is the only parent to review, for example {namespace: shop, name: web}. Default: absent.",
 							Ref:         ref(v1alpha1.SyncReviewParent{}.OpenAPIModelName()),
 						},
 					},
 					"parents": {
 						SchemaProps: spec.SchemaProps{
-							Description: "parents selects parents of the controller to review. For example {namespace: shop} or {limit: 100}. Default: absent. Exactly one of parent, parents and object must be set.",
+							Description: "parents selects parents of the controller to review. For example {namespace: shop} or {limit: 100}. Default: absent.",
 							Ref:         ref(v1alpha1.SyncReviewParents{}.OpenAPIModelName()),
 						},
 					},
 					"object": {
 						SchemaProps: spec.SchemaProps{
-							Description: "object is a whole parent that need not exist. If a parent with its name exists, the review shows what would happen after an update to this object; the existing object provides what an update does not change, such as the uid and the status. The user needs the right to create or update such an object. Without an existing object, the uid in the owner references of children is 00000000-0000-0000-0000-000000000000. Default: absent. Exactly one of parent, parents and object must be set.",
+							Description: "object is a complete parent, which need not exist. If a parent with its name exists, the review shows what would happen after an update to this object; the existing object provides what an update does not change, such as the uid and the status. The user needs the right to create or update such an object. Without an existing object, the uid in the owner references of children is 00000000-0000-0000-0000-000000000000. Default: absent.",
 							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
 						},
 					},
 					"response": {
 						SchemaProps: spec.SchemaProps{
-							Description: "response replaces the call of the sync hook, or of the finalize hook if the parent is finalized, about the current parent. Default: absent, the hook is called unless calls is None.",
+							Description: "response is the answer of the sync hook about the current parent, or of the finalize hook if the parent is being finalized. The server then does not call that hook. Default: absent, the server calls the hook unless calls is None.",
 							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
 						},
 					},
@@ -3875,7 +3875,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewSpec(ref common.Reference
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "responses replace other calls: of the customize hook, and, during a rolling update, about earlier versions of a parent. The server uses the first one that matches a call. Default: empty.",
+							Description: "responses are answers to other calls: of the customize hook, and, during a rolling update, about earlier versions of a parent. The server uses the first one that matches a call. Default: empty.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3888,13 +3888,13 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewSpec(ref common.Reference
 					},
 					"request": {
 						SchemaProps: spec.SchemaProps{
-							Description: "request replaces the request to the sync or finalize hook, for example by one that was sent before. The plan for the answer is made for the existing objects. Default: absent, the request is about the existing objects.",
+							Description: "request replaces the request to the sync or finalize hook, for example by one that was sent before. The plan is still for the existing objects. Default: absent, the request is about the existing objects.",
 							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
 						},
 					},
 					"calls": {
 						SchemaProps: spec.SchemaProps{
-							Description: "calls defines whether the server calls hooks for answers that are not given. With None, the status lists each call whose answer is missing, with its request. The client can then call a hook that the server cannot reach, and send the review again with the answer, until no answer is missing. Default: All.\n\nPossible enum values:\n - `\"All\"` calls hooks for the answers that are not given.\n - `\"None\"` calls no hook.",
+							Description: "calls defines whether the server calls hooks for answers that response and responses do not contain. With None, the status lists each call whose answer is missing, with its request. The client can then call a hook that the server cannot reach, and send the review again with the answer, until no answer is missing. Default: All.\n\nPossible enum values:\n - `\"All\"` calls hooks for the answers that the review does not contain.\n - `\"None\"` calls no hook.",
 							Default:     "All",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3903,7 +3903,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewSpec(ref common.Reference
 					},
 					"until": {
 						SchemaProps: spec.SchemaProps{
-							Description: "until is the last stage of the review of a sync. Default: Plan.\n\nPossible enum values:\n - `\"DryRun\"` sends each of these writes to the cluster with dryRun=All, as the controller would, so that its defaults, admission and quotas apply. Nothing is stored.\n - `\"Plan\"` shows the writes that would follow.\n - `\"Request\"` stops before the sync or finalize hook is called, and shows its request. A customize hook is called.\n - `\"Response\"` stops when the hooks have answered.",
+							Description: "until is the last stage of the review. Default: Plan.\n\nPossible enum values:\n - `\"DryRun\"` sends each write of the plan to the cluster with dryRun=All, as the controller would, so that its defaults, admission and quotas apply. The cluster stores nothing.\n - `\"Plan\"` shows the writes that would follow.\n - `\"Request\"` stops before the call of the sync or finalize hook, and shows its request. The server calls a customize hook.\n - `\"Response\"` stops when the hooks have answered.",
 							Default:     "Plan",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3912,7 +3912,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewSpec(ref common.Reference
 					},
 					"details": {
 						SchemaProps: spec.SchemaProps{
-							Description: "details defines how much the status shows of each parent. Steps omits the requests and answers of hooks, except those of a missing answer. Default: All.\n\nPossible enum values:\n - `\"All\"` shows everything.\n - `\"Steps\"` omits the requests and answers of hooks.",
+							Description: "details defines how much the status shows of each parent. Default: All.\n\nPossible enum values:\n - `\"All\"` shows everything.\n - `\"Steps\"` omits the answers of hooks, and the requests except those without an answer.",
 							Default:     "All",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3921,7 +3921,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewSpec(ref common.Reference
 					},
 					"timeoutSeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "timeoutSeconds is the maximum duration of the review, from 1 to 30. After that, a review of several parents ends with the parents reviewed so far, and sets status.continue for the others. Default: 20.",
+							Description: "timeoutSeconds is the maximum duration of the review, from 1 to 30. After that, a review of several parents ends with the parents reviewed so far, and sets status.continue for the others; a review of one parent fails. Default: 20.",
 							Default:     20,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -3952,7 +3952,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewStatus(ref common.Referen
 					},
 					"controller": {
 						SchemaProps: spec.SchemaProps{
-							Description: "controller defines which controller answered: the running one, which remembers which answers needed no write, or one that the server started for the review, because there is a candidate or because the controller does not run.\n\nPossible enum values:\n - `\"Running\"` is the running controller.\n - `\"Temporary\"` is a controller that the server started for the review.",
+							Description: "controller is the controller that answered the review.\n\nPossible enum values:\n - `\"Running\"` is the running controller, which knows which answers need no write.\n - `\"Temporary\"` is a controller that the server started for the review, because there is a candidate or because the controller does not run.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Running", "Temporary"},
@@ -4015,7 +4015,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewSummary(ref common.Refere
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "SyncReviewSummary counts what is in an answer.",
+				Description: "SyncReviewSummary counts the parents and writes in an answer.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"parents": {
@@ -4123,7 +4123,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncStatus(ref common.ReferenceCall
 				Properties: map[string]spec.Schema{
 					"state": {
 						SchemaProps: spec.SchemaProps{
-							Description: "state is Synced, Progressing, Waiting, Failing or Paused.\n\nPossible enum values:\n - `\"Failing\"` says that the last sync failed.\n - `\"Paused\"` says that the controller or the parent is paused.\n - `\"Progressing\"` says that children are being created or rolled out, or that the parent has changed since its last sync.\n - `\"Synced\"` says that the parent was in its desired state after its last sync.\n - `\"Waiting\"` says that nothing failed, and that the controller can do nothing more for now.",
+							Description: "state is the progress of the controller on the parent.\n\nPossible enum values:\n - `\"Failing\"` means that the last sync failed.\n - `\"Paused\"` means that the controller or the parent is paused.\n - `\"Progressing\"` means that the server creates or rolls out children, or that the parent has changed since its last sync.\n - `\"Synced\"` means that the parent was in its desired state after its last sync.\n - `\"Waiting\"` means that nothing failed, and that the controller can do nothing more for now.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -4132,52 +4132,52 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncStatus(ref common.ReferenceCall
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message says why the last sync failed, what the parent waits for, or what a warning is.",
+							Description: "message explains the state: why the last sync failed, what the parent waits for, or the first warning.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"waitsFor": {
 						SchemaProps: spec.SchemaProps{
-							Description: "waitsFor is what has to happen before the next sync. Absent if the controller waits for nothing.",
+							Description: "waitsFor describes what the controller waits for. Absent if it waits for nothing.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"observedGeneration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "observedGeneration is the metadata.generation of the parent that was synced the last time.",
+							Description: "observedGeneration is the metadata.generation of the parent in the last sync.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
 					},
 					"children": {
 						SchemaProps: spec.SchemaProps{
-							Description: "children counts the children of the parent. Absent until the hook has been called.",
+							Description: "children counts the children of the parent. Absent until the server has called the hook.",
 							Ref:         ref(v1alpha1.SyncChildren{}.OpenAPIModelName()),
 						},
 					},
 					"lastSyncTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "lastSyncTime is when the last sync ended. Absent if the parent has not been synced since the controllers started.",
+							Description: "lastSyncTime is the end of the last sync. Absent if the server has not synced the parent since the controllers started.",
 							Ref:         ref(v1.MicroTime{}.OpenAPIModelName()),
 						},
 					},
 					"lastSyncDuration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "lastSyncDuration is how long the last sync took, with the calls of hooks.",
+							Description: "lastSyncDuration is the duration of the last sync, including the calls of hooks.",
 							Ref:         ref(v1.Duration{}.OpenAPIModelName()),
 						},
 					},
 					"nextSyncTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "nextSyncTime is the time of the next sync of the parent if nothing changes before. Absent if only a change causes a sync.",
+							Description: "nextSyncTime is the time of the next sync of the parent if nothing changes until then. Absent if only a change causes a sync.",
 							Ref:         ref(v1.MicroTime{}.OpenAPIModelName()),
 						},
 					},
 					"backoff": {
 						SchemaProps: spec.SchemaProps{
-							Description: "backoff is set while the parent is retried.",
+							Description: "backoff counts failures. Absent unless the server retries the parent.",
 							Ref:         ref(v1alpha1.SyncBackoff{}.OpenAPIModelName()),
 						},
 					},
@@ -4191,7 +4191,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncStatus(ref common.ReferenceCall
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions are Synced, which is True in the state Synced, and Paused, which is present only when True.",
+							Description: "conditions have these types. Synced: True in the state Synced. Paused and Stalled, present only when True: the state is Paused or Failing.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -4209,7 +4209,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncStatus(ref common.ReferenceCall
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "warnings are probable mistakes, as in the events about the parent.",
+							Description: "warnings report probable mistakes, as the events about the parent do.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -4222,7 +4222,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncStatus(ref common.ReferenceCall
 					},
 					"lastSteps": {
 						SchemaProps: spec.SchemaProps{
-							Description: "lastSteps are the steps of the last sync that did something. The server keeps them for the parents that each controller wrote last.",
+							Description: "lastSteps are the steps of the last sync that had any. The server keeps them only for the parents of a controller that it wrote most recently.",
 							Ref:         ref(v1alpha1.SyncSteps{}.OpenAPIModelName()),
 						},
 					},
@@ -4239,7 +4239,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncStep(ref common.ReferenceCallba
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "SyncStep is one thing that a sync did to one object.",
+				Description: "SyncStep is one operation of a sync on one object.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"operation": {
@@ -4283,7 +4283,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncStep(ref common.ReferenceCallba
 					},
 					"why": {
 						SchemaProps: spec.SchemaProps{
-							Description: "why is the reason of the step.",
+							Description: "why is the reason for the step.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -4291,7 +4291,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncStep(ref common.ReferenceCallba
 					},
 					"result": {
 						SchemaProps: spec.SchemaProps{
-							Description: "result is the result of the step.\n\nPossible enum values:\n - `\"Conflict\"` says that the object had changed in the meantime, so nothing was written.\n - `\"Failed\"` says that the write failed.\n - `\"NameConflict\"` says that another object has the name.\n - `\"Unchanged\"` says that the write changed nothing.\n - `\"Written\"` says that the cluster stored a change.",
+							Description: "result is the result of the step.\n\nPossible enum values:\n - `\"Conflict\"` means that the object had changed in the meantime, so the server wrote nothing.\n - `\"Failed\"` means that the write failed.\n - `\"NameConflict\"` means that another object has the name.\n - `\"Unchanged\"` means that the write changed nothing.\n - `\"Written\"` means that the cluster stored a change.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -4300,7 +4300,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncStep(ref common.ReferenceCallba
 					},
 					"error": {
 						SchemaProps: spec.SchemaProps{
-							Description: "error says why it failed.",
+							Description: "error says why the step failed.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -4321,7 +4321,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncSteps(ref common.ReferenceCallb
 				Properties: map[string]spec.Schema{
 					"time": {
 						SchemaProps: spec.SchemaProps{
-							Description: "time is when the sync ended.",
+							Description: "time is the end of the sync.",
 							Ref:         ref(v1.MicroTime{}.OpenAPIModelName()),
 						},
 					},
@@ -4363,7 +4363,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncWarning(ref common.ReferenceCal
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "SyncWarning is a probable mistake although the sync succeeded.",
+				Description: "SyncWarning is a warning about a probable mistake.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"reason": {
@@ -4443,7 +4443,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_Webhook(ref common.ReferenceCallbac
 				Properties: map[string]spec.Schema{
 					"url": {
 						SchemaProps: spec.SchemaProps{
-							Description: "url is the address of the webhook, http or https, for example \"http://my-hooks.my-namespace/sync\". If it is set, service and path have no effect. Everyone who can read this object can read credentials in it; use basicAuth instead. Default: absent, the webhook is called by service and path.",
+							Description: "url is the address of the webhook, http or https, for example \"http://my-hooks.my-namespace/sync\". If it is set, service and path have no effect. Do not put credentials into it, because everyone who can read this object can read them; use basicAuth. Default: absent, the server uses service and path.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -4457,26 +4457,26 @@ func schema_pkg_apis_metacontroller_v1alpha1_Webhook(ref common.ReferenceCallbac
 					},
 					"etag": {
 						SchemaProps: spec.SchemaProps{
-							Description: "etag lets the webhook answer \"304 Not Modified\" instead of repeating its last answer for the same parent, for example {enabled: true, cacheTimeoutSeconds: 3600}. Default: absent, every answer has to be complete.",
+							Description: "etag lets the webhook answer \"304 Not Modified\" instead of repeating its last answer for the same parent, for example {enabled: true, cacheTimeoutSeconds: 3600}. Default: absent, every answer must be complete.",
 							Ref:         ref(v1alpha1.WebhookEtagConfig{}.OpenAPIModelName()),
 						},
 					},
 					"path": {
 						SchemaProps: spec.SchemaProps{
-							Description: "path is the path of the webhook at its service, with the leading slash, for example \"/sync\". It is appended to the port unchanged, including a query. Required with service; no effect beside url. Default: absent.",
+							Description: "path is the path of the webhook at its service, with the leading slash, for example \"/sync\". The server appends it to the port unchanged, and it may include a query. Required with service; ignored if url is set. Default: absent.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"service": {
 						SchemaProps: spec.SchemaProps{
-							Description: "service is the Service of the webhook, at the address \"<protocol>://<name>.<namespace>:<port><path>\", for example {name: my-hooks, namespace: my-namespace, port: 8080}. It has no effect beside url. Default: absent.",
+							Description: "service is the Service of the webhook, at the address \"<protocol>://<name>.<namespace>:<port><path>\", for example {name: my-hooks, namespace: my-namespace, port: 8080}. Ignored if url is set. Default: absent.",
 							Ref:         ref(v1alpha1.ServiceReference{}.OpenAPIModelName()),
 						},
 					},
 					"responseUnMarshallMode": {
 						SchemaProps: spec.SchemaProps{
-							Description: "responseUnMarshallMode defines how strictly the server decodes answers. Default: loose for hooks of version v1, strict for v2.\n\nPossible enum values:\n - `\"loose\"` ignores unknown and repeated fields in an answer.\n - `\"strict\"` makes unknown and repeated fields in an answer errors.",
+							Description: "responseUnMarshallMode defines how strictly the server decodes answers. Default: loose for hooks of version v1, strict for v2.\n\nPossible enum values:\n - `\"loose\"` ignores unknown and repeated fields in an answer.\n - `\"strict\"` treats unknown and repeated fields in an answer as errors.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"loose", "strict"},
@@ -4484,25 +4484,25 @@ func schema_pkg_apis_metacontroller_v1alpha1_Webhook(ref common.ReferenceCallbac
 					},
 					"caBundle": {
 						SchemaProps: spec.SchemaProps{
-							Description: "caBundle holds the certificate authorities that verify the serving certificate, for example {configMapRef: {name: hooks-ca, namespace: my-namespace}}. Default: absent, those of the system the server runs on.",
+							Description: "caBundle holds the certificate authorities that verify the certificate of the webhook, for example {configMapRef: {name: hooks-ca, namespace: my-namespace}}. Default: absent, the authorities of the system that the server runs on.",
 							Ref:         ref(v1alpha1.CABundle{}.OpenAPIModelName()),
 						},
 					},
 					"clientTLS": {
 						SchemaProps: spec.SchemaProps{
-							Description: "clientTLS is the client certificate to present (mutual TLS), for example {secretRef: {name: metacontroller-client, namespace: my-namespace}}. Default: absent, none.",
+							Description: "clientTLS is the client certificate that the server presents (mutual TLS), for example {secretRef: {name: metacontroller-client, namespace: my-namespace}}. Default: absent, none.",
 							Ref:         ref(v1alpha1.ClientTLS{}.OpenAPIModelName()),
 						},
 					},
 					"authorization": {
 						SchemaProps: spec.SchemaProps{
-							Description: "authorization is the credential to send in the Authorization header, for example {secretRef: {name: hooks-token, namespace: my-namespace, key: token}}. It cannot be combined with basicAuth. Default: absent, none.",
+							Description: "authorization is the credential that the server sends in the Authorization header, for example {secretRef: {name: hooks-token, namespace: my-namespace, key: token}}. It cannot be combined with basicAuth. Default: absent, none.",
 							Ref:         ref(v1alpha1.Authorization{}.OpenAPIModelName()),
 						},
 					},
 					"basicAuth": {
 						SchemaProps: spec.SchemaProps{
-							Description: "basicAuth is the user name and password to send in the Authorization header, for example {secretRef: {name: hooks-user, namespace: my-namespace}}. It cannot be combined with authorization. Default: absent, none.",
+							Description: "basicAuth is the user name and password that the server sends in the Authorization header, for example {secretRef: {name: hooks-user, namespace: my-namespace}}. It cannot be combined with authorization. Default: absent, none.",
 							Ref:         ref(v1alpha1.BasicAuth{}.OpenAPIModelName()),
 						},
 					},
@@ -4518,7 +4518,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_WebhookEtagConfig(ref common.Refere
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "WebhookEtagConfig says whether answers are cached by their ETag. An answer that came with an ETag header is kept; the next request for the same parent carries it in If-None-Match; if the webhook answers 304 or 412, the kept answer is used.",
+				Description: "WebhookEtagConfig defines whether the server caches answers by their ETag. The server keeps an answer with the header ETag, and sends the ETag in If-None-Match with the next request for the same parent. If the webhook answers 304 or 412, the server uses the kept answer.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"enabled": {
@@ -4530,14 +4530,14 @@ func schema_pkg_apis_metacontroller_v1alpha1_WebhookEtagConfig(ref common.Refere
 					},
 					"cacheTimeoutSeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "cacheTimeoutSeconds is the number of seconds for which an answer is kept, for example 3600. A number below 1 counts as absent. Default: absent, until the controller is restarted.",
+							Description: "cacheTimeoutSeconds is the number of seconds for which the server keeps an answer, for example 3600. A number below 1 counts as absent. Default: absent, as long as the controller runs.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"cacheCleanupSeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "cacheCleanupSeconds is accepted for compatibility and has no effect: expired answers are removed automatically. Default: absent.",
+							Description: "cacheCleanupSeconds is stored for compatibility and has no effect: the server removes expired answers. Default: absent.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},

@@ -12,20 +12,20 @@ import (
 
 // Types of the conditions in the status of a CompositeController or DecoratorController.
 const (
-	// ConditionReady is True while the controller runs as its current spec says and syncs parents. It is Unknown until
-	// the controller has tried to sync one, and False if it cannot run, or if the sync of every parent fails.
+	// ConditionReady is True while the controller runs with its current spec and syncs parents. It is Unknown until the
+	// controller has tried to sync one, and False if it cannot run, or if the sync of every parent fails.
 	ConditionReady = "Ready"
 	// ConditionParentsSynced is True if every parent was in its desired state after its last sync.
 	ConditionParentsSynced = "ParentsSynced"
-	// ConditionHooksReachable is True if the last calls of the hooks were answered.
+	// ConditionHooksReachable is True if the hooks answered their last calls.
 	ConditionHooksReachable = "HooksReachable"
 	// ConditionWarnings is True if the controller runs, but probably not as its author intends.
 	ConditionWarnings = "Warnings"
 	// ConditionPaused is present, and True, while the controller or some of its parents are paused.
 	ConditionPaused = "Paused"
-	// ConditionStalled is present, and True, while Ready is False and only a change of the spec or of another object can
-	// end that. Tools that use kstatus report it as a failure. It repeats the reason and message of Ready. Failed Syncs and
-	// HookCalls have it, too.
+	// ConditionStalled is present, and True, while Ready is False and only a change of the spec or of another object
+	// can end that. Tools that use kstatus report it as a failure. It repeats the reason and message of Ready. Failing
+	// Syncs and failed HookCalls have it, too.
 	ConditionStalled = "Stalled"
 )
 
@@ -68,17 +68,17 @@ const (
 // Reasons of the conditions Warnings and Paused. Those about one parent are also the reasons of events about it.
 const (
 	ReasonNoWarnings = "NoWarnings"
-	// ReasonWriteLoop: children or the status of parents are written again and again, because another client undoes the
-	// writes or because the hook returns a different answer each time. Such writes are slowed down.
+	// ReasonWriteLoop: the server writes children or the status of parents again and again, because another client
+	// undoes the writes or because the hook returns a different answer each time. The server throttles such writes.
 	ReasonWriteLoop = "WriteLoop"
 	// ReasonUnknownField: the cluster does not know a field of a child or of the parent. It drops the field, or
 	// refuses the child.
 	ReasonUnknownField = "UnknownField"
 	// ReasonSchemaMismatch: an inline hook does not fit the schemas of the cluster.
 	ReasonSchemaMismatch = "SchemaMismatch"
-	// ReasonUnknownAnswerField: an answer has a field that is not in the protocol, so it is not read.
+	// ReasonUnknownAnswerField: an answer has a field that is not in the protocol, so the server ignores it.
 	ReasonUnknownAnswerField = "UnknownAnswerField"
-	// ReasonChildrenDeleted: all children are deleted, because the answer has no field for them.
+	// ReasonChildrenDeleted: the server deletes all children, because the answer has no field for them.
 	ReasonChildrenDeleted = "ChildrenDeleted"
 	// ReasonChildOutdated: children differ from what the hook wants, and their update method leaves them alone.
 	ReasonChildOutdated = "ChildOutdated"
@@ -95,9 +95,9 @@ const (
 	ReasonRelatedNotShown = "RelatedNotShown"
 	// ReasonClusterWarning: the cluster has accepted a write with a warning.
 	ReasonClusterWarning = "ClusterWarning"
-	// ReasonRevisionIgnored: a ControllerRevision, or a part of one, is ignored.
+	// ReasonRevisionIgnored: the server ignores a ControllerRevision, or a part of one.
 	ReasonRevisionIgnored = "RevisionIgnored"
-	// ReasonActsAsServer: the server requires a service account of new controllers, and this one was stored without one.
+	// ReasonActsAsServer: the server requires a service account of new controllers, and this one has none.
 	ReasonActsAsServer = "ActsAsServer"
 
 	ReasonPaused        = "Paused"
@@ -165,8 +165,8 @@ var conditionReasons = []conditionReason{
 // formerConditions are the types of conditions that earlier versions of the server stored.
 var formerConditions = []string{"ResourcesFound", "FieldsKnown", "ChildrenAsMeant", "Stable", "ServiceAccountSet"}
 
-// NewStatus returns the status of a new controller: no server has read it. Without it, tools that wait would
-// consider the controller ready.
+// NewStatus returns the status of a new controller, which no server has read yet. Without this status, tools that wait
+// would consider the controller ready.
 func NewStatus() ControllerStatus {
 	unread := NewCondition(ConditionReady, ReasonNotObservedYet, "the leader of the servers has not read this controller yet",
 		0)

@@ -7,7 +7,7 @@
 // +k8s:defaulter-gen=TypeMeta
 // +groupName=metacontroller.k8s.io
 
-// Package v1alpha1 is the public API of Metacontroller: the objects people write to have a controller made out of
-// a webhook. Its JSON is that of the CRDs of Metacontroller 4.17, so the same manifests work. The comments of the types
-// are what kubectl explain prints.
+// Package v1alpha1 is the public API of Metacontroller: the objects that turn a webhook into a controller. Its JSON is
+// that of the CRDs of Metacontroller 4.17, so the same manifests work. kubectl explain prints the comments of the
+// types.
 package v1alpha1

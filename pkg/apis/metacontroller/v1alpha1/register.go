@@ -17,7 +17,7 @@ import (
 // GroupName is the API group of all types of this package.
 const GroupName = "metacontroller.k8s.io"
 
-// Category is the word for all kinds of the group in kubectl get.
+// Category stands for all kinds of the group in kubectl get.
 const Category = "metacontroller"
 
 // SchemeGroupVersion is the group and version of all types of this package.
@@ -87,8 +87,8 @@ func addFieldSelectors(scheme *runtime.Scheme, kind string, known ...string) err
 const NotForSyncs = "is served from the memory of the server and changes with each sync, " +
 	"so a controller that depends on it would keep itself busy; use metrics, or a program that watches it"
 
-// InMemory reports whether objects of a type are answered from the memory of the server, and not stored.
-// They change with each sync, so they cannot be parents, targets, children or related objects.
+// InMemory reports whether the server serves objects of a type from memory, and does not store them. They change with
+// each sync, so they cannot be parents, targets, children or related objects.
 func InMemory(of schema.GroupResource) bool {
 	switch of {
 	case Resource("syncs"), Resource("hookcalls"), Resource("syncreviews"):

@@ -8,17 +8,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// CurrentRevisionAnnotation is on the ControllerRevision that remembers a parent as it is now, and on no other of that
-// parent.
+// CurrentRevisionAnnotation marks the ControllerRevision of a parent's current version. No other ControllerRevision of
+// that parent has it.
 const CurrentRevisionAnnotation = GroupName + "/current"
 
 // +genclient
 // +genclient:noStatus
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// ControllerRevision records, during a rolling update, one earlier or current version of a parent and which of its
-// children are at that version. The server creates it beside the parent, which owns it, and removes it. People are not
-// meant to write it.
+// ControllerRevision records a version of a parent, the current or an earlier one, and the children that are at this
+// version. Rolling updates use it. The server creates and deletes it; do not change it. The parent owns it. It is in
+// the namespace of the parent, or in that of the server if the parent is cluster-scoped.
 type ControllerRevision struct {
 	metav1.TypeMeta `json:",inline"`
 	// Standard object metadata. The name ends in a hash of the parent's UID and of parentPatch.

@@ -14,15 +14,15 @@ import (
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
 // DecoratorController adds behavior to existing objects, which may have a controller of their own. For each selected
-// object, the server sends the object and its attachments to the webhook, which returns the desired attachments, and
-// labels, annotations and a status for the object.
+// object (the target), the server sends the target and its attachments to the webhook, which returns the desired
+// attachments, and labels, annotations and a status for the target.
 type DecoratorController struct {
 	metav1.TypeMeta `json:",inline"`
-	// Standard object metadata. The name is part of objects in users' clusters (attachments carry it in the annotation
-	// "metacontroller.k8s.io/decorator-controller"), so a controller with another name is another controller.
+	// Standard object metadata. The annotation "metacontroller.k8s.io/decorator-controller" of the attachments contains
+	// the name: under another name, the same spec is another controller.
 	metav1.ObjectMeta `json:"metadata"`
 
-	// spec defines the targets, their attachments, and the webhooks.
+	// spec defines the targets, their attachments, and the hooks.
 	Spec DecoratorControllerSpec `json:"spec"`
 
 	// status is the last observed state of the running controller. Only the server writes it.
@@ -61,23 +61,23 @@ func (d *DecoratorController) GetStatus() *ControllerStatus { return &d.Status }
 
 // DecoratorControllerSpec describes a controller that attaches objects and metadata to objects of any types (targets).
 type DecoratorControllerSpec struct {
-	// resources lists the types of the targets and which of their objects are decorated, for example [{apiVersion:
-	// apps/v1, resource: statefulsets, annotationSelector: {matchExpressions: [{key: service-per-pod, operator:
-	// Exists}]}}].
+	// resources lists the types of the targets, and selects objects of each type, for example [{apiVersion: apps/v1,
+	// resource: statefulsets, annotationSelector: {matchExpressions: [{key: service-per-pod, operator: Exists}]}}].
 	// +listType=atomic
 	Resources []DecoratorControllerResourceRule `json:"resources"`
 
-	// attachments lists, once each, the types that the sync hook may return. The server sends objects of these types
-	// that this controller attached to the target to the hook in "attachments", and deletes those that the hook no
-	// longer returns. A change of an attachment causes a sync of its target. For example [{apiVersion: v1, resource:
-	// services, updateStrategy: {method: InPlace}}].
+	// attachments lists the types of objects that the sync hook may return, each type once. The server sends the hook,
+	// in "attachments", the objects of these types that this controller attached to the target, and deletes an object
+	// when the hook no longer returns it. A change of an attachment causes a sync of its target. For example
+	// [{apiVersion: v1, resource: services, updateStrategy: {method: InPlace}}].
 	// Default: empty, for a controller that only sets labels, annotations or status.
 	// +listType=atomic
 	// +optional
 	Attachments []DecoratorControllerAttachmentRule `json:"attachments,omitzero"`
 
-	// hooks are webhooks or inline. Required: a sync hook with a webhook or inline, or a finalize hook for a controller
-	// that handles only deletion. For example {sync: {webhook: {url: "http://my-hooks.my-namespace/sync"}}}.
+	// hooks are the functions that the server calls for each target. A hook has either webhook or inline. Required:
+	// sync; or finalize, if the controller handles only deletion. For example {sync: {webhook: {url:
+	// "http://my-hooks.my-namespace/sync"}}}.
 	// +optional
 	Hooks *DecoratorControllerHooks `json:"hooks,omitempty"`
 
@@ -90,7 +90,7 @@ type DecoratorControllerSpec struct {
 
 	// resyncPeriodSeconds is the interval at which the server syncs every target even if nothing changed, for hooks
 	// that depend on things outside the cluster. For example, 300 means every five minutes. Values below 1 count as 1.
-	// To have one target synced once, a hook returns "resyncAfterSeconds".
+	// To request one more sync of a single target, a hook returns "resyncAfterSeconds".
 	// Default: absent, no periodic sync.
 	// +optional
 	ResyncPeriodSeconds *int32 `json:"resyncPeriodSeconds,omitempty"`
@@ -105,9 +105,9 @@ type DecoratorControllerSpec struct {
 	// +optional
 	ResyncOn []WatchedObject `json:"resyncOn,omitzero"`
 
-	// paused stops the controller: the server calls no hook and writes neither targets nor attachments. Targets that
-	// are being deleted and have the controller's finalizer wait. After the pause, the server syncs every target. To
-	// pause a single target, annotate it with metacontroller.k8s.io/paused: "true".
+	// paused stops the controller: the server calls no hook and writes neither targets nor attachments. The deletion of
+	// targets with the controller's finalizer waits. After the pause, the server syncs every target. To pause a single
+	// target, annotate it with metacontroller.k8s.io/paused: "true".
 	// Default: false.
 	// +optional
 	Paused *bool `json:"paused,omitempty"`
@@ -115,8 +115,8 @@ type DecoratorControllerSpec struct {
 	Access `json:",inline"`
 }
 
-// DecoratorControllerResourceRule selects targets of one type. An object must match both selectors. When it stops
-// matching, the server calls its finalize hook; without a finalize hook, it keeps its attachments.
+// DecoratorControllerResourceRule selects targets of one type. An object must match both selectors. When an object
+// stops matching, the server calls the finalize hook for it; without a finalize hook, the object keeps its attachments.
 type DecoratorControllerResourceRule struct {
 	ResourceRule `json:",inline"`
 
@@ -139,10 +139,9 @@ type DecoratorControllerResourceRule struct {
 	IgnoreStatusChanges *bool `json:"ignoreStatusChanges,omitempty"`
 }
 
-// AnnotationSelector selects objects by their annotations, as a label selector does by labels. All of matchAnnotations
-// and matchExpressions must hold.
+// AnnotationSelector selects objects by their annotations. All of matchAnnotations and matchExpressions must hold.
 type AnnotationSelector struct {
-	// matchAnnotations are annotations the object must have, with these values, which may be any text.
+	// matchAnnotations are the annotations, with their values, that the object must have. A value may be any text.
 	// Default: empty, none.
 	// +optional
 	MatchAnnotations map[string]string `json:"matchAnnotations,omitzero"`
@@ -161,7 +160,7 @@ type DecoratorControllerAttachmentRule struct {
 
 	// updateStrategy defines how the server updates an existing attachment that differs from what the hook returned,
 	// for example {method: InPlace}.
-	// Default: absent, which is the method OnDelete.
+	// Default: absent, the method OnDelete.
 	// +optional
 	UpdateStrategy *DecoratorControllerAttachmentUpdateStrategy `json:"updateStrategy,omitempty"`
 }
@@ -177,8 +176,8 @@ type DecoratorControllerAttachmentUpdateStrategy struct {
 
 // DecoratorControllerHooks are the hooks of a DecoratorController: webhooks, or inline.
 type DecoratorControllerHooks struct {
-	// customize returns which related objects the other hooks need. The server sends these objects to the other hooks
-	// in "related", and syncs the target when one of them changes.
+	// customize selects the related objects that the other hooks need. The server sends these objects to the other
+	// hooks in "related", and syncs the target when one of them changes.
 	// Default: absent, no other objects.
 	// +optional
 	Customize *Hook `json:"customize,omitempty"`
@@ -186,15 +185,15 @@ type DecoratorControllerHooks struct {
 	// sync receives the target and its attachments, and returns the desired attachments, and labels, annotations and
 	// status for the target. The server calls it whenever the target, one of its attachments or a related object
 	// changes. It must be idempotent and should be quick.
-	// Default: absent, only deletion is handled, by the finalize hook.
+	// Default: absent, the controller handles only deletion, by the finalize hook.
 	// +optional
 	Sync *Hook `json:"sync,omitempty"`
 
-	// finalize cleans up, in order or outside the cluster: the server calls it instead of sync when the target is being
-	// deleted or no longer selected, until it returns "finalized": true. It puts a finalizer on every target and on
-	// this object: when you delete this object, it stays until the finalizer is removed from all targets. It needs a
-	// webhook or inline, often the same as sync, and metadata.name may have at most 43 characters.
-	// Default: absent, a target is deleted at once, and its attachments by the cluster's garbage collector.
+	// finalize deletes attachments in order, or cleans up outside the cluster. The server calls it instead of sync when
+	// the target is being deleted or no longer selected, until it returns "finalized": true. The server puts a
+	// finalizer on every target and on this object: when you delete this object, it stays until no target has the
+	// finalizer. With a finalize hook, metadata.name may have at most 43 characters.
+	// Default: absent, the cluster deletes a target at once, and its garbage collector deletes the attachments.
 	// +optional
 	Finalize *Hook `json:"finalize,omitempty"`
 }

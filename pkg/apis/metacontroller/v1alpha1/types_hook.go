@@ -14,16 +14,17 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/hookaddress"
 )
 
-// Hook is a webhook, or expressions in the controller itself.
+// Hook is a webhook, or a template in the controller itself.
 type Hook struct {
-	// version of the protocol. The hooks of one controller may have different versions. That of an inline hook is v2.
-	// Default: v1, for an inline hook v2.
+	// version of the protocol between the server and the webhook. The hooks of one controller may have different
+	// versions.
+	// Default: v1. An inline hook always has v2.
 	// +optional
 	Version *HookVersion `json:"version,omitempty"`
 
 	// webhook is the endpoint of the hook, for example {url: "http://my-hooks.my-namespace/sync"}. A finalize hook needs
 	// it, or inline.
-	// Default: absent, the hook is not called, unless it has inline.
+	// Default: absent, the server does not call the hook, unless it has inline.
 	// +optional
 	Webhook *Webhook `json:"webhook,omitempty"`
 
@@ -34,7 +35,7 @@ type Hook struct {
 	Inline *InlineHook `json:"inline,omitempty"`
 }
 
-// HookVersion is a version of the protocol spoken with a hook.
+// HookVersion is a version of the protocol between the server and a hook.
 // +enum
 type HookVersion string
 
@@ -74,9 +75,9 @@ func (h *Hook) GetVersion() HookVersion {
 // body. Its address is either url, or service and path.
 type Webhook struct {
 	// url is the address of the webhook, http or https, for example "http://my-hooks.my-namespace/sync". If it is set,
-	// service and path have no effect. Everyone who can read this object can read credentials in it; use basicAuth
-	// instead.
-	// Default: absent, the webhook is called by service and path.
+	// service and path have no effect. Do not put credentials into it, because everyone who can read this object can
+	// read them; use basicAuth.
+	// Default: absent, the server uses service and path.
 	// +optional
 	URL *string `json:"url,omitempty"`
 
@@ -88,17 +89,18 @@ type Webhook struct {
 
 	// etag lets the webhook answer "304 Not Modified" instead of repeating its last answer for the same parent, for
 	// example {enabled: true, cacheTimeoutSeconds: 3600}.
-	// Default: absent, every answer has to be complete.
+	// Default: absent, every answer must be complete.
 	// +optional
 	Etag *WebhookEtagConfig `json:"etag,omitempty"`
 
-	// path is the path of the webhook at its service, with the leading slash, for example "/sync". It is appended to
-	// the port unchanged, including a query. Required with service; no effect beside url. Default: absent.
+	// path is the path of the webhook at its service, with the leading slash, for example "/sync". The server appends
+	// it to the port unchanged, and it may include a query. Required with service; ignored if url is set. Default:
+	// absent.
 	// +optional
 	Path *string `json:"path,omitempty"`
 
 	// service is the Service of the webhook, at the address "<protocol>://<name>.<namespace>:<port><path>", for example
-	// {name: my-hooks, namespace: my-namespace, port: 8080}. It has no effect beside url. Default: absent.
+	// {name: my-hooks, namespace: my-namespace, port: 8080}. Ignored if url is set. Default: absent.
 	// +optional
 	Service *ServiceReference `json:"service,omitempty"`
 
@@ -107,25 +109,25 @@ type Webhook struct {
 	// +optional
 	ResponseUnmarshallMode *ResponseUnmarshallMode `json:"responseUnMarshallMode,omitempty"`
 
-	// caBundle holds the certificate authorities that verify the serving certificate, for example {configMapRef: {name:
-	// hooks-ca, namespace: my-namespace}}.
-	// Default: absent, those of the system the server runs on.
+	// caBundle holds the certificate authorities that verify the certificate of the webhook, for example
+	// {configMapRef: {name: hooks-ca, namespace: my-namespace}}.
+	// Default: absent, the authorities of the system that the server runs on.
 	// +optional
 	CABundle *CABundle `json:"caBundle,omitempty"`
 
-	// clientTLS is the client certificate to present (mutual TLS), for example {secretRef: {name:
-	// metacontroller-client, namespace: my-namespace}}.
+	// clientTLS is the client certificate that the server presents (mutual TLS), for example
+	// {secretRef: {name: metacontroller-client, namespace: my-namespace}}.
 	// Default: absent, none.
 	// +optional
 	ClientTLS *ClientTLS `json:"clientTLS,omitempty"`
 
-	// authorization is the credential to send in the Authorization header, for example
+	// authorization is the credential that the server sends in the Authorization header, for example
 	// {secretRef: {name: hooks-token, namespace: my-namespace, key: token}}. It cannot be combined with basicAuth.
 	// Default: absent, none.
 	// +optional
 	Authorization *Authorization `json:"authorization,omitempty"`
 
-	// basicAuth is the user name and password to send in the Authorization header, for example
+	// basicAuth is the user name and password that the server sends in the Authorization header, for example
 	// {secretRef: {name: hooks-user, namespace: my-namespace}}. It cannot be combined with authorization.
 	// Default: absent, none.
 	// +optional
@@ -133,10 +135,9 @@ type Webhook struct {
 }
 
 // Duration is a length of time written as a number with a unit (ns, us, ms, s, m, h), or several of them in a row, for
-// instance "300ms", "10s" or "1m30s".
+// example "300ms", "10s" or "1m30s".
 //
-// It is kept as text so that an object with an invalid one, stored before it was validated, can still be read, listed
-// and repaired.
+// It is kept as text, so that you can read and repair an object that was stored with an invalid one.
 type Duration string
 
 // Parse returns the length of time, or an error that says why the text is invalid.
@@ -149,11 +150,11 @@ type ServiceReference struct {
 	// name of the Service, for example "my-hooks".
 	Name string `json:"name"`
 
-	// namespace of the Service, for example "my-namespace". It is appended to the name unchanged, so "my-namespace.svc"
-	// works, too.
+	// namespace of the Service, for example "my-namespace". The server appends it to the name unchanged, so
+	// "my-namespace.svc" works, too.
 	Namespace string `json:"namespace"`
 
-	// port of the Service, from 1 to 65535, for example 8080. Default: 80, also if the protocol is https.
+	// port of the Service, from 1 to 65535, for example 8080. Default: 80, even if the protocol is https.
 	// +optional
 	Port *int32 `json:"port,omitempty"`
 
@@ -162,34 +163,34 @@ type ServiceReference struct {
 	Protocol *string `json:"protocol,omitempty"`
 }
 
-// WebhookEtagConfig says whether answers are cached by their ETag. An answer that came with an ETag header is kept; the
-// next request for the same parent carries it in If-None-Match; if the webhook answers 304 or 412, the kept answer is
-// used.
+// WebhookEtagConfig defines whether the server caches answers by their ETag. The server keeps an answer with the header
+// ETag, and sends the ETag in If-None-Match with the next request for the same parent. If the webhook answers 304 or
+// 412, the server uses the kept answer.
 type WebhookEtagConfig struct {
 	// enabled turns the cache of answers on. Default: false.
 	// +optional
 	Enabled *bool `json:"enabled,omitempty"`
 
-	// cacheTimeoutSeconds is the number of seconds for which an answer is kept, for example 3600. A number below 1 counts
-	// as absent.
-	// Default: absent, until the controller is restarted.
+	// cacheTimeoutSeconds is the number of seconds for which the server keeps an answer, for example 3600. A number
+	// below 1 counts as absent.
+	// Default: absent, as long as the controller runs.
 	// +optional
 	CacheTimeoutSeconds *int32 `json:"cacheTimeoutSeconds,omitempty"`
 
-	// cacheCleanupSeconds is accepted for compatibility and has no effect: expired answers are removed automatically.
+	// cacheCleanupSeconds is stored for compatibility and has no effect: the server removes expired answers.
 	// Default: absent.
 	// +optional
 	CacheCleanupSeconds *int32 `json:"cacheCleanupSeconds,omitempty"`
 }
 
-// ResponseUnmarshallMode is how strictly the answer of a webhook is decoded.
+// ResponseUnmarshallMode defines how strictly the server decodes the answer of a webhook.
 // +enum
 type ResponseUnmarshallMode string
 
 const (
 	// ResponseUnmarshallModeLoose ignores unknown and repeated fields in an answer.
 	ResponseUnmarshallModeLoose ResponseUnmarshallMode = "loose"
-	// ResponseUnmarshallModeStrict makes unknown and repeated fields in an answer errors.
+	// ResponseUnmarshallModeStrict treats unknown and repeated fields in an answer as errors.
 	ResponseUnmarshallModeStrict ResponseUnmarshallMode = "strict"
 )
 
@@ -200,36 +201,36 @@ type EndpointConfig struct {
 	// their scheme (80 for http, 443 for https).
 	Host string `json:"host"`
 
-	// caBundle holds the certificate authorities that verify the serving certificate, for example {configMapRef: {name:
-	// hooks-ca, namespace: my-namespace}}.
-	// Default: absent, those of the system the server runs on.
+	// caBundle holds the certificate authorities that verify the certificate of the webhook, for example
+	// {configMapRef: {name: hooks-ca, namespace: my-namespace}}.
+	// Default: absent, the authorities of the system that the server runs on.
 	// +optional
 	CABundle *CABundle `json:"caBundle,omitempty"`
 
-	// clientTLS is the client certificate to present (mutual TLS), for example
+	// clientTLS is the client certificate that the server presents (mutual TLS), for example
 	// {secretRef: {name: metacontroller-client, namespace: my-namespace}}.
 	// Default: absent, none.
 	// +optional
 	ClientTLS *ClientTLS `json:"clientTLS,omitempty"`
 
-	// authorization is the credential to send in the Authorization header, for example
+	// authorization is the credential that the server sends in the Authorization header, for example
 	// {secretRef: {name: hooks-token, namespace: my-namespace, key: token}}. It cannot be combined with basicAuth.
 	// Default: absent, none.
 	// +optional
 	Authorization *Authorization `json:"authorization,omitempty"`
 
-	// basicAuth is the user name and password to send in the Authorization header, for example
+	// basicAuth is the user name and password that the server sends in the Authorization header, for example
 	// {secretRef: {name: hooks-user, namespace: my-namespace}}. It cannot be combined with authorization.
 	// Default: absent, none.
 	// +optional
 	BasicAuth *BasicAuth `json:"basicAuth,omitempty"`
 }
 
-// CABundle says where to find the PEM-encoded certificates of the authorities to trust. Exactly one of inline,
-// secretRef and configMapRef is set. They are trusted instead of, not besides, the authorities of the system.
+// CABundle refers to the PEM-encoded certificates of the authorities to trust. Set exactly one of inline, secretRef and
+// configMapRef. The server trusts only these authorities, and not those of the system.
 type CABundle struct {
-	// inline is the certificates themselves, PEM-encoded: each begins with "-----BEGIN CERTIFICATE-----". An empty string
-	// means the authorities of the system. Default: absent.
+	// inline holds the certificates themselves, PEM-encoded: each begins with "-----BEGIN CERTIFICATE-----". An empty
+	// string means the authorities of the system. Default: absent.
 	// +optional
 	Inline *string `json:"inline,omitempty"`
 
@@ -259,7 +260,7 @@ type ResourceKeyRef struct {
 	Key *string `json:"key,omitempty"`
 }
 
-// ClientTLS says where to find a client certificate and its private key, both PEM-encoded and in the same Secret.
+// ClientTLS refers to a client certificate and its private key, both PEM-encoded and in the same Secret.
 type ClientTLS struct {
 	// secretRef is the Secret that holds both, usually of type kubernetes.io/tls.
 	SecretRef SecretRef `json:"secretRef"`
@@ -275,7 +276,7 @@ type ClientTLS struct {
 	PrivateKeyKey *string `json:"privateKeyKey,omitempty"`
 }
 
-// Authorization is a credential for the Authorization header, which is sent as "<type> <credential>".
+// Authorization is a credential for the Authorization header, which the server sends as "<type> <credential>".
 type Authorization struct {
 	// type is the scheme of the header, for example "Bearer". It cannot be "Basic"; use basicAuth for that.
 	// Default: Bearer.
@@ -283,11 +284,11 @@ type Authorization struct {
 	// +optional
 	Type *string `json:"type,omitempty"`
 
-	// secretRef is the Secret, and the key in it, that holds the credential. White space around it is removed.
+	// secretRef is the Secret, and the key in it, that holds the credential. The server removes white space around it.
 	SecretRef SecretKeyRef `json:"secretRef"`
 }
 
-// BasicAuth says where to find a user name and a password, both in the same Secret. White space around them is removed.
+// BasicAuth refers to a user name and a password, both in the same Secret. The server removes white space around them.
 type BasicAuth struct {
 	// secretRef is the Secret that holds both, usually of type kubernetes.io/basic-auth.
 	SecretRef SecretRef `json:"secretRef"`

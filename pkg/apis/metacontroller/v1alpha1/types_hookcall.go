@@ -12,10 +12,10 @@ import (
 // +genclient:onlyVerbs=get,list,watch
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// HookCall is one of the last calls of the hooks of a controller. The process that runs the controllers serves it from
-// memory; it cannot be written. It is in the namespace of the parent, or in that of the server if the parent is
-// cluster-scoped. Names sort by time. The server keeps a limited number of calls of each controller: the last ones
-// that succeeded, and the last ones that failed.
+// HookCall is a recent call of a hook of a controller. It is read-only: the process that runs the controllers serves it
+// from memory. It is in the namespace of the parent, or in that of the server if the parent is cluster-scoped. Names
+// sort by time. The server keeps a limited number of calls of each controller: the last ones that succeeded, and the
+// last ones that failed.
 //
 // Lists omit the request and the response. "kubectl get hookcall NAME -o yaml" shows them to users who may get the
 // controller, the parent, its children and the related objects. The server redacts credentials and values of Secrets.
@@ -24,7 +24,7 @@ import (
 // Field selectors are controller, kind (of the controller), parent, hook and result.
 type HookCall struct {
 	metav1.TypeMeta `json:",inline"`
-	// Standard object metadata. The creation timestamp is when the call began.
+	// Standard object metadata. The creation timestamp is the start of the call.
 	metav1.ObjectMeta `json:"metadata"`
 
 	// spec names the hook and the parent.
@@ -64,24 +64,24 @@ const (
 	HookCallSucceeded HookCallResult = "Succeeded"
 	// HookCallFailed is a call with no answer, or with an unusable one.
 	HookCallFailed HookCallResult = "Failed"
-	// HookCallThrottled is a call whose answer asks for a later call.
+	// HookCallThrottled is a call that the hook answered with a request to call later.
 	HookCallThrottled HookCallResult = "Throttled"
 )
 
 // HookCallStatus is the result of a call.
 type HookCallStatus struct {
-	// startTime is when the call began.
+	// startTime is the start of the call.
 	StartTime metav1.MicroTime `json:"startTime"`
 
 	// duration is the duration of the call.
 	Duration metav1.Duration `json:"duration"`
 
-	// code is the HTTP status code of the answer. Absent if there was none. 304 refers to an answer that the server
-	// kept by its ETag.
+	// code is the HTTP status code of the answer. Absent if there was none. 304 means that the answer is the one that
+	// the server kept with its ETag.
 	// +optional
 	Code int32 `json:"code,omitempty"`
 
-	// result is Succeeded, Failed or Throttled.
+	// result is the result of the call.
 	Result HookCallResult `json:"result"`
 
 	// conditions are for tools that use kstatus: Stalled is True if the call failed, and absent otherwise.

@@ -3,54 +3,56 @@
 
 package v1alpha1
 
-// InlineHook is a hook without a program: its fields are those of the answer, as a template. Each string may have CEL
-// expressions, as in "${parent.metadata.name}-web". A string that is one expression becomes the value of the
-// expression, with its type; the value of an absent optional leaves the field or the list item out. "$${" is a literal
-// "${". The expressions see the fields of a request in version v2: controller, parent (of a DecoratorController:
-// object), children (attachments), related and finalizing; those of a customize hook see controller and parent.
+// InlineHook is a hook without a program: its fields are the fields of the answer, as a template. A string may contain
+// CEL expressions, as in "${parent.metadata.name}-web". A string that is one expression becomes the value of the
+// expression, with its type; if the value is an absent optional, the field or the list item is left out. "$${" is a
+// literal "${". The expressions see the fields of a request in version v2: controller, parent (of a
+// DecoratorController: object), children (attachments), related and finalizing. In a customize hook, they see only
+// controller and parent.
 type InlineHook struct {
-	// variables are expressions with names, for the other expressions, as in "variables.deployments". Each is evaluated
-	// when it is first used, and may use those before it. For example
-	// [{name: deployments, expression: "children['Deployment.apps/v1']"}].
+	// variables are expressions with names. Other expressions use them, as in "variables.deployments". A variable is
+	// evaluated at its first use, and may use the variables before it. For example [{name: deployments, expression:
+	// "children['Deployment.apps/v1']"}].
 	// Default: none.
 	// +listType=atomic
 	// +optional
 	Variables []InlineVariable `json:"variables,omitzero"`
 
 	// status is the new status of the parent, for example {ready: "${size(children['Pod.v1'])}"}.
-	// Default: absent, as in an answer without status.
+	// Default: absent. A parent that is a custom resource then loses its status, except for observedGeneration. Other
+	// parents, and targets, keep it.
 	// +optional
 	Status *JSONValue `json:"status,omitempty"`
 
-	// children are the objects that should exist for the parent of a CompositeController.
+	// children are the objects that should exist for the parent. Only for CompositeControllers.
 	// Default: absent. Write [] if there should be none.
 	// +listType=atomic
 	// +optional
 	Children []InlineChild `json:"children,omitzero"`
 
-	// attachments are the objects that should exist for the target of a DecoratorController.
+	// attachments are the objects that should exist for the target. Only for DecoratorControllers.
 	// Default: absent. Write [] if there should be none.
 	// +listType=atomic
 	// +optional
 	Attachments []InlineChild `json:"attachments,omitzero"`
 
-	// labels are those of the target to set, or to remove with null. Only for DecoratorControllers.
+	// labels are the labels to set on the target; null removes a label. Only for DecoratorControllers.
 	// Default: absent, nothing changes.
 	// +optional
 	Labels *JSONValue `json:"labels,omitempty"`
 
-	// annotations are those of the target to set, or to remove with null. Only for DecoratorControllers.
+	// annotations are the annotations to set on the target; null removes an annotation. Only for DecoratorControllers.
 	// Default: absent, nothing changes.
 	// +optional
 	Annotations *JSONValue `json:"annotations,omitempty"`
 
-	// resyncAfterSeconds is the number of seconds after which the parent is synced once more, or an expression for it.
+	// resyncAfterSeconds is the number of seconds after which the server syncs the parent once more, or an expression.
 	// Default: absent, no such sync.
 	// +optional
 	ResyncAfterSeconds *JSONValue `json:"resyncAfterSeconds,omitempty"`
 
 	// events lists up to ten events about the parent or a child, for example [{reason: Resized, message: "now
-	// ${parent.spec.size}"}]. An expression whose value is an absent optional leaves its event out.
+	// ${parent.spec.size}"}]. If an event is one expression with an absent optional as its value, it is left out.
 	// Default: absent, none.
 	// +optional
 	Events *JSONValue `json:"events,omitempty"`
@@ -77,12 +79,12 @@ type InlineVariable struct {
 	Expression string `json:"expression"`
 }
 
-// InlineChild describes no, one or several objects.
+// InlineChild describes zero or more objects.
 type InlineChild struct {
-	// forEach makes an object for each item of a list, or for each key of a map, in alphabetical order. It has the name
-	// of a variable for the item, and the expression of the list or map: {language: "${parent.spec.languages}"}. With
-	// several names, there is an object for each combination; they nest in alphabetical order, and the expression of a
-	// name may use the names before it.
+	// forEach maps the name of a variable to the expression of a list or a map, for example {language:
+	// "${parent.spec.languages}"}. There is an object for each item of the list, or for each key of the map in
+	// alphabetical order, and the variable has that item or key. With several names, there is an object for each
+	// combination; they nest in alphabetical order, and the expression of a name may use the names before it.
 	// Default: absent, one object.
 	// +optional
 	ForEach map[string]string `json:"forEach,omitzero"`
@@ -93,7 +95,7 @@ type InlineChild struct {
 	// +optional
 	When *string `json:"when,omitempty"`
 
-	// object is the object, with its apiVersion, kind and metadata.name. It may be one expression. It may use the names
-	// of forEach.
+	// object is the object, with its apiVersion, kind and metadata.name, or one expression. It may use the names of
+	// forEach.
 	Object JSONValue `json:"object"`
 }

@@ -9,9 +9,9 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // ResyncRequest requests an immediate sync of parents of a controller. Create it in the subresource resync of a
 // CompositeController or a DecoratorController: "kubectl create --raw
-// /apis/metacontroller.k8s.io/v1alpha1/compositecontrollers/NAME/resync -f request.json". The server answers with its
-// status and never stores it. A user who creates it needs the right to create compositecontrollers/resync or
-// decoratorcontrollers/resync. With dryRun=All, the server only counts the parents.
+// /apis/metacontroller.k8s.io/v1alpha1/compositecontrollers/NAME/resync -f request.json". The server answers with the
+// status, and does not store the request. A user who creates it needs the right to create compositecontrollers/resync
+// or decoratorcontrollers/resync. With dryRun=All, the server only counts the parents.
 type ResyncRequest struct {
 	metav1.TypeMeta `json:",inline"`
 	// Standard object metadata. A request needs no name.
@@ -39,7 +39,7 @@ type ResyncRequestSpec struct {
 	Parents *ResyncParents `json:"parents,omitempty"`
 }
 
-// ResyncParents selects some of the parents that a controller has.
+// ResyncParents selects parents of a controller.
 type ResyncParents struct {
 	// namespace is the namespace of the parents.
 	// Default: absent, parents in all namespaces.
@@ -54,7 +54,7 @@ type ResyncParents struct {
 
 // ResyncRequestStatus is the answer to a ResyncRequest.
 type ResyncRequestStatus struct {
-	// parents is the number of parents that will be synced: one after the other, at most 100 of a controller per
+	// parents is the number of parents that the server will sync: one after the other, at most 100 of a controller per
 	// second, before parents that are retried or resynced, and after parents that have changed.
 	Parents int32 `json:"parents"`
 
@@ -63,7 +63,7 @@ type ResyncRequestStatus struct {
 	// +optional
 	Paused int32 `json:"paused,omitempty"`
 
-	// notes say why the numbers may differ from what you expect.
+	// notes give reasons why the numbers may be unexpected.
 	// +listType=atomic
 	// +optional
 	Notes []string `json:"notes,omitempty"`

@@ -19,11 +19,10 @@ type ResourceRule struct {
 	Resource string `json:"resource"`
 }
 
-// LabelSelector selects objects by their labels. All of matchLabels and matchExpressions must hold. Unlike the type of
-// Kubernetes, it keeps an empty matchLabels, matchExpressions or values as it was written.
+// LabelSelector selects objects by their labels. All of matchLabels and matchExpressions must hold.
 // +structType=atomic
 type LabelSelector struct {
-	// matchLabels are labels that the object must have, with these values.
+	// matchLabels are the labels, with their values, that the object must have.
 	// Default: empty, none.
 	// +optional
 	MatchLabels map[string]string `json:"matchLabels,omitzero"`
@@ -51,7 +50,8 @@ type LabelSelectorRequirement struct {
 	Values []string `json:"values,omitzero"`
 }
 
-// Meta returns the selector as Kubernetes has it. It may be nil.
+// Meta returns the selector as the LabelSelector of Kubernetes, which does not keep empty fields as they were written.
+// The selector may be nil.
 func (s *LabelSelector) Meta() *metav1.LabelSelector {
 	if s == nil {
 		return nil
@@ -68,8 +68,8 @@ func (s *LabelSelector) Meta() *metav1.LabelSelector {
 type ChildUpdateMethod string
 
 const (
-	// ChildUpdateOnDelete does not change a child that differs; something else must delete it, and then the server
-	// creates the new version.
+	// ChildUpdateOnDelete does not change a child that differs. When someone deletes the child, the server creates the
+	// new version.
 	ChildUpdateOnDelete ChildUpdateMethod = "OnDelete"
 	// ChildUpdateRecreate deletes a child that differs, and creates it again when it is gone.
 	ChildUpdateRecreate ChildUpdateMethod = "Recreate"
@@ -130,30 +130,30 @@ func (s *DecoratorControllerAttachmentUpdateStrategy) GetMethod() ChildUpdateMet
 	return *s.Method
 }
 
-// ChildApplyStrategy is a way to work out and write what the hook wants of a child.
+// ChildApplyStrategy is a way to merge the answer of the hook into a child.
 // +enum
 type ChildApplyStrategy string
 
 const (
-	// ChildApplyDynamic merges three ways: what the hook wants, what it last wanted, and what exists. It records what
-	// the hook last wanted in the annotation "metacontroller.k8s.io/last-applied-configuration" of the child.
+	// ChildApplyDynamic merges three versions of a child: the one in the answer, the one in the previous answer, and
+	// the existing one. It records the answer in the annotation "metacontroller.k8s.io/last-applied-configuration" of
+	// the child.
 	ChildApplyDynamic ChildApplyStrategy = "DynamicApply"
 	// ChildApplyServerSide lets the cluster merge by server-side apply, and takes over fields that others own. The
-	// cluster knows what identifies the items of a list, and records the fields of the hook in
+	// cluster knows which fields identify the items of a list, and records the fields of the hook in
 	// "metadata.managedFields".
 	ChildApplyServerSide ChildApplyStrategy = "ServerSideApply"
 )
 
 const (
-	// DrainFinalizer is the finalizer of every CompositeController and DecoratorController with a
-	// finalize hook. It keeps a controller that is being deleted until all objects
-	// have lost the controller's own finalizer. Without the controller, these objects could never
-	// be deleted.
+	// DrainFinalizer is the finalizer of every CompositeController and DecoratorController with a finalize hook. It
+	// keeps a controller that is being deleted until the server has removed the controller's own finalizer from all
+	// objects. Without the controller, these objects could never be deleted.
 	DrainFinalizer = GroupName + "/drain"
 
-	// SkipDrainAnnotation, with the value "true" on a controller, lets it be deleted at once. Its
-	// finalizer stays on the objects that carry it, and has to be removed by other means. The
-	// annotation works before and after the deletion.
+	// SkipDrainAnnotation with the value "true" on a controller makes the server delete the controller at once. The
+	// finalizer of the controller stays on its objects, and someone else has to remove it. The annotation works before
+	// and after the deletion.
 	SkipDrainAnnotation = GroupName + "/skip-drain"
 	// PausedAnnotation with the value "true" on a parent makes all controllers leave the parent alone.
 	PausedAnnotation = GroupName + "/paused"
@@ -194,7 +194,7 @@ type WatchedObject struct {
 	Name string `json:"name"`
 }
 
-// Access says which ServiceAccount a controller acts as, and what it may reach.
+// Access defines the ServiceAccount that a controller acts as, and limits what the controller may reach.
 type Access struct {
 	// serviceAccount is the ServiceAccount that the controller acts as, for example {namespace: shop, name: websites}.
 	// The server writes as that account, and shows hooks only what the account may list and watch. While the account
@@ -206,8 +206,9 @@ type Access struct {
 	ServiceAccount *ServiceAccountReference `json:"serviceAccount,omitempty"`
 
 	// namespaces limits the controller to parents, children and related objects in these namespaces, for example [shop,
-	// shop-test]; it then needs rights only there. All its types must be namespaced. When a namespace is removed from
-	// the list, the server removes the controller's finalizer from the parents there, and changes nothing else.
+	// shop-test]. The controller then needs rights only there. All its types must be namespaced. When you remove a
+	// namespace from the list, the server removes the controller's finalizer from the parents there, and changes
+	// nothing else.
 	// Default: empty, all namespaces and cluster-scoped objects.
 	// +listType=atomic
 	// +optional

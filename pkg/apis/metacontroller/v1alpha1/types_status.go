@@ -6,7 +6,7 @@ package v1alpha1
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // ControllerStatus is the last observed state of the running controller of a CompositeController or
-// DecoratorController. It is refreshed once a second at most.
+// DecoratorController. The server updates it at most once a second.
 type ControllerStatus struct {
 	// observedGeneration is the metadata.generation that this status is about. If it is lower than the current one, the
 	// server has not observed the last change of the spec yet.
@@ -18,8 +18,8 @@ type ControllerStatus struct {
 	// +optional
 	RunningGeneration int64 `json:"runningGeneration,omitempty"`
 
-	// conditions are Ready: the controller runs as its current spec says and syncs parents. ParentsSynced: every
-	// parent is in its desired state. HooksReachable: the last calls of the hooks were answered. Warnings: the
+	// conditions have these types. Ready: the controller runs with its current spec and syncs parents. ParentsSynced:
+	// every parent is in its desired state. HooksReachable: the hooks answered their last calls. Warnings: the
 	// controller runs, but probably not as its author intends. Paused, present only when True: the controller or some
 	// of its parents are paused. Stalled, present only when True: Ready is False, and only a change of the spec or of
 	// another object can end that.
@@ -28,13 +28,13 @@ type ControllerStatus struct {
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// parents counts the parents of a CompositeController, or the targets of a DecoratorController. Absent until they
-	// have been counted.
+	// parents counts the parents of a CompositeController, or the targets of a DecoratorController. Absent until the
+	// server has counted them.
 	// +optional
 	Parents *ParentCounts `json:"parents,omitempty"`
 
-	// children counts children that are not as their hook wants although no sync failed. Absent until they have been
-	// counted.
+	// children counts children that differ from what the hook wants although no sync failed. Absent until the server
+	// has counted them.
 	// +optional
 	Children *ChildCounts `json:"children,omitempty"`
 
@@ -43,7 +43,7 @@ type ControllerStatus struct {
 	LastError *LastSyncError `json:"lastError,omitempty"`
 
 	// heldResources are the types whose objects may have the finalizer of this controller. The server removes the
-	// finalizer before the controller is gone, and when the spec loses its finalize hook or changes to another type.
+	// finalizer when you delete the controller, remove the finalize hook, or change the parent type.
 	// +listType=atomic
 	// +optional
 	HeldResources []ResourceRule `json:"heldResources,omitempty"`
@@ -58,8 +58,8 @@ type ParentCounts struct {
 	Synced int32 `json:"synced"`
 
 	// failing is the number of parents that are not in their desired state: their last sync failed, their hook does not
-	// answer, other objects have the names of their children, or the server throttles endless writes. A parent that has
-	// not been synced yet is in neither count.
+	// answer, other objects have the names of their children, or the server throttles writes that repeat in a loop. A
+	// parent without a sync yet is neither synced nor failing.
 	Failing int32 `json:"failing"`
 
 	// warned is the number of parents with an event about a probable mistake in the answers of their hook or in the
@@ -73,7 +73,7 @@ type ParentCounts struct {
 	Paused int32 `json:"paused,omitempty"`
 }
 
-// ChildCounts counts children that are not as their hook wants although no sync failed.
+// ChildCounts counts children that differ from what the hook wants although no sync failed.
 type ChildCounts struct {
 	// outdated is the number of children that differ from what the hook wants and that the update method OnDelete does
 	// not update. Under server-side apply, a child that another client has changed also counts. To update such a child,
@@ -94,10 +94,11 @@ type LastSyncError struct {
 	// +optional
 	Kind string `json:"kind,omitempty"`
 
-	// time is when it failed.
+	// time is the time of the failure.
 	Time metav1.Time `json:"time"`
 
-	// recovered is when the object was next synced without an error, or was gone. Absent while it still fails.
+	// recovered is the time of the next sync of the object without an error, or of its deletion. Absent while it still
+	// fails.
 	// +optional
 	Recovered *metav1.Time `json:"recovered,omitempty"`
 }

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Labels of Syncs and HookCalls, for -l. A name that is too long for a label is left out; field selectors find it.
+// Labels of Syncs and HookCalls, for -l. The server omits a name that is too long for a label; field selectors find it.
 const (
 	ControllerKindLabel = "metacontroller.k8s.io/controller-kind"
 	ControllerNameLabel = "metacontroller.k8s.io/controller-name"
@@ -21,18 +21,18 @@ const ConditionSynced = "Synced"
 // +genclient:onlyVerbs=get,list,watch
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// Sync is the progress of a controller on one of its parents or targets. The process that runs the controllers serves
-// it from memory; it cannot be written. It is in the namespace of the parent, or in that of the server if the parent
-// is cluster-scoped. Its name is "cc:<controller>:<parent>" for a CompositeController, and
+// Sync is the progress of a controller on one of its parents or targets. It is read-only: the process that runs the
+// controllers serves it from memory. It is in the namespace of the parent, or in that of the server if the parent is
+// cluster-scoped. Its name is "cc:<controller>:<parent>" for a CompositeController, and
 // "dec:<controller>:<resource>.<group>:<target>" for a DecoratorController. The labels
 // metacontroller.k8s.io/controller-kind and metacontroller.k8s.io/controller-name name the controller. Field selectors
 // are controller, kind (of the controller), parent and state.
 type Sync struct {
 	metav1.TypeMeta `json:",inline"`
-	// Standard object metadata. The creation timestamp and the generation are copied from the parent.
+	// Standard object metadata. The creation timestamp and the generation are those of the parent.
 	metav1.ObjectMeta `json:"metadata"`
 
-	// spec says which parent of which controller this is about.
+	// spec names the parent and the controller.
 	Spec SyncSpec `json:"spec"`
 
 	// status is the result of the last sync of the parent, and what happens next.
@@ -83,71 +83,72 @@ type ParentReference struct {
 type SyncState string
 
 const (
-	// SyncStateSynced says that the parent was in its desired state after its last sync.
+	// SyncStateSynced means that the parent was in its desired state after its last sync.
 	SyncStateSynced SyncState = "Synced"
-	// SyncStateProgressing says that children are being created or rolled out, or that the parent has changed since its
-	// last sync.
+	// SyncStateProgressing means that the server creates or rolls out children, or that the parent has changed since
+	// its last sync.
 	SyncStateProgressing SyncState = "Progressing"
-	// SyncStateWaiting says that nothing failed, and that the controller can do nothing more for now.
+	// SyncStateWaiting means that nothing failed, and that the controller can do nothing more for now.
 	SyncStateWaiting SyncState = "Waiting"
-	// SyncStateFailing says that the last sync failed.
+	// SyncStateFailing means that the last sync failed.
 	SyncStateFailing SyncState = "Failing"
-	// SyncStatePaused says that the controller or the parent is paused.
+	// SyncStatePaused means that the controller or the parent is paused.
 	SyncStatePaused SyncState = "Paused"
 )
 
 // SyncStatus is the result of the last sync of a parent, and what happens next.
 type SyncStatus struct {
-	// state is Synced, Progressing, Waiting, Failing or Paused.
+	// state is the progress of the controller on the parent.
 	State SyncState `json:"state"`
 
-	// message says why the last sync failed, what the parent waits for, or what a warning is.
+	// message explains the state: why the last sync failed, what the parent waits for, or the first warning.
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// waitsFor is what has to happen before the next sync. Absent if the controller waits for nothing.
+	// waitsFor describes what the controller waits for. Absent if it waits for nothing.
 	// +optional
 	WaitsFor string `json:"waitsFor,omitempty"`
 
-	// observedGeneration is the metadata.generation of the parent that was synced the last time.
+	// observedGeneration is the metadata.generation of the parent in the last sync.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// children counts the children of the parent. Absent until the hook has been called.
+	// children counts the children of the parent. Absent until the server has called the hook.
 	// +optional
 	Children *SyncChildren `json:"children,omitempty"`
 
-	// lastSyncTime is when the last sync ended. Absent if the parent has not been synced since the controllers
+	// lastSyncTime is the end of the last sync. Absent if the server has not synced the parent since the controllers
 	// started.
 	// +optional
 	LastSyncTime *metav1.MicroTime `json:"lastSyncTime,omitempty"`
 
-	// lastSyncDuration is how long the last sync took, with the calls of hooks.
+	// lastSyncDuration is the duration of the last sync, including the calls of hooks.
 	// +optional
 	LastSyncDuration *metav1.Duration `json:"lastSyncDuration,omitempty"`
 
-	// nextSyncTime is the time of the next sync of the parent if nothing changes before. Absent if only a change causes
-	// a sync.
+	// nextSyncTime is the time of the next sync of the parent if nothing changes until then. Absent if only a change
+	// causes a sync.
 	// +optional
 	NextSyncTime *metav1.MicroTime `json:"nextSyncTime,omitempty"`
 
-	// backoff is set while the parent is retried.
+	// backoff counts failures. Absent unless the server retries the parent.
 	// +optional
 	Backoff *SyncBackoff `json:"backoff,omitempty"`
 
-	// conditions are Synced, which is True in the state Synced, and Paused, which is present only when True.
+	// conditions have these types. Synced: True in the state Synced. Paused and Stalled, present only when True: the
+	// state is Paused or Failing.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// warnings are probable mistakes, as in the events about the parent.
+	// warnings report probable mistakes, as the events about the parent do.
 	// +listType=atomic
 	// +optional
 	Warnings []SyncWarning `json:"warnings,omitempty"`
 
-	// lastSteps are the steps of the last sync that did something. The server keeps them for the parents that each
-	// controller wrote last.
+	// lastSteps are the steps of the last sync that had any. The server keeps them only for the parents of a controller
+	// that it wrote most recently.
 	// +optional
 	LastSteps *SyncSteps `json:"lastSteps,omitempty"`
 }
@@ -166,14 +167,14 @@ type SyncChildren struct {
 	Outdated int32 `json:"outdated,omitempty"`
 }
 
-// SyncBackoff says how often a parent has been retried.
+// SyncBackoff counts the retries of a parent.
 type SyncBackoff struct {
 	// failures is the number of consecutive syncs that had to be retried. The delay doubles each time, up to 1000
 	// seconds.
 	Failures int32 `json:"failures"`
 }
 
-// SyncWarning is a probable mistake although the sync succeeded.
+// SyncWarning is a warning about a probable mistake.
 type SyncWarning struct {
 	// reason is the reason of the event about it, in CamelCase. If there are several similar warnings, it is the reason of
 	// the most serious one.
@@ -185,7 +186,7 @@ type SyncWarning struct {
 
 // SyncSteps are the steps of one sync.
 type SyncSteps struct {
-	// time is when the sync ended.
+	// time is the end of the sync.
 	Time metav1.MicroTime `json:"time"`
 
 	// steps are the first steps, in order.
@@ -202,19 +203,19 @@ type SyncSteps struct {
 type SyncStepResult string
 
 const (
-	// SyncStepWritten says that the cluster stored a change.
+	// SyncStepWritten means that the cluster stored a change.
 	SyncStepWritten SyncStepResult = "Written"
-	// SyncStepUnchanged says that the write changed nothing.
+	// SyncStepUnchanged means that the write changed nothing.
 	SyncStepUnchanged SyncStepResult = "Unchanged"
-	// SyncStepConflict says that the object had changed in the meantime, so nothing was written.
+	// SyncStepConflict means that the object had changed in the meantime, so the server wrote nothing.
 	SyncStepConflict SyncStepResult = "Conflict"
-	// SyncStepNameConflict says that another object has the name.
+	// SyncStepNameConflict means that another object has the name.
 	SyncStepNameConflict SyncStepResult = "NameConflict"
-	// SyncStepFailed says that the write failed.
+	// SyncStepFailed means that the write failed.
 	SyncStepFailed SyncStepResult = "Failed"
 )
 
-// SyncStep is one thing that a sync did to one object.
+// SyncStep is one operation of a sync on one object.
 type SyncStep struct {
 	// operation is create, update, apply, delete, recreate, adopt, release, "move to server-side apply" or "move to
 	// dynamic apply" for a child; status, metadata or finalizer for the parent.
@@ -233,13 +234,13 @@ type SyncStep struct {
 	// name is the name of the object.
 	Name string `json:"name"`
 
-	// why is the reason of the step.
+	// why is the reason for the step.
 	Why string `json:"why"`
 
 	// result is the result of the step.
 	Result SyncStepResult `json:"result"`
 
-	// error says why it failed.
+	// error says why the step failed.
 	// +optional
 	Error string `json:"error,omitempty"`
 }

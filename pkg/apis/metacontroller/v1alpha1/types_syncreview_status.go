@@ -10,8 +10,7 @@ type SyncReviewStatus struct {
 	// summary counts the parents and the writes.
 	Summary SyncReviewSummary `json:"summary"`
 
-	// controller defines which controller answered: the running one, which remembers which answers needed no write, or
-	// one that the server started for the review, because there is a candidate or because the controller does not run.
+	// controller is the controller that answered the review.
 	// +optional
 	Controller ReviewedBy `json:"controller,omitempty"`
 
@@ -30,18 +29,19 @@ type SyncReviewStatus struct {
 	Notes []string `json:"notes,omitempty"`
 }
 
-// ReviewedBy says which controller answered a review.
+// ReviewedBy is the controller that answered a review.
 // +enum
 type ReviewedBy string
 
 const (
-	// ReviewedByRunning is the running controller.
+	// ReviewedByRunning is the running controller, which knows which answers need no write.
 	ReviewedByRunning ReviewedBy = "Running"
-	// ReviewedByTemporary is a controller that the server started for the review.
+	// ReviewedByTemporary is a controller that the server started for the review, because there is a candidate or
+	// because the controller does not run.
 	ReviewedByTemporary ReviewedBy = "Temporary"
 )
 
-// SyncReviewSummary counts what is in an answer.
+// SyncReviewSummary counts the parents and writes in an answer.
 type SyncReviewSummary struct {
 	// parents is the number of parents in this answer.
 	Parents int32 `json:"parents"`
@@ -83,7 +83,7 @@ type ReviewedStepCount struct {
 
 // ReviewedSync is what the sync of one parent would do.
 type ReviewedSync struct {
-	// parent is the parent.
+	// parent names the parent.
 	Parent ReviewedObject `json:"parent"`
 
 	// result is the result that the sync would have.
@@ -93,16 +93,16 @@ type ReviewedSync struct {
 	// +optional
 	Error string `json:"error,omitempty"`
 
-	// refused says for each child that the sync would leave out why it would.
+	// refused has, for each child that the sync would leave out, the reason.
 	// +listType=atomic
 	// +optional
 	Refused []string `json:"refused,omitempty"`
 
-	// hook is sync or finalize.
+	// hook is the hook that the sync calls: sync or finalize.
 	// +optional
 	Hook string `json:"hook,omitempty"`
 
-	// steps are the writes in order. Consecutive writes of children are made concurrently.
+	// steps are the writes in order. A sync makes consecutive writes of children concurrently.
 	// +listType=atomic
 	// +optional
 	Steps []ReviewedStep `json:"steps,omitempty"`
@@ -111,12 +111,12 @@ type ReviewedSync struct {
 	// +optional
 	Rollout *ReviewedRollout `json:"rollout,omitempty"`
 
-	// warnings are about likely mistakes.
+	// warnings report probable mistakes.
 	// +listType=atomic
 	// +optional
 	Warnings []ReviewedWarning `json:"warnings,omitempty"`
 
-	// events are the events that the hook wants recorded.
+	// events are the events in the answer of the hook.
 	// +listType=atomic
 	// +optional
 	Events []ReviewedEvent `json:"events,omitempty"`
@@ -201,7 +201,8 @@ const (
 	ReviewedSourceHook ReviewedSource = "Hook"
 	// ReviewedSourceGiven is an answer from the spec of the review.
 	ReviewedSourceGiven ReviewedSource = "Given"
-	// ReviewedSourceMissing is a missing answer: the server called no hook, and the spec of the review has none.
+	// ReviewedSourceMissing means that the server did not call the hook, and that the review does not contain its
+	// answer.
 	ReviewedSourceMissing ReviewedSource = "Missing"
 	// ReviewedSourceNotCalled means that the review ends before the call of the hook.
 	ReviewedSourceNotCalled ReviewedSource = "NotCalled"
@@ -214,11 +215,11 @@ type ReviewedStep struct {
 
 	ReviewedObject `json:",inline"`
 
-	// why is the reason of the write.
+	// why is the reason for the write.
 	Why string `json:"why"`
 
 	// changes are the fields that the write changes. A new object is one change. The changes of Recreate are those of
-	// the object that is created later. After a dry run, they are the changes that the cluster would have stored.
+	// the object that a later sync creates. After a dry run, they are the changes that the cluster would have stored.
 	// Digests replace values of Secrets: the same value has the same digest.
 	// +listType=atomic
 	// +optional
@@ -332,7 +333,7 @@ type ReviewedRollout struct {
 	Behind []ReviewedObject `json:"behind,omitempty"`
 }
 
-// ReviewedWarning is a warning about a likely mistake.
+// ReviewedWarning is a warning about a probable mistake.
 type ReviewedWarning struct {
 	// reason is the reason of the event about it.
 	Reason string `json:"reason"`

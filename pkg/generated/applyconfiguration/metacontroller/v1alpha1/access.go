@@ -8,7 +8,7 @@ package v1alpha1
 // AccessApplyConfiguration represents a declarative configuration of the Access type for use
 // with apply.
 //
-// Access says which ServiceAccount a controller acts as, and what it may reach.
+// Access defines the ServiceAccount that a controller acts as, and limits what the controller may reach.
 type AccessApplyConfiguration struct {
 	// serviceAccount is the ServiceAccount that the controller acts as, for example {namespace: shop, name: websites}.
 	// The server writes as that account, and shows hooks only what the account may list and watch. While the account
@@ -18,8 +18,9 @@ type AccessApplyConfiguration struct {
 	// Default: absent, the controller acts as the server, and its author needs every right that the controller uses.
 	ServiceAccount *ServiceAccountReferenceApplyConfiguration `json:"serviceAccount,omitempty"`
 	// namespaces limits the controller to parents, children and related objects in these namespaces, for example [shop,
-	// shop-test]; it then needs rights only there. All its types must be namespaced. When a namespace is removed from
-	// the list, the server removes the controller's finalizer from the parents there, and changes nothing else.
+	// shop-test]. The controller then needs rights only there. All its types must be namespaced. When you remove a
+	// namespace from the list, the server removes the controller's finalizer from the parents there, and changes
+	// nothing else.
 	// Default: empty, all namespaces and cluster-scoped objects.
 	Namespaces []string `json:"namespaces,omitempty"`
 	// relatedResources lists the types that the customize hook may select, for example [{apiVersion: v1, resource:

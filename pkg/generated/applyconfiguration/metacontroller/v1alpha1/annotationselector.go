@@ -8,10 +8,9 @@ package v1alpha1
 // AnnotationSelectorApplyConfiguration represents a declarative configuration of the AnnotationSelector type for use
 // with apply.
 //
-// AnnotationSelector selects objects by their annotations, as a label selector does by labels. All of matchAnnotations
-// and matchExpressions must hold.
+// AnnotationSelector selects objects by their annotations. All of matchAnnotations and matchExpressions must hold.
 type AnnotationSelectorApplyConfiguration struct {
-	// matchAnnotations are annotations the object must have, with these values, which may be any text.
+	// matchAnnotations are the annotations, with their values, that the object must have. A value may be any text.
 	// Default: empty, none.
 	MatchAnnotations map[string]string `json:"matchAnnotations,omitempty"`
 	// matchExpressions are conditions on annotations: key, operator (In, NotIn, Exists or DoesNotExist) and, for

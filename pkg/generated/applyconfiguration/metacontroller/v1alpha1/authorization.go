@@ -8,12 +8,12 @@ package v1alpha1
 // AuthorizationApplyConfiguration represents a declarative configuration of the Authorization type for use
 // with apply.
 //
-// Authorization is a credential for the Authorization header, which is sent as "<type> <credential>".
+// Authorization is a credential for the Authorization header, which the server sends as "<type> <credential>".
 type AuthorizationApplyConfiguration struct {
 	// type is the scheme of the header, for example "Bearer". It cannot be "Basic"; use basicAuth for that.
 	// Default: Bearer.
 	Type *string `json:"type,omitempty"`
-	// secretRef is the Secret, and the key in it, that holds the credential. White space around it is removed.
+	// secretRef is the Secret, and the key in it, that holds the credential. The server removes white space around it.
 	SecretRef *SecretKeyRefApplyConfiguration `json:"secretRef,omitempty"`
 }
 

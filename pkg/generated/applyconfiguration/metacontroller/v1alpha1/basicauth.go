@@ -8,7 +8,7 @@ package v1alpha1
 // BasicAuthApplyConfiguration represents a declarative configuration of the BasicAuth type for use
 // with apply.
 //
-// BasicAuth says where to find a user name and a password, both in the same Secret. White space around them is removed.
+// BasicAuth refers to a user name and a password, both in the same Secret. The server removes white space around them.
 type BasicAuthApplyConfiguration struct {
 	// secretRef is the Secret that holds both, usually of type kubernetes.io/basic-auth.
 	SecretRef *SecretRefApplyConfiguration `json:"secretRef,omitempty"`

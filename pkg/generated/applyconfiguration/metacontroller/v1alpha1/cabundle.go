@@ -8,11 +8,11 @@ package v1alpha1
 // CABundleApplyConfiguration represents a declarative configuration of the CABundle type for use
 // with apply.
 //
-// CABundle says where to find the PEM-encoded certificates of the authorities to trust. Exactly one of inline,
-// secretRef and configMapRef is set. They are trusted instead of, not besides, the authorities of the system.
+// CABundle refers to the PEM-encoded certificates of the authorities to trust. Set exactly one of inline, secretRef and
+// configMapRef. The server trusts only these authorities, and not those of the system.
 type CABundleApplyConfiguration struct {
-	// inline is the certificates themselves, PEM-encoded: each begins with "-----BEGIN CERTIFICATE-----". An empty string
-	// means the authorities of the system. Default: absent.
+	// inline holds the certificates themselves, PEM-encoded: each begins with "-----BEGIN CERTIFICATE-----". An empty
+	// string means the authorities of the system. Default: absent.
 	Inline *string `json:"inline,omitempty"`
 	// secretRef is the Secret, and the key in it, that holds the certificates, for example {name: hooks-ca, namespace:
 	// my-namespace}.

@@ -8,7 +8,7 @@ package v1alpha1
 // ChildCountsApplyConfiguration represents a declarative configuration of the ChildCounts type for use
 // with apply.
 //
-// ChildCounts counts children that are not as their hook wants although no sync failed.
+// ChildCounts counts children that differ from what the hook wants although no sync failed.
 type ChildCountsApplyConfiguration struct {
 	// outdated is the number of children that differ from what the hook wants and that the update method OnDelete does
 	// not update. Under server-side apply, a child that another client has changed also counts. To update such a child,

@@ -8,7 +8,7 @@ package v1alpha1
 // ClientTLSApplyConfiguration represents a declarative configuration of the ClientTLS type for use
 // with apply.
 //
-// ClientTLS says where to find a client certificate and its private key, both PEM-encoded and in the same Secret.
+// ClientTLS refers to a client certificate and its private key, both PEM-encoded and in the same Secret.
 type ClientTLSApplyConfiguration struct {
 	// secretRef is the Secret that holds both, usually of type kubernetes.io/tls.
 	SecretRef *SecretRefApplyConfiguration `json:"secretRef,omitempty"`

@@ -17,16 +17,16 @@ import (
 // CompositeControllerApplyConfiguration represents a declarative configuration of the CompositeController type for use
 // with apply.
 //
-// CompositeController makes a controller out of a webhook. For each object of the parent type, the server sends the
-// parent and its children to the webhook, which returns the desired children and the status of the parent. The server
-// creates missing children, updates those that differ according to their update strategy, and deletes those that the
-// webhook does not return.
+// CompositeController turns a webhook into a controller. For each object of the parent type, the server sends the
+// object (the parent) and its children to the webhook, which returns the desired children and the status of the parent.
+// The server creates missing children, deletes children that the webhook does not return, and updates the others by the
+// update strategy of their type.
 type CompositeControllerApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
-	// Standard object metadata. The name is part of objects in users' clusters (the finalizer on parents is
-	// "metacontroller.io/compositecontroller-<name>"), so a controller with another name is another controller.
+	// Standard object metadata. The finalizer of the parents contains the name
+	// ("metacontroller.io/compositecontroller-<name>"): under another name, the same spec is another controller.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec defines the parents, their children, and the webhooks.
+	// spec defines the parents, their children, and the hooks.
 	Spec *CompositeControllerSpecApplyConfiguration `json:"spec,omitempty"`
 	// status is the last observed state of the running controller. Only the server writes it.
 	Status *ControllerStatusApplyConfiguration `json:"status,omitempty"`

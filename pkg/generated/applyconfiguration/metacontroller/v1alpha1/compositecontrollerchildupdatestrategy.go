@@ -16,32 +16,34 @@ import (
 // CompositeControllerChildUpdateStrategy defines how the server updates children of a type.
 type CompositeControllerChildUpdateStrategyApplyConfiguration struct {
 	// method defines how the server updates a child that differs from what the hook returned. The rolling methods
-	// update one child at a time, and the next one when the previous one passes the statusChecks. Use Recreate for
-	// types with mostly immutable fields, such as pods, and InPlace for most others.
+	// update one child at a time, and continue when it passes the statusChecks. Use Recreate for types with mostly
+	// immutable fields, such as pods, and InPlace for most others.
 	// Default: OnDelete.
 	Method *metacontrollerv1alpha1.ChildUpdateMethod `json:"method,omitempty"`
-	// apply defines how the server merges what the hook returned into children. Either way, fields that the hook leaves
-	// out keep the values that others gave them, the server removes fields that the hook no longer returns, and it
-	// changes no object that belongs to another owner. You can change this field at any time: the server converts
-	// existing children, and those with the method OnDelete when they are created again.
+	// apply defines how the server merges the answer of the hook into children. Either way, fields that the hook never
+	// returned keep the values that others gave them, the server removes fields that the hook no longer returns, and it
+	// changes no object that belongs to another owner. You can change apply at any time: the server converts existing
+	// children. It converts children with the method OnDelete only when it creates them again.
 	// Default: absent, the value of the server's flag --apply-strategy, which defaults to DynamicApply.
 	Apply *metacontrollerv1alpha1.ChildApplyStrategy `json:"apply,omitempty"`
-	// statusChecks are what a child must show in its status before a rolling update continues with the next one, for
-	// example {conditions: [{type: Ready, status: "True"}]}. Other methods ignore it.
-	// Default: absent, a child is done when its own controller has completed the change; a Pod, or an object without
-	// status, as soon as it is updated.
+	// statusChecks are the conditions that a child must have before a rolling update continues with the next one, for
+	// example {conditions: [{type: Ready, status: "True"}]}. The child's own controller must also have completed the
+	// change, except for a Pod, Job, PersistentVolumeClaim or an object without status. Other methods ignore the
+	// checks.
+	// Default: absent, no conditions.
 	StatusChecks *ChildUpdateStatusChecksApplyConfiguration `json:"statusChecks,omitempty"`
-	// maxUnavailable is the number of a parent's children that may be in motion while a rolling update updates children
-	// of this type: a number, or a percentage of the parent's children of this type, rounded up. A child is in motion
+	// maxUnavailable is the maximum number of a parent's children in motion while a rolling update updates children of
+	// this type: a number, or a percentage of the parent's children of this type, rounded up. A child is in motion
 	// while it is missing, is being deleted, differs from what the hook wants for its version of the parent, or does
 	// not pass the statusChecks. The children of all types with a rolling method count together. Other methods ignore
 	// it.
 	// Default: 1.
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
-	// partition is the number of children of this type, in the order in which the hook returns them, that a rolling
-	// update leaves at their version of the parent, even if one is deleted and created again. New children always have
-	// the latest version. When the partition is lowered, the update continues. Other methods ignore it.
-	// Default: 0, all children move.
+	// partition is the number of children of this type that a rolling update leaves at their version of the parent: the
+	// first ones in the order in which the hook returns them. If you delete one of them, the server creates it again at
+	// its version. New children always have the latest version. When you lower the partition, the update continues.
+	// Other methods ignore it.
+	// Default: 0, all children get the latest version.
 	Partition *int32 `json:"partition,omitempty"`
 }
 

@@ -10,24 +10,24 @@ package v1alpha1
 //
 // CompositeControllerHooks are the hooks of a CompositeController: webhooks, or inline.
 type CompositeControllerHooksApplyConfiguration struct {
-	// customize returns which related objects the other hooks need. The server sends these objects to the other hooks
-	// in "related", and syncs the parent when one of them changes.
+	// customize selects the related objects that the other hooks need. The server sends these objects to the other
+	// hooks in "related", and syncs the parent when one of them changes.
 	// Default: absent, no other objects.
 	Customize *HookApplyConfiguration `json:"customize,omitempty"`
 	// sync receives the parent and its children, and returns the desired children and the parent's status. The server
 	// calls it whenever the parent, one of its children or a related object changes. It must be idempotent and should
 	// be quick.
-	// Default: absent, only deletion is handled, by the finalize hook.
+	// Default: absent, the controller handles only deletion, by the finalize hook.
 	Sync *HookApplyConfiguration `json:"sync,omitempty"`
-	// finalize cleans up, in order or outside the cluster: the server calls it instead of sync when the parent is being
-	// deleted or no longer selected, until it returns "finalized": true. It puts a finalizer on every parent and on
-	// this object: when you delete this object, it stays until the finalizer is removed from all parents. It needs a
-	// webhook or inline, often the same as sync, and metadata.name may have at most 43 characters.
-	// Default: absent, a parent is deleted at once, and its children by the cluster's garbage collector.
+	// finalize deletes children in order, or cleans up outside the cluster. The server calls it instead of sync when
+	// the parent is being deleted or no longer selected, until it returns "finalized": true. The server puts a
+	// finalizer on every parent and on this object: when you delete this object, it stays until no parent has the
+	// finalizer. With a finalize hook, metadata.name may have at most 43 characters.
+	// Default: absent, the cluster deletes a parent at once, and its garbage collector deletes the children.
 	Finalize *HookApplyConfiguration `json:"finalize,omitempty"`
-	// preUpdateChild is accepted and stored for compatibility. It is never called. Default: absent.
+	// preUpdateChild is stored for compatibility, and never called. Default: absent.
 	PreUpdateChild *HookApplyConfiguration `json:"preUpdateChild,omitempty"`
-	// postUpdateChild is accepted and stored for compatibility. It is never called. Default: absent.
+	// postUpdateChild is stored for compatibility, and never called. Default: absent.
 	PostUpdateChild *HookApplyConfiguration `json:"postUpdateChild,omitempty"`
 }
 

@@ -15,9 +15,9 @@ type CompositeControllerParentResourceRuleApplyConfiguration struct {
 	// type has the update method RollingRecreate or RollingInPlace.
 	// Default: absent, any field of the parent's spec.
 	RevisionHistory *CompositeControllerRevisionHistoryApplyConfiguration `json:"revisionHistory,omitempty"`
-	// labelSelector selects parents by their labels. When a parent stops matching, the server calls its finalize hook;
-	// without a finalize hook, the parent and its children stay as they are. For example {matchLabels: {app: web}} or
-	// {matchExpressions: [{key: tier, operator: In, values: [front, back]}]}.
+	// labelSelector selects parents by their labels. When a parent stops matching, the server calls the finalize hook
+	// for it; without a finalize hook, the parent and its children stay as they are. For example {matchLabels: {app:
+	// web}} or {matchExpressions: [{key: tier, operator: In, values: [front, back]}]}.
 	// Default: absent, all objects of the type.
 	LabelSelector *LabelSelectorApplyConfiguration `json:"labelSelector,omitempty"`
 	// ignoreStatusChanges ignores updates of a parent that do not change its generation, labels or annotations. It

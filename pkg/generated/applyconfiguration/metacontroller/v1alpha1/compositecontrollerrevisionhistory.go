@@ -10,9 +10,9 @@ package v1alpha1
 //
 // CompositeControllerRevisionHistory defines what a ControllerRevision records of a parent.
 type CompositeControllerRevisionHistoryApplyConfiguration struct {
-	// fieldPaths are the fields of the parent whose changes are rolled out child by child, as names separated by dots,
-	// for example ["spec.template", "spec.image"]. A path cannot lead into a list, nor to a label or annotation with a
-	// dot in its name. Changes of other fields reach all children at once.
+	// fieldPaths are the fields of the parent whose changes the server rolls out child by child, as names separated by
+	// dots, for example ["spec.template", "spec.image"]. A path cannot lead into a list, nor to a label or annotation
+	// with a dot in its name. Changes of other fields reach all children at once.
 	// Default: ["spec"].
 	FieldPaths []string `json:"fieldPaths,omitempty"`
 }

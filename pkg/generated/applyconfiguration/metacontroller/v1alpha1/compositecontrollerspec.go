@@ -8,19 +8,20 @@ package v1alpha1
 // CompositeControllerSpecApplyConfiguration represents a declarative configuration of the CompositeControllerSpec type for use
 // with apply.
 //
-// CompositeControllerSpec describes a controller that builds objects (children) for the objects of one type (parents).
+// CompositeControllerSpec describes a controller that creates objects (children) for the objects of one type (parents).
 type CompositeControllerSpecApplyConfiguration struct {
-	// parentResource is the type of the parents, for example {apiVersion: example.com/v1, resource: catsets}. A custom
-	// resource needs the status subresource.
+	// parentResource is the type of the parents, for example {apiVersion: example.com/v1, resource: catsets}. The
+	// CustomResourceDefinition of a custom resource must enable the status subresource.
 	ParentResource *CompositeControllerParentResourceRuleApplyConfiguration `json:"parentResource,omitempty"`
-	// childResources lists, once each, the types that the sync hook may return. The server adopts objects of these
-	// types that match the parent's selector, sends them to the hook in "children", and deletes those that the hook has
-	// returned and no longer returns. A change of a child causes a sync of its parent. For example [{apiVersion: v1,
-	// resource: pods, updateStrategy: {method: Recreate}}].
+	// childResources lists the types of objects that the sync hook may return, each type once. The server adopts
+	// objects of these types that match the parent's selector, sends them to the hook in "children", and deletes an
+	// object when the hook no longer returns it. A change of a child causes a sync of its parent. For example
+	// [{apiVersion: v1, resource: pods, updateStrategy: {method: Recreate}}].
 	// Default: empty, for a controller that only writes the parent's status.
 	ChildResources []CompositeControllerChildResourceRuleApplyConfiguration `json:"childResources,omitempty"`
-	// hooks are webhooks or inline. Required: a sync hook with a webhook or inline, or a finalize hook for a controller
-	// that handles only deletion. For example {sync: {webhook: {url: "http://my-hooks.my-namespace/sync"}}}.
+	// hooks are the functions that the server calls for each parent. A hook has either webhook or inline. Required:
+	// sync; or finalize, if the controller handles only deletion. For example {sync: {webhook: {url:
+	// "http://my-hooks.my-namespace/sync"}}}.
 	Hooks *CompositeControllerHooksApplyConfiguration `json:"hooks,omitempty"`
 	// endpointConfigs holds TLS and authentication settings by host, for all hooks. A webhook that sets none of
 	// caBundle, clientTLS, authorization and basicAuth uses the first entry whose host matches the host of its URL.
@@ -28,13 +29,13 @@ type CompositeControllerSpecApplyConfiguration struct {
 	EndpointConfigs []EndpointConfigApplyConfiguration `json:"endpointConfigs,omitempty"`
 	// resyncPeriodSeconds is the interval at which the server syncs every parent even if nothing changed, for hooks
 	// that depend on things outside the cluster. For example, 300 means every five minutes. Values below 1 count as 1.
-	// To have one parent synced once, a hook returns "resyncAfterSeconds".
+	// To request one more sync of a single parent, a hook returns "resyncAfterSeconds".
 	// Default: absent, no periodic sync.
 	ResyncPeriodSeconds *int32 `json:"resyncPeriodSeconds,omitempty"`
-	// generateSelector selects children by a label that the server generates for each parent ("controller-uid" with the
-	// parent's UID) and adds to each child, as Jobs do. Parents then need no "spec.selector", and labels that the hook
-	// forgets cannot orphan children. Use it unless users of the parent type must choose the selector.
-	// Default: false, every parent has a label selector in "spec.selector" that all its children match.
+	// generateSelector selects children by a label that the server generates for each parent, "controller-uid" with the
+	// parent's UID, and adds to each child, as Jobs do. Parents then need no "spec.selector", and a hook that forgets a
+	// label cannot orphan children. Use it unless users of the parent type must choose the selector.
+	// Default: false, every parent must have a label selector in "spec.selector", which all its children match.
 	GenerateSelector *bool `json:"generateSelector,omitempty"`
 	// resyncOn lists objects that the answers of the hooks depend on, such as the Deployment that serves them:
 	// [{apiVersion: apps/v1, resource: deployments, namespace: hooks, name: my-hook}]. The server syncs every parent
@@ -43,9 +44,9 @@ type CompositeControllerSpecApplyConfiguration struct {
 	// watch each object. At most 16.
 	// Default: empty.
 	ResyncOn []WatchedObjectApplyConfiguration `json:"resyncOn,omitempty"`
-	// paused stops the controller: the server calls no hook and writes neither parents nor children. Parents that are
-	// being deleted and have the controller's finalizer wait. After the pause, the server syncs every parent. To pause
-	// a single parent, annotate it with metacontroller.k8s.io/paused: "true".
+	// paused stops the controller: the server calls no hook and writes neither parents nor children. The deletion of
+	// parents with the controller's finalizer waits. After the pause, the server syncs every parent. To pause a single
+	// parent, annotate it with metacontroller.k8s.io/paused: "true".
 	// Default: false.
 	Paused                   *bool `json:"paused,omitempty"`
 	AccessApplyConfiguration `json:""`

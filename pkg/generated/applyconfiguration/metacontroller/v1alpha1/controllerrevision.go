@@ -18,9 +18,9 @@ import (
 // ControllerRevisionApplyConfiguration represents a declarative configuration of the ControllerRevision type for use
 // with apply.
 //
-// ControllerRevision records, during a rolling update, one earlier or current version of a parent and which of its
-// children are at that version. The server creates it beside the parent, which owns it, and removes it. People are not
-// meant to write it.
+// ControllerRevision records a version of a parent, the current or an earlier one, and the children that are at this
+// version. Rolling updates use it. The server creates and deletes it; do not change it. The parent owns it. It is in
+// the namespace of the parent, or in that of the server if the parent is cluster-scoped.
 type ControllerRevisionApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// Standard object metadata. The name ends in a hash of the parent's UID and of parentPatch.

@@ -13,7 +13,7 @@ import (
 // with apply.
 //
 // ControllerStatus is the last observed state of the running controller of a CompositeController or
-// DecoratorController. It is refreshed once a second at most.
+// DecoratorController. The server updates it at most once a second.
 type ControllerStatusApplyConfiguration struct {
 	// observedGeneration is the metadata.generation that this status is about. If it is lower than the current one, the
 	// server has not observed the last change of the spec yet.
@@ -21,22 +21,22 @@ type ControllerStatusApplyConfiguration struct {
 	// runningGeneration is the metadata.generation of an earlier spec that the controller still runs with, because it
 	// cannot use the current one; the condition Ready says why. Absent otherwise.
 	RunningGeneration *int64 `json:"runningGeneration,omitempty"`
-	// conditions are Ready: the controller runs as its current spec says and syncs parents. ParentsSynced: every
-	// parent is in its desired state. HooksReachable: the last calls of the hooks were answered. Warnings: the
+	// conditions have these types. Ready: the controller runs with its current spec and syncs parents. ParentsSynced:
+	// every parent is in its desired state. HooksReachable: the hooks answered their last calls. Warnings: the
 	// controller runs, but probably not as its author intends. Paused, present only when True: the controller or some
 	// of its parents are paused. Stalled, present only when True: Ready is False, and only a change of the spec or of
 	// another object can end that.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// parents counts the parents of a CompositeController, or the targets of a DecoratorController. Absent until they
-	// have been counted.
+	// parents counts the parents of a CompositeController, or the targets of a DecoratorController. Absent until the
+	// server has counted them.
 	Parents *ParentCountsApplyConfiguration `json:"parents,omitempty"`
-	// children counts children that are not as their hook wants although no sync failed. Absent until they have been
-	// counted.
+	// children counts children that differ from what the hook wants although no sync failed. Absent until the server
+	// has counted them.
 	Children *ChildCountsApplyConfiguration `json:"children,omitempty"`
 	// lastError is the most recent failure to sync a parent. It stays after the parent has recovered.
 	LastError *LastSyncErrorApplyConfiguration `json:"lastError,omitempty"`
 	// heldResources are the types whose objects may have the finalizer of this controller. The server removes the
-	// finalizer before the controller is gone, and when the spec loses its finalize hook or changes to another type.
+	// finalizer when you delete the controller, remove the finalize hook, or change the parent type.
 	HeldResources []ResourceRuleApplyConfiguration `json:"heldResources,omitempty"`
 }
 

@@ -18,14 +18,14 @@ import (
 // with apply.
 //
 // DecoratorController adds behavior to existing objects, which may have a controller of their own. For each selected
-// object, the server sends the object and its attachments to the webhook, which returns the desired attachments, and
-// labels, annotations and a status for the object.
+// object (the target), the server sends the target and its attachments to the webhook, which returns the desired
+// attachments, and labels, annotations and a status for the target.
 type DecoratorControllerApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
-	// Standard object metadata. The name is part of objects in users' clusters (attachments carry it in the annotation
-	// "metacontroller.k8s.io/decorator-controller"), so a controller with another name is another controller.
+	// Standard object metadata. The annotation "metacontroller.k8s.io/decorator-controller" of the attachments contains
+	// the name: under another name, the same spec is another controller.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec defines the targets, their attachments, and the webhooks.
+	// spec defines the targets, their attachments, and the hooks.
 	Spec *DecoratorControllerSpecApplyConfiguration `json:"spec,omitempty"`
 	// status is the last observed state of the running controller. Only the server writes it.
 	Status *ControllerStatusApplyConfiguration `json:"status,omitempty"`

@@ -13,7 +13,7 @@ type DecoratorControllerAttachmentRuleApplyConfiguration struct {
 	ResourceRuleApplyConfiguration `json:""`
 	// updateStrategy defines how the server updates an existing attachment that differs from what the hook returned,
 	// for example {method: InPlace}.
-	// Default: absent, which is the method OnDelete.
+	// Default: absent, the method OnDelete.
 	UpdateStrategy *DecoratorControllerAttachmentUpdateStrategyApplyConfiguration `json:"updateStrategy,omitempty"`
 }
 

@@ -10,20 +10,20 @@ package v1alpha1
 //
 // DecoratorControllerHooks are the hooks of a DecoratorController: webhooks, or inline.
 type DecoratorControllerHooksApplyConfiguration struct {
-	// customize returns which related objects the other hooks need. The server sends these objects to the other hooks
-	// in "related", and syncs the target when one of them changes.
+	// customize selects the related objects that the other hooks need. The server sends these objects to the other
+	// hooks in "related", and syncs the target when one of them changes.
 	// Default: absent, no other objects.
 	Customize *HookApplyConfiguration `json:"customize,omitempty"`
 	// sync receives the target and its attachments, and returns the desired attachments, and labels, annotations and
 	// status for the target. The server calls it whenever the target, one of its attachments or a related object
 	// changes. It must be idempotent and should be quick.
-	// Default: absent, only deletion is handled, by the finalize hook.
+	// Default: absent, the controller handles only deletion, by the finalize hook.
 	Sync *HookApplyConfiguration `json:"sync,omitempty"`
-	// finalize cleans up, in order or outside the cluster: the server calls it instead of sync when the target is being
-	// deleted or no longer selected, until it returns "finalized": true. It puts a finalizer on every target and on
-	// this object: when you delete this object, it stays until the finalizer is removed from all targets. It needs a
-	// webhook or inline, often the same as sync, and metadata.name may have at most 43 characters.
-	// Default: absent, a target is deleted at once, and its attachments by the cluster's garbage collector.
+	// finalize deletes attachments in order, or cleans up outside the cluster. The server calls it instead of sync when
+	// the target is being deleted or no longer selected, until it returns "finalized": true. The server puts a
+	// finalizer on every target and on this object: when you delete this object, it stays until no target has the
+	// finalizer. With a finalize hook, metadata.name may have at most 43 characters.
+	// Default: absent, the cluster deletes a target at once, and its garbage collector deletes the attachments.
 	Finalize *HookApplyConfiguration `json:"finalize,omitempty"`
 }
 

@@ -8,8 +8,8 @@ package v1alpha1
 // DecoratorControllerResourceRuleApplyConfiguration represents a declarative configuration of the DecoratorControllerResourceRule type for use
 // with apply.
 //
-// DecoratorControllerResourceRule selects targets of one type. An object must match both selectors. When it stops
-// matching, the server calls its finalize hook; without a finalize hook, it keeps its attachments.
+// DecoratorControllerResourceRule selects targets of one type. An object must match both selectors. When an object
+// stops matching, the server calls the finalize hook for it; without a finalize hook, the object keeps its attachments.
 type DecoratorControllerResourceRuleApplyConfiguration struct {
 	ResourceRuleApplyConfiguration `json:""`
 	// labelSelector selects targets by their labels. For example {matchLabels: {app: web}} or {matchExpressions: [{key:

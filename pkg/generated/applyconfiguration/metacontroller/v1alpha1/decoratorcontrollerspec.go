@@ -10,18 +10,18 @@ package v1alpha1
 //
 // DecoratorControllerSpec describes a controller that attaches objects and metadata to objects of any types (targets).
 type DecoratorControllerSpecApplyConfiguration struct {
-	// resources lists the types of the targets and which of their objects are decorated, for example [{apiVersion:
-	// apps/v1, resource: statefulsets, annotationSelector: {matchExpressions: [{key: service-per-pod, operator:
-	// Exists}]}}].
+	// resources lists the types of the targets, and selects objects of each type, for example [{apiVersion: apps/v1,
+	// resource: statefulsets, annotationSelector: {matchExpressions: [{key: service-per-pod, operator: Exists}]}}].
 	Resources []DecoratorControllerResourceRuleApplyConfiguration `json:"resources,omitempty"`
-	// attachments lists, once each, the types that the sync hook may return. The server sends objects of these types
-	// that this controller attached to the target to the hook in "attachments", and deletes those that the hook no
-	// longer returns. A change of an attachment causes a sync of its target. For example [{apiVersion: v1, resource:
-	// services, updateStrategy: {method: InPlace}}].
+	// attachments lists the types of objects that the sync hook may return, each type once. The server sends the hook,
+	// in "attachments", the objects of these types that this controller attached to the target, and deletes an object
+	// when the hook no longer returns it. A change of an attachment causes a sync of its target. For example
+	// [{apiVersion: v1, resource: services, updateStrategy: {method: InPlace}}].
 	// Default: empty, for a controller that only sets labels, annotations or status.
 	Attachments []DecoratorControllerAttachmentRuleApplyConfiguration `json:"attachments,omitempty"`
-	// hooks are webhooks or inline. Required: a sync hook with a webhook or inline, or a finalize hook for a controller
-	// that handles only deletion. For example {sync: {webhook: {url: "http://my-hooks.my-namespace/sync"}}}.
+	// hooks are the functions that the server calls for each target. A hook has either webhook or inline. Required:
+	// sync; or finalize, if the controller handles only deletion. For example {sync: {webhook: {url:
+	// "http://my-hooks.my-namespace/sync"}}}.
 	Hooks *DecoratorControllerHooksApplyConfiguration `json:"hooks,omitempty"`
 	// endpointConfigs holds TLS and authentication settings by host, for all hooks. A webhook that sets none of
 	// caBundle, clientTLS, authorization and basicAuth uses the first entry whose host matches the host of its URL.
@@ -29,7 +29,7 @@ type DecoratorControllerSpecApplyConfiguration struct {
 	EndpointConfigs []EndpointConfigApplyConfiguration `json:"endpointConfigs,omitempty"`
 	// resyncPeriodSeconds is the interval at which the server syncs every target even if nothing changed, for hooks
 	// that depend on things outside the cluster. For example, 300 means every five minutes. Values below 1 count as 1.
-	// To have one target synced once, a hook returns "resyncAfterSeconds".
+	// To request one more sync of a single target, a hook returns "resyncAfterSeconds".
 	// Default: absent, no periodic sync.
 	ResyncPeriodSeconds *int32 `json:"resyncPeriodSeconds,omitempty"`
 	// resyncOn lists objects that the answers of the hooks depend on, such as the Deployment that serves them:
@@ -39,9 +39,9 @@ type DecoratorControllerSpecApplyConfiguration struct {
 	// watch each object. At most 16.
 	// Default: empty.
 	ResyncOn []WatchedObjectApplyConfiguration `json:"resyncOn,omitempty"`
-	// paused stops the controller: the server calls no hook and writes neither targets nor attachments. Targets that
-	// are being deleted and have the controller's finalizer wait. After the pause, the server syncs every target. To
-	// pause a single target, annotate it with metacontroller.k8s.io/paused: "true".
+	// paused stops the controller: the server calls no hook and writes neither targets nor attachments. The deletion of
+	// targets with the controller's finalizer waits. After the pause, the server syncs every target. To pause a single
+	// target, annotate it with metacontroller.k8s.io/paused: "true".
 	// Default: false.
 	Paused                   *bool `json:"paused,omitempty"`
 	AccessApplyConfiguration `json:""`

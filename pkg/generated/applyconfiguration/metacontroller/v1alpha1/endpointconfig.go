@@ -14,19 +14,19 @@ type EndpointConfigApplyConfiguration struct {
 	// "my-hooks.my-namespace:8443". Case does not matter. Without a port it matches only URLs that use the default port of
 	// their scheme (80 for http, 443 for https).
 	Host *string `json:"host,omitempty"`
-	// caBundle holds the certificate authorities that verify the serving certificate, for example {configMapRef: {name:
-	// hooks-ca, namespace: my-namespace}}.
-	// Default: absent, those of the system the server runs on.
+	// caBundle holds the certificate authorities that verify the certificate of the webhook, for example
+	// {configMapRef: {name: hooks-ca, namespace: my-namespace}}.
+	// Default: absent, the authorities of the system that the server runs on.
 	CABundle *CABundleApplyConfiguration `json:"caBundle,omitempty"`
-	// clientTLS is the client certificate to present (mutual TLS), for example
+	// clientTLS is the client certificate that the server presents (mutual TLS), for example
 	// {secretRef: {name: metacontroller-client, namespace: my-namespace}}.
 	// Default: absent, none.
 	ClientTLS *ClientTLSApplyConfiguration `json:"clientTLS,omitempty"`
-	// authorization is the credential to send in the Authorization header, for example
+	// authorization is the credential that the server sends in the Authorization header, for example
 	// {secretRef: {name: hooks-token, namespace: my-namespace, key: token}}. It cannot be combined with basicAuth.
 	// Default: absent, none.
 	Authorization *AuthorizationApplyConfiguration `json:"authorization,omitempty"`
-	// basicAuth is the user name and password to send in the Authorization header, for example
+	// basicAuth is the user name and password that the server sends in the Authorization header, for example
 	// {secretRef: {name: hooks-user, namespace: my-namespace}}. It cannot be combined with authorization.
 	// Default: absent, none.
 	BasicAuth *BasicAuthApplyConfiguration `json:"basicAuth,omitempty"`

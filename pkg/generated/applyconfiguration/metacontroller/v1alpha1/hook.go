@@ -12,14 +12,15 @@ import (
 // HookApplyConfiguration represents a declarative configuration of the Hook type for use
 // with apply.
 //
-// Hook is a webhook, or expressions in the controller itself.
+// Hook is a webhook, or a template in the controller itself.
 type HookApplyConfiguration struct {
-	// version of the protocol. The hooks of one controller may have different versions. That of an inline hook is v2.
-	// Default: v1, for an inline hook v2.
+	// version of the protocol between the server and the webhook. The hooks of one controller may have different
+	// versions.
+	// Default: v1. An inline hook always has v2.
 	Version *metacontrollerv1alpha1.HookVersion `json:"version,omitempty"`
 	// webhook is the endpoint of the hook, for example {url: "http://my-hooks.my-namespace/sync"}. A finalize hook needs
 	// it, or inline.
-	// Default: absent, the hook is not called, unless it has inline.
+	// Default: absent, the server does not call the hook, unless it has inline.
 	Webhook *WebhookApplyConfiguration `json:"webhook,omitempty"`
 	// inline is the answer itself, as a template with CEL expressions, for example {children: [{object: {apiVersion: v1,
 	// kind: ConfigMap, metadata: {name: "${parent.metadata.name}"}}}]}. It cannot be combined with webhook.

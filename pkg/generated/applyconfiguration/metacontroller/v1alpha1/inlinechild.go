@@ -12,20 +12,20 @@ import (
 // InlineChildApplyConfiguration represents a declarative configuration of the InlineChild type for use
 // with apply.
 //
-// InlineChild describes no, one or several objects.
+// InlineChild describes zero or more objects.
 type InlineChildApplyConfiguration struct {
-	// forEach makes an object for each item of a list, or for each key of a map, in alphabetical order. It has the name
-	// of a variable for the item, and the expression of the list or map: {language: "${parent.spec.languages}"}. With
-	// several names, there is an object for each combination; they nest in alphabetical order, and the expression of a
-	// name may use the names before it.
+	// forEach maps the name of a variable to the expression of a list or a map, for example {language:
+	// "${parent.spec.languages}"}. There is an object for each item of the list, or for each key of the map in
+	// alphabetical order, and the variable has that item or key. With several names, there is an object for each
+	// combination; they nest in alphabetical order, and the expression of a name may use the names before it.
 	// Default: absent, one object.
 	ForEach map[string]string `json:"forEach,omitempty"`
 	// when is an expression that must be true for the object to exist, for example "${parent.spec.replicas > 0}". It may
 	// use the names of forEach.
 	// Default: absent, the object exists.
 	When *string `json:"when,omitempty"`
-	// object is the object, with its apiVersion, kind and metadata.name. It may be one expression. It may use the names
-	// of forEach.
+	// object is the object, with its apiVersion, kind and metadata.name, or one expression. It may use the names of
+	// forEach.
 	Object *metacontrollerv1alpha1.JSONValue `json:"object,omitempty"`
 }
 

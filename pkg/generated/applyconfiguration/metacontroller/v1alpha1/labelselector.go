@@ -8,10 +8,9 @@ package v1alpha1
 // LabelSelectorApplyConfiguration represents a declarative configuration of the LabelSelector type for use
 // with apply.
 //
-// LabelSelector selects objects by their labels. All of matchLabels and matchExpressions must hold. Unlike the type of
-// Kubernetes, it keeps an empty matchLabels, matchExpressions or values as it was written.
+// LabelSelector selects objects by their labels. All of matchLabels and matchExpressions must hold.
 type LabelSelectorApplyConfiguration struct {
-	// matchLabels are labels that the object must have, with these values.
+	// matchLabels are the labels, with their values, that the object must have.
 	// Default: empty, none.
 	MatchLabels map[string]string `json:"matchLabels,omitempty"`
 	// matchExpressions are conditions on labels: key, operator (In, NotIn, Exists or DoesNotExist) and, for In and NotIn,

@@ -20,9 +20,10 @@ type LastSyncErrorApplyConfiguration struct {
 	Parent *string `json:"parent,omitempty"`
 	// kind is the kind of that object.
 	Kind *string `json:"kind,omitempty"`
-	// time is when it failed.
+	// time is the time of the failure.
 	Time *v1.Time `json:"time,omitempty"`
-	// recovered is when the object was next synced without an error, or was gone. Absent while it still fails.
+	// recovered is the time of the next sync of the object without an error, or of its deletion. Absent while it still
+	// fails.
 	Recovered *v1.Time `json:"recovered,omitempty"`
 }
 

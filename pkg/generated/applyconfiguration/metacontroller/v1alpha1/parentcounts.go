@@ -15,8 +15,8 @@ type ParentCountsApplyConfiguration struct {
 	// synced is the number of parents that were in their desired state after their last sync.
 	Synced *int32 `json:"synced,omitempty"`
 	// failing is the number of parents that are not in their desired state: their last sync failed, their hook does not
-	// answer, other objects have the names of their children, or the server throttles endless writes. A parent that has
-	// not been synced yet is in neither count.
+	// answer, other objects have the names of their children, or the server throttles writes that repeat in a loop. A
+	// parent without a sync yet is neither synced nor failing.
 	Failing *int32 `json:"failing,omitempty"`
 	// warned is the number of parents with an event about a probable mistake in the answers of their hook or in the
 	// controller.

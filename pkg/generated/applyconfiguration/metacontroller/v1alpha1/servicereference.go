@@ -12,10 +12,10 @@ package v1alpha1
 type ServiceReferenceApplyConfiguration struct {
 	// name of the Service, for example "my-hooks".
 	Name *string `json:"name,omitempty"`
-	// namespace of the Service, for example "my-namespace". It is appended to the name unchanged, so "my-namespace.svc"
-	// works, too.
+	// namespace of the Service, for example "my-namespace". The server appends it to the name unchanged, so
+	// "my-namespace.svc" works, too.
 	Namespace *string `json:"namespace,omitempty"`
-	// port of the Service, from 1 to 65535, for example 8080. Default: 80, also if the protocol is https.
+	// port of the Service, from 1 to 65535, for example 8080. Default: 80, even if the protocol is https.
 	Port *int32 `json:"port,omitempty"`
 	// protocol is the scheme of the URL, http or https. Default: http.
 	Protocol *string `json:"protocol,omitempty"`

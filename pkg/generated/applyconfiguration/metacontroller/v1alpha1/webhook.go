@@ -16,9 +16,9 @@ import (
 // body. Its address is either url, or service and path.
 type WebhookApplyConfiguration struct {
 	// url is the address of the webhook, http or https, for example "http://my-hooks.my-namespace/sync". If it is set,
-	// service and path have no effect. Everyone who can read this object can read credentials in it; use basicAuth
-	// instead.
-	// Default: absent, the webhook is called by service and path.
+	// service and path have no effect. Do not put credentials into it, because everyone who can read this object can
+	// read them; use basicAuth.
+	// Default: absent, the server uses service and path.
 	URL *string `json:"url,omitempty"`
 	// timeout is the maximum duration of a call, from connecting to the last byte of the answer, as a number with a
 	// unit (ms, s, m, h), for example "30s" or "1m30s". Zero or less counts as the default.
@@ -26,30 +26,31 @@ type WebhookApplyConfiguration struct {
 	Timeout *metacontrollerv1alpha1.Duration `json:"timeout,omitempty"`
 	// etag lets the webhook answer "304 Not Modified" instead of repeating its last answer for the same parent, for
 	// example {enabled: true, cacheTimeoutSeconds: 3600}.
-	// Default: absent, every answer has to be complete.
+	// Default: absent, every answer must be complete.
 	Etag *WebhookEtagConfigApplyConfiguration `json:"etag,omitempty"`
-	// path is the path of the webhook at its service, with the leading slash, for example "/sync". It is appended to
-	// the port unchanged, including a query. Required with service; no effect beside url. Default: absent.
+	// path is the path of the webhook at its service, with the leading slash, for example "/sync". The server appends
+	// it to the port unchanged, and it may include a query. Required with service; ignored if url is set. Default:
+	// absent.
 	Path *string `json:"path,omitempty"`
 	// service is the Service of the webhook, at the address "<protocol>://<name>.<namespace>:<port><path>", for example
-	// {name: my-hooks, namespace: my-namespace, port: 8080}. It has no effect beside url. Default: absent.
+	// {name: my-hooks, namespace: my-namespace, port: 8080}. Ignored if url is set. Default: absent.
 	Service *ServiceReferenceApplyConfiguration `json:"service,omitempty"`
 	// responseUnMarshallMode defines how strictly the server decodes answers.
 	// Default: loose for hooks of version v1, strict for v2.
 	ResponseUnmarshallMode *metacontrollerv1alpha1.ResponseUnmarshallMode `json:"responseUnMarshallMode,omitempty"`
-	// caBundle holds the certificate authorities that verify the serving certificate, for example {configMapRef: {name:
-	// hooks-ca, namespace: my-namespace}}.
-	// Default: absent, those of the system the server runs on.
+	// caBundle holds the certificate authorities that verify the certificate of the webhook, for example
+	// {configMapRef: {name: hooks-ca, namespace: my-namespace}}.
+	// Default: absent, the authorities of the system that the server runs on.
 	CABundle *CABundleApplyConfiguration `json:"caBundle,omitempty"`
-	// clientTLS is the client certificate to present (mutual TLS), for example {secretRef: {name:
-	// metacontroller-client, namespace: my-namespace}}.
+	// clientTLS is the client certificate that the server presents (mutual TLS), for example
+	// {secretRef: {name: metacontroller-client, namespace: my-namespace}}.
 	// Default: absent, none.
 	ClientTLS *ClientTLSApplyConfiguration `json:"clientTLS,omitempty"`
-	// authorization is the credential to send in the Authorization header, for example
+	// authorization is the credential that the server sends in the Authorization header, for example
 	// {secretRef: {name: hooks-token, namespace: my-namespace, key: token}}. It cannot be combined with basicAuth.
 	// Default: absent, none.
 	Authorization *AuthorizationApplyConfiguration `json:"authorization,omitempty"`
-	// basicAuth is the user name and password to send in the Authorization header, for example
+	// basicAuth is the user name and password that the server sends in the Authorization header, for example
 	// {secretRef: {name: hooks-user, namespace: my-namespace}}. It cannot be combined with authorization.
 	// Default: absent, none.
 	BasicAuth *BasicAuthApplyConfiguration `json:"basicAuth,omitempty"`

@@ -8,17 +8,17 @@ package v1alpha1
 // WebhookEtagConfigApplyConfiguration represents a declarative configuration of the WebhookEtagConfig type for use
 // with apply.
 //
-// WebhookEtagConfig says whether answers are cached by their ETag. An answer that came with an ETag header is kept; the
-// next request for the same parent carries it in If-None-Match; if the webhook answers 304 or 412, the kept answer is
-// used.
+// WebhookEtagConfig defines whether the server caches answers by their ETag. The server keeps an answer with the header
+// ETag, and sends the ETag in If-None-Match with the next request for the same parent. If the webhook answers 304 or
+// 412, the server uses the kept answer.
 type WebhookEtagConfigApplyConfiguration struct {
 	// enabled turns the cache of answers on. Default: false.
 	Enabled *bool `json:"enabled,omitempty"`
-	// cacheTimeoutSeconds is the number of seconds for which an answer is kept, for example 3600. A number below 1 counts
-	// as absent.
-	// Default: absent, until the controller is restarted.
+	// cacheTimeoutSeconds is the number of seconds for which the server keeps an answer, for example 3600. A number
+	// below 1 counts as absent.
+	// Default: absent, as long as the controller runs.
 	CacheTimeoutSeconds *int32 `json:"cacheTimeoutSeconds,omitempty"`
-	// cacheCleanupSeconds is accepted for compatibility and has no effect: expired answers are removed automatically.
+	// cacheCleanupSeconds is stored for compatibility and has no effect: the server removes expired answers.
 	// Default: absent.
 	CacheCleanupSeconds *int32 `json:"cacheCleanupSeconds,omitempty"`
 }
