@@ -137,7 +137,7 @@ migrate: build ## Move the cluster of $KUBECONFIG from Metacontroller to the ser
 # detector sleeps for a second before it exits.
 RACED ?= $(addprefix ./test/,integration/replicas integration/api conformance/... integration/certificates \
 	integration/observing integration/previews integration/tracing)
-SLOWEST := $(addprefix ./test/integration/,composite migrate manual decorator)
+SLOWEST := $(addprefix ./test/integration/,composite migrate leaks examples load manual decorator)
 
 .PHONY: test
 test: host-binaries build ## Run all tests (RACED).
