@@ -1,9 +1,8 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command metacontroller-apiserver extends a Kubernetes cluster by CompositeControllers and
-// DecoratorControllers: it serves their API through the cluster's aggregation layer and runs the
-// controllers they describe.
+// Command metacontroller-apiserver adds CompositeControllers and DecoratorControllers to a Kubernetes cluster. It
+// serves their API through the cluster's aggregation layer, and runs the controllers that they define.
 package main
 
 import (

@@ -13,7 +13,8 @@
 //   - [Rights] refuses a controller that may do what its author may not. It collects the rights that the controller
 //     uses (requiredrights.go), asks the host which of them the author has, and refuses with a Role to paste.
 //   - [Revisions] refuses ControllerRevisions of users who may not restore them.
-//   - [Warnings] warns of types that the host does not serve, of fields that the schema of parents lacks, of hooks whose
-//     names cannot be resolved, of other controllers of the same parents (parentindex.go), and of parents that a change
-//     releases.
+//   - [Warnings] warns of types that the host does not serve, of rules that can never have a child, of types that
+//     spec.namespaces excludes, of fields that the schema of parents lacks, of inline hooks that do not fit the schemas
+//     (inlinehooks.go), of hooks whose names cannot be resolved, of other controllers of the same parents
+//     (parentindex.go), and of parents that a change releases.
 package admission

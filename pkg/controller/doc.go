@@ -3,10 +3,10 @@
 
 // Package controller is the controller loop of the process.
 //
-// Its input is the configurations of two API servers: the host cluster, and this process's own server, which stores
-// the controller objects. Run makes the clients and what all controllers share, and runs the two reconcilers of
-// lifecycle: one for CompositeControllers, one for DecoratorControllers. If several processes share one storage, only
-// the leader does this. A Handle gives the API access to what runs.
+// It takes the configurations of two API servers: the host cluster, and this process's own server, which stores the
+// controller objects. Run makes the clients and what all controllers share, and runs the two reconcilers of lifecycle:
+// one for CompositeControllers, one for DecoratorControllers. If several processes share one storage, only the leader
+// does this. A Handle gives the API access to what runs.
 //
 // The packages below are in the order of their imports; each imports only packages that follow it:
 //
@@ -17,7 +17,8 @@
 //	pipeline    one sync: observe, hook, plan, act, report
 //	host        the cluster that is extended: client and writer, caches, discovery
 //	revisions   what a ControllerRevision is, and their store
-//	leader, object, managedfields, openapi, permissions, redact, metrics   leaves
+//	feed, leader, managedfields, metrics, object, openapi, permissions, redact, registration, tracing
+//	            leaves
 //
-// The package pipeline itself has only types, which revisions and all that stand before host share.
+// Package pipeline contains only types. Package revisions, and the packages listed above host, use them.
 package controller

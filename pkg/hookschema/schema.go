@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package hookschema describes the requests to hooks and their answers as JSON Schemas, one for each message of each
-// version of the protocol. Expressions of inline hooks see the fields of requests that it has. test/corpus compares it
-// with package protocol.
+// version of the protocol. Expressions of inline hooks can use the request fields in these schemas. A test in
+// test/corpus compares the schemas with package protocol.
 package hookschema
 
 import (

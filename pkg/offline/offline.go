@@ -1,8 +1,8 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package offline answers SyncReviews of objects from files, without a cluster. It runs the code of the controllers
-// against a host within the process that never changes. The host has the types of Kubernetes and of
+// Package offline answers SyncReviews of objects from files, without a cluster. It runs the controllers' code against
+// an in-process host. The objects of that host never change. The host has the types of Kubernetes and of
 // CustomResourceDefinitions. Types completes objects as a cluster would: with a UID, a version, and the defaults of
 // custom resources.
 package offline

@@ -1,8 +1,8 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rights says what a right of the cluster is, asks the cluster which rights a user has, and
-// writes the ones that are missing as rules to paste into a Role.
+// Package rights defines a right in the cluster, asks the cluster which rights a user has, and writes missing rights as
+// rules for a Role.
 package rights
 
 import (

@@ -3,10 +3,10 @@
 
 // Package leader elects the one process that runs the controllers, by client-go's leader election with one Lease.
 //
-// The Lease has a label with the ID of the storage of those who may hold it, and an annotation with the address at
-// which the process that holds it serves the API. A process with another storage never takes the Lease, also when it
-// has expired.
+// The Lease has a label with a storage ID. Only a process with that storage may hold the Lease, even after it has
+// expired. An annotation of the Lease has the address at which its holder serves the API.
 //
-// Read election.go first. The controllers check term.go before each write and each call of a hook, and lease.go is
-// the client through which client-go reads and writes the Lease.
+// Start with election.go, which takes the Lease and runs the controllers. The controllers check the Term (term.go)
+// before each write and hook call. Term.giveUp in term.go lists when a term ends. lease.go is the client through which
+// client-go reads and writes the Lease.
 package leader

@@ -4,9 +4,9 @@
 // Package object keeps an object of the host cluster as the JSON it arrived in, compressed if it is
 // large.
 //
-// JSON comes in, an Object goes out: the bytes, and besides them only what decisions need, the
-// parsed metadata and a hash of the content. Requests to hooks are assembled from the bytes,
-// and nothing is decoded without need. The package is pure: it does no I/O. An Object is immutable.
+// It parses JSON into an Object: the bytes, and besides them only what decisions need, the parsed metadata and a hash
+// of the content. Requests to hooks are assembled from the bytes, and nothing is decoded without need. The package is
+// pure: it does no I/O. An Object is immutable.
 //
 // Parse and a Reader make objects; a Reader shares equal parts among them. Lookup, Members, Elements
 // and WithMember read and change JSON without decoding it. A Key names an object, and a Type is a

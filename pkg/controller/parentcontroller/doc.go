@@ -3,15 +3,13 @@
 
 // Package parentcontroller runs one CompositeController or DecoratorController.
 //
-// A Spec comes in: the spec of the controller object with its types, schemas and selectors
-// resolved. The package resolve makes it; what differs between the two kinds is in
-// Spec.Kind. A Controller runs it: events of the informers, timers and the results of earlier
-// syncs enqueue parents, and each sync of a parent goes once through the pipeline: observe, hook,
-// plan, act, report. See sync for one pass, syncqueue.Cause for what enqueues a parent, and parentState
-// for what one sync leaves to the next.
+// It takes a Spec: the spec of the controller object with its types, schemas and selectors resolved. Package resolve
+// makes it; what differs between the two kinds is in Spec.Kind. A Controller runs it: events of the informers, timers
+// and the results of earlier syncs enqueue parents, and each sync of a parent goes once through the pipeline: observe,
+// hook, plan, act, report. See sync for one pass, syncqueue.Cause for what enqueues a parent, and parentState for what
+// one sync leaves to the next.
 //
-// What goes out are calls of webhooks, writes to the host, events and metrics, all through the
-// packages of the pipeline and the Dependencies. Health and RuntimeProblem return how the
-// controller is doing. The status of the controller object is written by the package lifecycle,
-// which also decides when a Controller is made, replaced and stopped.
+// A Controller calls hooks, writes to the host, and creates events and metrics, all through the packages of the
+// pipeline and the Dependencies. Health and RuntimeProblem return the state of the controller. Package lifecycle writes
+// the status of the controller object, and decides when a Controller is made, replaced and stopped.
 package parentcontroller

@@ -16,5 +16,5 @@
 //	Outcome     act                         observe, writeloop, parentcontroller, plan.UpToDateCache
 //	WriteLoop   writeloop                   parentcontroller, report
 //
-// An Op is what a step does. All that is known of an Op is in one table, in plan.go.
+// An Op is what a step does. The table in plan.go has all properties of each Op.
 package pipeline

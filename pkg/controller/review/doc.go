@@ -5,9 +5,10 @@
 //
 // It takes a SyncReview and its author, and returns the SyncReview with its status. Reviews finds the controller that
 // is reviewed (subject.go): one that runs here, or one that is made for the review, of the stored spec or of a
-// candidate (candidate.go). It previews a sync of each parent (package preview), and puts what comes of it into
-// the words of the API (syncing.go and steps.go).
+// candidate (candidate.go). It previews a sync of each parent (package preview). It converts the result to API types
+// (syncing.go, steps.go).
 //
-// A review shows nothing that its author may not get (permit.go). Reviews are bounded in number, time and size. They
-// write nothing to the host but dry runs, and nothing to the own API but dry runs of candidates.
+// A review shows nothing that its author may not get (permit.go). The package limits the number, the duration and the
+// size of reviews. It sends only dry-run writes: to the host, and, for candidates and ControllerRevisions, to the
+// server's own API.
 package review

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package check compares inline hooks with the schemas of the cluster: the fields of parents and children that
-// expressions use, and the fields of the objects that templates make. It is pure. Schemas change, so what it finds are
+// expressions use, and the fields of the objects that templates make. It is pure. Schemas change, so its findings are
 // warnings.
 package check
 

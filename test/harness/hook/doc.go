@@ -4,5 +4,5 @@
 // Package hook serves webhooks to controllers under test. A Handler decides the answer to each Call. A
 // Server listens on loopback, runs the handler and records the calls; it ends with its test.
 //
-// CompositeRequest and DecoratorRequest are what controllers send. The package knows no cluster.
+// CompositeRequest and DecoratorRequest are what controllers send. The package needs no cluster.
 package hook

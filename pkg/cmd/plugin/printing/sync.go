@@ -1,8 +1,8 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package printing prints responses of the API for people: writes as a diff, and counts and the problems of objects in
-// words. Colors only repeat what the text says.
+// Package printing prints responses of the API for people. It shows writes as a diff, and describes counts and problems
+// in words. Colors only repeat what the text says.
 package printing
 
 import (

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package scaffold writes the folder of a new controller, with its tests and a hook, which is inline or a program in
-// one of several languages. The folder project has one for a type Website; its names are replaced.
+// one of several languages. The folder project has such a folder for a type Website. The package replaces its names.
 package scaffold
 
 import (

@@ -1,13 +1,12 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cache keeps the objects of the host in memory and shows each user the ones it selects.
+// Package cache keeps the objects of the host in memory. Callers read them through Views, each of which shows the
+// objects that it selects.
 //
-//   - What comes in: a type (object.Type), and the label selectors of a user or the name of one
-//     object.
-//   - What goes out: a View, to read objects from and to add event handlers to. Follow calls a
-//     function for a single object.
-//   - What it may touch: it lists and watches through host.Client. It writes nothing to the host.
+//   - Input: a type (object.Type), and label selectors or the name of one object.
+//   - Output: a View, to read objects from and to add event handlers to. Follow calls a function for a single object.
+//   - Access: it lists and watches through host.Client. It writes nothing to the host.
 //
 // Informers shares one informer per type among all views of the type. An informer keeps its objects
 // in a store, which a reflector of client-go fills.
@@ -36,12 +35,12 @@
 //
 // # Filters
 //
-// A view may have a filter in addition to its selectors, such as the namespaces of its user. It hides objects from
-// this user. The informer watches them all the same, since it is shared.
+// A view may have a filter in addition to its selectors, such as the namespaces of a controller. The view does not show
+// the objects that the filter excludes. The informer watches them all the same, since other views share it.
 //
-// # Who may select
+// # Which views have selectors
 //
-// A user may select only if it can do without the objects that are left out.
+// A view may have selectors only if its controller can do without the objects that they exclude.
 //
 //   - Parents are selected. A controller has nothing to do with a parent that it does not select,
 //     and forgets a parent that leaves the selection as if it were deleted. There is one exception:

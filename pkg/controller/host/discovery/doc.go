@@ -1,7 +1,7 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package discovery knows the types of the host.
+// Package discovery finds the types of the host and their schemas.
 //
 //   - Input: an apiVersion and a resource, or types (object.Type).
 //   - Output: the type of a resource (Resolve), whether the type comes from a CustomResourceDefinition (IsCustom), and

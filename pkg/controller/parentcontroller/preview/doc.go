@@ -3,8 +3,10 @@
 
 // Package preview shows what a sync of a parent would do.
 //
-// Previewer belongs to one controller. A preview goes the way of a sync through a copy of the controller's planner,
-// whose hooks are called for the preview or whose answers are given, and writes nothing but dry runs. Before a hook or
-// the preview shows an object, the user of the preview must have the right to get it (rights.go). A parent need not
-// exist (parents.go).
+// A Previewer belongs to one controller. A preview goes through the stages of a sync with a copy of the controller's
+// Planner. It calls each hook, or uses the answer in the review. It sends only dry-run writes. run.go follows the
+// stages of Controller.syncParent in package parentcontroller, and dryrun.go those of planAndAct.
+//
+// Before a hook or the preview shows an object, the package checks that the user of the preview has the right to get it
+// (rights.go). A parent need not exist (parents.go).
 package preview

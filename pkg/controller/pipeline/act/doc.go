@@ -8,6 +8,6 @@
 // sends. The package writes to the host, and reads from it only what makes a step safe: the live parent before
 // an adoption, the owner of a name that is taken, and the results of dry runs. It does not read caches.
 //
-// order.go says which steps wait for others, children.go and parent.go take the steps that need more than one
-// request, and errors.go says what the host means by an error.
+// order.go decides which steps wait for others, children.go and parent.go take the steps that need more than one
+// request, and errors.go classifies the errors of the host.
 package act

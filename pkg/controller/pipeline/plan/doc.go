@@ -3,9 +3,9 @@
 
 // Package plan decides what a sync changes in the host.
 //
-// A Snapshot and the hook's Response come in, a Plan goes out: a list of steps, each with its
-// reason. The package is pure: it does no I/O and knows no client, so a plan can be shown as well
-// as carried out. It changes nothing but the UpToDateCache that the caller passes in.
+// It takes a Snapshot and the hook's Response, and returns a Plan: a list of steps, each with its reason. The package
+// is pure: it does no I/O and uses no client, so a plan can be shown as well as carried out. It changes nothing but the
+// UpToDateCache that the caller passes in.
 //
 // Where to start:
 //   - plan.go makes the plan for each kind of controller: Composite and Decorator. It also hashes what a

@@ -25,23 +25,19 @@
 //
 // A sync of a parent for which Rules.Active is true uses it like this:
 //
-//  1. Open takes the snapshot, with the children claimed, and all ControllerRevisions in the
-//     namespace that Rules.NamespaceOf returns. It returns the versions of the parent that
-//     matter, the latest one first. For a parent without rolling kinds, Abandon returns the
-//     writes that remove its revisions instead.
-//  2. The caller calls the customize hook, and then the sync or finalize hook, with the Parent of
-//     each revision and the same children. Any error ends the sync. Without a rollout there is
-//     one revision, and its Parent is the snapshot's.
-//  3. Decide takes the answers and a function that reports whether a child is up to date. The
-//     engine that would write the child provides this function, because the engines differ in
-//     what they write.
-//  4. The writes of the Decision are made one after another, with the resource version as a
-//     precondition, and with the UID alone when deleting. The first that fails ends the sync:
-//     no child may be written before the revisions record which version it is at. The next sync
-//     must see these writes before it calls Open.
-//  5. The Response of the Decision replaces the hook's answer: the plan is made from the
-//     snapshot and it. Children of kinds that do not roll are in it as the latest answer has
-//     them.
+//  1. Open takes the snapshot, with the children claimed, and all ControllerRevisions in the namespace that
+//     Rules.NamespaceOf returns. It returns the versions of the parent that matter, the latest one first. For a parent
+//     without rolling kinds, Abandon returns the writes that remove its revisions instead.
+//  2. The caller calls the customize hook, and then the sync or finalize hook, with the Parent of each revision and the
+//     same children. Any error ends the sync. Without a rollout there is one revision, and its Parent is the
+//     snapshot's.
+//  3. Decide takes the answers and a function that reports whether a child is up to date. The engine that would write
+//     the child provides this function, because the engines differ in what they write.
+//  4. The writes of the Decision are made one after another, with the resource version as a precondition, and with the
+//     UID alone when deleting. The first that fails ends the sync: no child may be written before the revisions record
+//     which version it is at. The next sync must see these writes before it calls Open.
+//  5. The Response of the Decision replaces the hook's answer. The plan is made from the snapshot and this Response.
+//     Children of kinds that do not roll are in it as the latest answer has them.
 //
 // The next sync starts when a child changes.
 package rollout

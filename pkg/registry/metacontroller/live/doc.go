@@ -1,12 +1,13 @@
 // Copyright The metacontroller-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package live makes the REST storage of the kinds that are answered from the memory of the controllers and not stored.
+// Package live serves the kinds that are not stored. Syncs and HookCalls come from the controllers' memory; the
+// controllers answer SyncReviews and ResyncRequests.
 //
-// Syncs (sync.go) and HookCalls (hookcall.go) can be read, listed and watched, and not written. The [Rows] keep the
-// objects while clients read them, and storage.go serves them. A reader of one HookCall gets its bodies, and needs the
-// rights to the objects in them.
+// Clients can get, list and watch Syncs (sync.go) and HookCalls (hookcall.go), but cannot write them. The [Rows] keep
+// the objects while clients read them, and storage.go serves them. A user who gets one HookCall also gets its bodies,
+// and needs the rights to the objects in them.
 //
-// SyncReviews (syncreview.go) and ResyncRequests, which are created in a subresource of controllers (resync.go), are
-// validated and answered with a status from the controller loop of the process.
+// Clients create SyncReviews (syncreview.go), and ResyncRequests in a subresource of controllers (resync.go). The
+// package validates them, and returns them with a status from the controller loop of the process.
 package live
