@@ -24,7 +24,8 @@ const (
 )
 
 // requiredRights returns the rights that the author of a controller needs, as far as its spec shows. known is what the
-// host says about its types.
+// host says about its types. The author of a controller with a service account needs only the right to impersonate it;
+// the rights of that account are in Reads of parentcontroller.Spec.
 func (c *controller) requiredRights(known map[schema.GroupVersionResource]typeInfo) []rights.Required {
 	required := &rightsCollector{namespaces: c.access.Namespaces, known: known}
 	if c.access.ServiceAccount != nil {

@@ -132,7 +132,7 @@ func (o *Options) runControllers(
 		if err := host.follow(ctx); err != nil || ctx.Err() != nil {
 			return err
 		}
-		id, err := storage.await(ctx, config.Election.Wait)
+		id, err := storage.await(ctx, config.Election.SetUnknown)
 		if err != nil || ctx.Err() != nil {
 			return err
 		}

@@ -86,7 +86,7 @@ func New(config Config) *Election {
 // the storage.
 func (e *Election) Run(ctx context.Context, storage string, work func(context.Context, *Term) error) error {
 	e.storage = storage
-	e.Wait(fmt.Errorf("the Lease %s/%s has not been read yet", e.config.Namespace, e.config.Name))
+	e.SetUnknown(fmt.Errorf("the Lease %s/%s has not been read yet", e.config.Namespace, e.config.Name))
 	identity := e.config.Process + "_" + string(uuid.NewUUID())
 	if e.config.Exclusive {
 		identity = e.config.Process + "_" + storage
@@ -112,7 +112,7 @@ func (e *Election) awaitPermission(ctx context.Context, identity string) bool {
 			return true, nil
 		case err != nil:
 			err = fmt.Errorf("read the Lease %s/%s: %w", e.config.Namespace, e.config.Name, err)
-			e.Wait(err)
+			e.SetUnknown(err)
 		default:
 			err = e.see(found, identity)
 		}
@@ -253,7 +253,9 @@ func (e *Election) forgetTerm() {
 	e.term = nil
 }
 
-// see notes what the Lease says. It returns why this process must not take it.
+// see records the storage, the holder and the last renewal of the Lease. If another process holds the Lease, see ends
+// the term of this process, and that process is the known leader if it has renewed the Lease in time. see returns why
+// this process must not take the Lease; nil if it may.
 func (e *Election) see(found *coordinationv1.Lease, identity string) error {
 	err := foreign(found, e.storage)
 	holder := ptr.Deref(found.Spec.HolderIdentity, "")
@@ -298,7 +300,7 @@ func (e *Election) setLeader(address string) {
 	e.leads, e.endLeads = context.WithCancel(context.Background())
 }
 
-// free notes that there is no Lease.
+// free records that there is no Lease: this process may take it, and no process leads.
 func (e *Election) free() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -306,8 +308,9 @@ func (e *Election) free() {
 	e.setLeader("")
 }
 
-// Wait notes why it is not known yet whether this process may take the Lease.
-func (e *Election) Wait(reason error) {
+// SetUnknown sets the error that Check returns until the Lease has been read or written: why it is not known whether
+// this process may take the Lease. A nil Election does nothing.
+func (e *Election) SetUnknown(reason error) {
 	if e == nil {
 		return
 	}

@@ -244,7 +244,7 @@ func TestTheAddressOfALeaderThatDoesNotRenewItsLeaseIsForgotten(t *testing.T) {
 
 func TestReadinessSaysForWhatAProcessWaits(t *testing.T) {
 	e := New(Config{})
-	e.Wait(errors.New("the host does not answer"))
+	e.SetUnknown(errors.New("the host does not answer"))
 	if err := e.Check(nil); err == nil || err.Error() != "the host does not answer" {
 		t.Errorf("the error is %v", err)
 	}

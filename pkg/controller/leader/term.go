@@ -11,8 +11,9 @@ import (
 	"time"
 )
 
-// ErrNotLeading is the error of what this process must not do at the moment.
-var ErrNotLeading = errors.New("this process could not renew its Lease in time, so another one may run the controllers")
+// ErrNotLeading is the error of what only the leader may do. It is also the cause with which the context of a term ends.
+var ErrNotLeading = errors.New("this process has lost its Lease or did not renew it in time, so another process may " +
+	"run the controllers")
 
 // Term is a period in which this process is the leader. A nil Term, for a process without replicas, never ends.
 type Term struct {

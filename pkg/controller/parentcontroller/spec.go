@@ -174,7 +174,8 @@ func (s *Spec) pauses(parent *object.Object) bool {
 	return s.Paused || parent.Annotations[v1alpha1.PausedAnnotation] == "true"
 }
 
-// Reads returns the rights to read that the service account must have before the controller starts.
+// Reads returns the rights to read that the service account must have before the controller starts. Without a service
+// account, the author needs rights instead: see requiredRights in package admission.
 func (s *Spec) Reads() []rights.Required {
 	var required []rights.Required
 	read := func(of object.Type, what string) {
