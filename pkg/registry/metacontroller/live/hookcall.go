@@ -63,41 +63,49 @@ func hookCallFields(of *v1alpha1.HookCall) fields.Set {
 
 // newHookCallTable returns the table of HookCalls.
 func newHookCallTable() rest.TableConvertor {
-	columns := []metav1.TableColumnDefinition{
-		{Name: "Controller", Type: "string", Description: "The controller, by its short name."},
-		{Name: "Hook", Type: "string", Description: "The hook that was called: sync, finalize or customize."},
-		{Name: "Parent", Type: "string", Description: "The parent, or target, for which the hook was called."},
-		{Name: "Code", Type: "string", Description: "The HTTP status code of the answer."},
-		{Name: "Took", Type: "string", Description: "Duration of the call."},
-		{Name: "Result", Type: "string", Description: "Succeeded, Failed or Throttled."},
-		{Name: "Age", Type: "string", Description: "Time since the start of the call."},
-		{Name: "Message", Type: "string", Description: "Why the call failed."},
+	type column = resource.Column[*v1alpha1.HookCall]
+	return resource.NewTable(func(of *v1alpha1.HookCall) *v1alpha1.HookCall { return of },
+		column{Name: "Controller", Description: "The controller, by its short name.",
+			Cell: func(of *v1alpha1.HookCall) any { return controllerName(of.Spec.Controller) }},
+		column{Name: "Hook", Description: "The hook that was called: sync, finalize or customize.",
+			Cell: func(of *v1alpha1.HookCall) any { return of.Spec.Hook }},
+		column{Name: "Parent", Description: "The parent, or target, for which the hook was called.",
+			Cell: func(of *v1alpha1.HookCall) any { return of.Spec.Parent.Kind + "/" + of.Spec.Parent.Name }},
+		column{Name: "Code", Description: "The HTTP status code of the answer.", Cell: code},
+		column{Name: "Took", Description: "Duration of the call.",
+			Cell: func(of *v1alpha1.HookCall) any { return of.Status.Duration.Round(time.Millisecond).String() }},
+		column{Name: "Result", Description: "Succeeded, Failed or Throttled.",
+			Cell: func(of *v1alpha1.HookCall) any { return string(of.Status.Result) }},
+		column{Name: "Age", Description: "Time since the start of the call.",
+			Cell: func(of *v1alpha1.HookCall) any { return duration.HumanDuration(time.Since(of.Status.StartTime.Time)) }},
+		column{Name: "Message", Description: "Why the call failed.",
+			Cell: func(of *v1alpha1.HookCall) any { return shortMessage(of.Status.Message) }},
+		column{Name: "Sent", Type: "integer", Wide: true, Description: "The size of the request in bytes.", Cell: sent},
+		column{Name: "Received", Wide: true, Description: "The size of the answer in bytes.", Cell: received},
+		column{Name: "URL", Wide: true, Description: "Where the hook was called.",
+			Cell: func(of *v1alpha1.HookCall) any { return of.Spec.URL }},
+	)
+}
+
+func code(of *v1alpha1.HookCall) any {
+	if of.Status.Code == 0 {
+		return resource.None
 	}
-	wide := []metav1.TableColumnDefinition{
-		{Name: "Sent", Type: "integer", Description: "The size of the request in bytes."},
-		{Name: "Received", Type: "string", Description: "The size of the answer in bytes."},
-		{Name: "URL", Type: "string", Description: "Where the hook was called."},
+	return strconv.Itoa(int(of.Status.Code))
+}
+
+func sent(of *v1alpha1.HookCall) any {
+	if of.Status.Request == nil {
+		return int64(0)
 	}
-	return resource.NewTableWithoutAge(columns, wide, func(of *v1alpha1.HookCall) ([]any, []any) {
-		spec, status := &of.Spec, &of.Status
-		code, received := resource.None, resource.None
-		if status.Code != 0 {
-			code = strconv.Itoa(int(status.Code))
-		}
-		if status.Response != nil {
-			received = strconv.FormatInt(status.Response.Bytes, 10)
-		}
-		sent := int64(0)
-		if status.Request != nil {
-			sent = status.Request.Bytes
-		}
-		return []any{
-				controllerName(spec.Controller), spec.Hook, spec.Parent.Kind + "/" + spec.Parent.Name, code,
-				status.Duration.Round(time.Millisecond).String(), string(status.Result),
-				duration.HumanDuration(time.Since(status.StartTime.Time)), shortMessage(status.Message),
-			},
-			[]any{sent, received, spec.URL}
-	})
+	return of.Status.Request.Bytes
+}
+
+func received(of *v1alpha1.HookCall) any {
+	if of.Status.Response == nil {
+		return resource.None
+	}
+	return strconv.FormatInt(of.Status.Response.Bytes, 10)
 }
 
 // reviewTimeout bounds how long the host may take to say what a reader may see.

@@ -50,36 +50,44 @@ func syncFields(of *v1alpha1.Sync) fields.Set {
 
 const unknown = "<unknown>"
 
+// syncRow holds what a table shows of a Sync.
+type syncRow struct {
+	spec   *v1alpha1.SyncSpec
+	status *v1alpha1.SyncStatus
+	now    time.Time
+}
+
 // newSyncTable returns the table of Syncs. now is the clock for ages.
 func newSyncTable(now func() time.Time) rest.TableConvertor {
-	columns := []metav1.TableColumnDefinition{
-		{Name: "Controller", Type: "string", Description: "The controller, by its short name."},
-		{Name: "Parent", Type: "string", Description: "The parent, or target, that the controller syncs."},
-		{Name: "State", Type: "string", Description: "Synced, Progressing, Waiting, Failing or Paused."},
-		{Name: "Children", Type: "string", Description: "Number of children in their desired state, of the number of " +
-			"desired children."},
-		{Name: "Last", Type: "string", Description: "Time since the end of the last sync."},
-		{Name: "Next", Type: "string", Description: "Time until the next sync, unless something changes first."},
-		{Name: "Message", Type: "string", Description: "Error of the last sync, what the parent waits for, or a warning."},
-	}
-	wide := []metav1.TableColumnDefinition{
-		{Name: "Took", Type: "string", Description: "Duration of the last sync."},
-		{Name: "Retries", Type: "integer", Description: "Number of consecutive syncs that needed a retry."},
-	}
+	type column = resource.Column[syncRow]
 	durations := &durationTexts{}
-	return resource.NewTableWithoutAge(columns, wide, func(of *v1alpha1.Sync) ([]any, []any) {
-		status, now := &of.Status, now()
-		retries := int64(0)
-		if status.Backoff != nil {
-			retries = int64(status.Backoff.Failures)
-		}
-		return []any{
-				controllerName(of.Spec.Controller), of.Spec.Parent.Kind + "/" + of.Spec.Parent.Name, string(status.State),
-				syncedChildren(status.Children), ago(durations, status.LastSyncTime, now),
-				in(durations, status.NextSyncTime, now), shortMessage(status.Message),
-			},
-			[]any{took(status.LastSyncDuration), retries}
-	})
+	return resource.NewTable(func(of *v1alpha1.Sync) syncRow { return syncRow{&of.Spec, &of.Status, now()} },
+		column{Name: "Controller", Description: "The controller, by its short name.",
+			Cell: func(row syncRow) any { return controllerName(row.spec.Controller) }},
+		column{Name: "Parent", Description: "The parent, or target, that the controller syncs.",
+			Cell: func(row syncRow) any { return row.spec.Parent.Kind + "/" + row.spec.Parent.Name }},
+		column{Name: "State", Description: "Synced, Progressing, Waiting, Failing or Paused.",
+			Cell: func(row syncRow) any { return string(row.status.State) }},
+		column{Name: "Children", Description: "Number of children in their desired state, of the number of desired children.",
+			Cell: func(row syncRow) any { return syncedChildren(row.status.Children) }},
+		column{Name: "Last", Description: "Time since the end of the last sync.",
+			Cell: func(row syncRow) any { return ago(durations, row.status.LastSyncTime, row.now) }},
+		column{Name: "Next", Description: "Time until the next sync, unless something changes first.",
+			Cell: func(row syncRow) any { return in(durations, row.status.NextSyncTime, row.now) }},
+		column{Name: "Message", Description: "Error of the last sync, what the parent waits for, or a warning.",
+			Cell: func(row syncRow) any { return shortMessage(row.status.Message) }},
+		column{Name: "Took", Wide: true, Description: "Duration of the last sync.",
+			Cell: func(row syncRow) any { return took(row.status.LastSyncDuration) }},
+		column{Name: "Retries", Type: "integer", Wide: true,
+			Description: "Number of consecutive syncs that needed a retry.", Cell: retries},
+	)
+}
+
+func retries(row syncRow) any {
+	if row.status.Backoff == nil {
+		return int64(0)
+	}
+	return int64(row.status.Backoff.Failures)
 }
 
 func syncedChildren(counts *v1alpha1.SyncChildren) string {

@@ -61,27 +61,25 @@ const shownHashLength = 10
 
 // newRevisionTable returns the table of ControllerRevisions.
 func newRevisionTable() rest.TableConvertor {
-	columns := []metav1.TableColumnDefinition{
-		{Name: "Parent", Type: "string", Description: "The object whose version this revision records."},
-		{Name: "Revision", Type: "string", Description: "The first characters of the hash that identifies the version of " +
-			"the parent."},
-		{Name: "Children", Type: "integer", Description: "Number of children at this version, or being moved to it."},
-		{Name: "Current", Type: "boolean", Description: "Whether this is the current version of the parent, to which its " +
-			"children move."},
-	}
-	return newTable(columns, nil, func(revision *controllerRevision) ([]any, []any) {
-		return []any{
-			revisedParent(revision), shownHash(revision.Name), int64(childrenAt(revision)), isCurrent(revision),
-		}, nil
-	})
+	type column = Column[*controllerRevision]
+	return NewTable(func(revision *controllerRevision) *controllerRevision { return revision },
+		column{Name: "Parent", Description: "The object whose version this revision records.", Cell: revisedParent},
+		column{Name: "Revision", Description: "The first characters of the hash that identifies the version of the parent.",
+			Cell: shownHash},
+		column{Name: "Children", Type: "integer",
+			Description: "Number of children at this version, or being moved to it.", Cell: childrenAt},
+		column{Name: "Current", Type: "boolean",
+			Description: "Whether this is the current version of the parent, to which its children move.", Cell: isCurrent},
+		ageColumn(func(revision *controllerRevision) metav1.Time { return revision.CreationTimestamp }),
+	)
 }
 
-func isCurrent(revision *controllerRevision) bool {
+func isCurrent(revision *controllerRevision) any {
 	_, current := revision.Annotations[v1alpha1.CurrentRevisionAnnotation]
 	return current
 }
 
-func revisedParent(revision *controllerRevision) string {
+func revisedParent(revision *controllerRevision) any {
 	owner := metav1.GetControllerOf(revision)
 	if owner == nil {
 		return None
@@ -89,15 +87,15 @@ func revisedParent(revision *controllerRevision) string {
 	return owner.Kind + "/" + owner.Name
 }
 
-func shownHash(name string) string {
-	last := name[strings.LastIndex(name, "-")+1:]
+func shownHash(revision *controllerRevision) any {
+	last := revision.Name[strings.LastIndex(revision.Name, "-")+1:]
 	return last[:min(len(last), shownHashLength)]
 }
 
-func childrenAt(revision *controllerRevision) int {
-	count := 0
+func childrenAt(revision *controllerRevision) any {
+	count := int64(0)
 	for _, kind := range revision.Children {
-		count += len(kind.Names)
+		count += int64(len(kind.Names))
 	}
 	return count
 }

@@ -28,6 +28,7 @@ const (
 
 // controllerRow holds what a table shows of a CompositeController or a DecoratorController.
 type controllerRow struct {
+	created             metav1.Time
 	parents, children   []v1alpha1.ResourceRule
 	sync                *v1alpha1.Hook
 	resyncPeriodSeconds *int32
@@ -36,48 +37,67 @@ type controllerRow struct {
 
 // newControllerTable returns the table convertor of CompositeControllers or DecoratorControllers,
 // which have the same columns.
-func newControllerTable[O any](rowOf func(O) controllerRow) rest.TableConvertor {
-	columns := []metav1.TableColumnDefinition{
-		{Name: "Parent", Type: "string", Description: "The resources of the parents."},
-		{Name: "Ready", Type: "string", Description: "Whether the controller runs as its current spec says."},
-		{Name: "Parents", Type: "string", Description: "Number of parents."},
-		{Name: "Failing", Type: "string", Description: "Number of parents whose last sync failed."},
-		{Name: "Warned", Type: "string", Description: "Number of parents with events about a probable mistake in the " +
-			"answers of their hook or in the controller."},
-	}
-	wide := []metav1.TableColumnDefinition{
-		{Name: "Children", Type: "string", Description: "The resources of the objects that the controller makes."},
-		{Name: "Synced", Type: "string", Description: "Whether every parent is in its desired state."},
-		{Name: "Outdated", Type: "string", Description: "Number of children that differ from what the hook wants and that " +
-			"the update method OnDelete does not update. Under server-side apply, children that another client has changed " +
-			"also count."},
-		{Name: "Hook", Type: "string", Description: "The address of the sync hook."},
-		{Name: "Reason", Type: "string", Description: "Reason why the controller is or is not ready, or of another problem."},
-		{Name: "Resync", Type: "string", Description: "Interval at which every parent is " +
-			"synced again, even if nothing changed."},
-	}
-	return newTable(columns, wide, func(object O) ([]any, []any) {
+func newControllerTable[O metav1.Object](rowOf func(O) controllerRow) rest.TableConvertor {
+	type column = Column[controllerRow]
+	return NewTable(func(object O) controllerRow {
 		row := rowOf(object)
-		statusOf := func(kind string) string {
-			if condition := meta.FindStatusCondition(row.status.Conditions, kind); condition != nil {
-				return string(condition.Status)
-			}
-			return unknown
+		row.created = object.GetCreationTimestamp()
+		return row
+	},
+		column{Name: "Parent", Description: "The resources of the parents.",
+			Cell: func(row controllerRow) any { return parentTypes(row.parents) }},
+		column{Name: "Ready", Description: "Whether the controller runs as its current spec says.",
+			Cell: conditionCell(v1alpha1.ConditionReady)},
+		column{Name: "Parents", Description: "Number of parents.",
+			Cell: parentsCell(func(counts *v1alpha1.ParentCounts) int32 { return counts.Total })},
+		column{Name: "Failing", Description: "Number of parents whose last sync failed.",
+			Cell: parentsCell(func(counts *v1alpha1.ParentCounts) int32 { return counts.Failing })},
+		column{Name: "Warned", Description: "Number of parents with events about a probable mistake in the " +
+			"answers of their hook or in the controller.",
+			Cell: parentsCell(func(counts *v1alpha1.ParentCounts) int32 { return counts.Warned })},
+		ageColumn(func(row controllerRow) metav1.Time { return row.created }),
+		column{Name: "Children", Wide: true, Description: "The resources of the objects that the controller makes.",
+			Cell: func(row controllerRow) any { return resources(row.children) }},
+		column{Name: "Synced", Wide: true, Description: "Whether every parent is in its desired state.",
+			Cell: conditionCell(v1alpha1.ConditionParentsSynced)},
+		column{Name: "Outdated", Wide: true, Description: "Number of children that differ from what the hook wants and that " +
+			"the update method OnDelete does not update. Under server-side apply, children that another client has changed " +
+			"also count.",
+			Cell: outdated},
+		column{Name: "Hook", Wide: true, Description: "The address of the sync hook.",
+			Cell: func(row controllerRow) any { return address(row.sync) }},
+		column{Name: "Reason", Wide: true,
+			Description: "Reason why the controller is or is not ready, or of another problem.",
+			Cell:        func(row controllerRow) any { return cmp.Or(v1alpha1.WorstReason(row.status.Conditions), None) }},
+		column{Name: "Resync", Wide: true,
+			Description: "Interval at which every parent is synced again, even if nothing changed.",
+			Cell:        func(row controllerRow) any { return period(row.resyncPeriodSeconds) }},
+	)
+}
+
+func conditionCell(kind string) func(controllerRow) any {
+	return func(row controllerRow) any {
+		if condition := meta.FindStatusCondition(row.status.Conditions, kind); condition != nil {
+			return string(condition.Status)
 		}
-		reason := cmp.Or(v1alpha1.WorstReason(row.status.Conditions), None)
-		parents, failing, warned, outdated := None, None, None, None
+		return unknown
+	}
+}
+
+func parentsCell(count func(*v1alpha1.ParentCounts) int32) func(controllerRow) any {
+	return func(row controllerRow) any {
 		if counts := row.status.Parents; counts != nil {
-			parents, failing, warned = fmt.Sprint(counts.Total), fmt.Sprint(counts.Failing), fmt.Sprint(counts.Warned)
+			return fmt.Sprint(count(counts))
 		}
-		if counts := row.status.Children; counts != nil {
-			outdated = fmt.Sprint(counts.Outdated)
-		}
-		return []any{parentTypes(row.parents), statusOf(v1alpha1.ConditionReady), parents, failing, warned},
-			[]any{
-				resources(row.children), statusOf(v1alpha1.ConditionParentsSynced), outdated, address(row.sync), reason,
-				period(row.resyncPeriodSeconds),
-			}
-	})
+		return None
+	}
+}
+
+func outdated(row controllerRow) any {
+	if counts := row.status.Children; counts != nil {
+		return fmt.Sprint(counts.Outdated)
+	}
+	return None
 }
 
 // maxParentTypes is the maximum length, in bytes, of a list of parent types. It lets a row fit into 100 characters.

@@ -4,9 +4,9 @@
 package resource
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metatable "k8s.io/apimachinery/pkg/api/meta/table"
@@ -15,45 +15,46 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 )
 
-// NewTableWithoutAge returns the table convertor of a kind whose columns say more about time than the
-// age would. columns are the columns after the name, which is added. wide are the columns that only
-// kubectl get -o wide prints. cells returns the cells of columns and wide for one object.
-func NewTableWithoutAge[O any](
-	columns []metav1.TableColumnDefinition, wide []metav1.TableColumnDefinition, cells func(O) (columns, wide []any),
-) rest.TableConvertor {
-	return newConvertor(columns, wide, false, cells)
+// Column is a column of a table whose rows are made of values of type R.
+type Column[R any] struct {
+	// Name is the heading. Type is string by default.
+	Name, Type, Description string
+	// Wide is true for the columns that only kubectl get -o wide prints. They come last.
+	Wide bool
+	// Cell returns the cell of a row.
+	Cell func(R) any
 }
 
-// newTable is NewTableWithoutAge with the age after columns.
-func newTable[O any](
-	columns []metav1.TableColumnDefinition, wide []metav1.TableColumnDefinition, cells func(O) (columns, wide []any),
-) rest.TableConvertor {
-	age := metav1.TableColumnDefinition{Name: "Age", Type: "string",
-		Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"]}
-	return newConvertor(append(slices.Clone(columns), age), wide, true, cells)
+// ageColumn returns the column of the time since the creation.
+func ageColumn[R any](created func(R) metav1.Time) Column[R] {
+	return Column[R]{Name: "Age", Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"],
+		Cell: func(row R) any { return metatable.ConvertToHumanReadableDateType(created(row)) }}
 }
 
-func newConvertor[O any](
-	columns, wide []metav1.TableColumnDefinition, hasAge bool, cells func(O) (columns, wide []any),
-) rest.TableConvertor {
-	name := metav1.TableColumnDefinition{Name: "Name", Type: "string", Format: "name",
-		Description: metav1.ObjectMeta{}.SwaggerDoc()["name"]}
-	definitions := append([]metav1.TableColumnDefinition{name}, columns...)
-	for _, column := range wide {
-		column.Priority = 1
-		definitions = append(definitions, column)
+// NewTable returns the table convertor of a kind. row returns what the cells of an object are made of. columns are the
+// columns after the name, which is added.
+func NewTable[O, R any](row func(O) R, columns ...Column[R]) rest.TableConvertor {
+	definitions := []metav1.TableColumnDefinition{{Name: "Name", Type: "string", Format: "name",
+		Description: metav1.ObjectMeta{}.SwaggerDoc()["name"]}}
+	for _, column := range columns {
+		definition := metav1.TableColumnDefinition{Name: column.Name, Type: cmp.Or(column.Type, "string"),
+			Description: column.Description}
+		if column.Wide {
+			definition.Priority = 1
+		}
+		definitions = append(definitions, definition)
 	}
-	return tableConvertor[O]{definitions: definitions, hasAge: hasAge, cells: cells}
+	return tableConvertor[O, R]{definitions: definitions, row: row, columns: columns}
 }
 
-type tableConvertor[O any] struct {
+type tableConvertor[O, R any] struct {
 	definitions []metav1.TableColumnDefinition
-	hasAge      bool
-	cells       func(O) (columns, wide []any)
+	row         func(O) R
+	columns     []Column[R]
 }
 
 // ConvertToTable makes a table of an object or a list of objects.
-func (c tableConvertor[O]) ConvertToTable(
+func (c tableConvertor[O, R]) ConvertToTable(
 	_ context.Context, object, tableOptions runtime.Object,
 ) (*metav1.Table, error) {
 	table := &metav1.Table{}
@@ -67,50 +68,34 @@ func (c tableConvertor[O]) ConvertToTable(
 	if options, ok := tableOptions.(*metav1.TableOptions); !ok || options == nil || !options.NoHeaders {
 		table.ColumnDefinitions = c.definitions
 	}
-	if !c.hasAge {
-		return table, c.addRows(table, object)
-	}
-	rows, err := metatable.MetaToTableRow(object, c.row)
-	if err != nil {
-		return nil, err
-	}
-	table.Rows = rows
-	return table, nil
-}
-
-// addRows is MetaToTableRow for kinds that may have thousands of objects. It does not write ages.
-func (c tableConvertor[O]) addRows(table *metav1.Table, object runtime.Object) error {
 	add := func(item runtime.Object) error {
-		cells, err := c.row(item, nil, "", "")
+		cells, err := c.cells(item)
 		if err != nil {
 			return err
 		}
-		accessor, err := meta.Accessor(item)
-		if err != nil {
-			return err
-		}
-		cells[0] = accessor.GetName()
 		table.Rows = append(table.Rows, metav1.TableRow{Cells: cells, Object: runtime.RawExtension{Object: item}})
 		return nil
 	}
 	if !meta.IsListType(object) {
-		return add(object)
+		return table, add(object)
 	}
 	table.Rows = make([]metav1.TableRow, 0, meta.LenList(object))
-	return meta.EachListItem(object, add)
+	return table, meta.EachListItem(object, add)
 }
 
-func (c tableConvertor[O]) row(object runtime.Object, _ metav1.Object, name, age string) ([]any, error) {
+func (c tableConvertor[O, R]) cells(object runtime.Object) ([]any, error) {
 	typed, ok := object.(O)
 	if !ok {
 		return nil, fmt.Errorf("cannot convert %T to a table row: it must be %T", object, *new(O))
 	}
-	columns, wide := c.cells(typed)
-	row := make([]any, 1, len(c.definitions))
-	row[0] = name
-	row = append(row, columns...)
-	if c.hasAge {
-		row = append(row, age)
+	accessor, err := meta.Accessor(object)
+	if err != nil {
+		return nil, err
 	}
-	return append(row, wide...), nil
+	row := c.row(typed)
+	cells := append(make([]any, 0, len(c.definitions)), accessor.GetName())
+	for _, column := range c.columns {
+		cells = append(cells, column.Cell(row))
+	}
+	return cells, nil
 }

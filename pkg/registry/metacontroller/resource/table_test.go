@@ -16,12 +16,11 @@ import (
 
 func newTestTable(t *testing.T, object runtime.Object, options *metav1.TableOptions) *metav1.Table {
 	t.Helper()
-	convertor := newTable(
-		[]metav1.TableColumnDefinition{{Name: "Namespace", Type: "string"}},
-		[]metav1.TableColumnDefinition{{Name: "UID", Type: "string"}},
-		func(revision *v1alpha1.ControllerRevision) ([]any, []any) {
-			return []any{revision.Namespace}, []any{string(revision.UID)}
-		})
+	type column = Column[*v1alpha1.ControllerRevision]
+	convertor := NewTable(func(of *v1alpha1.ControllerRevision) *v1alpha1.ControllerRevision { return of },
+		column{Name: "Namespace", Cell: func(of *v1alpha1.ControllerRevision) any { return of.Namespace }},
+		ageColumn(func(of *v1alpha1.ControllerRevision) metav1.Time { return of.CreationTimestamp }),
+		column{Name: "UID", Wide: true, Cell: func(of *v1alpha1.ControllerRevision) any { return string(of.UID) }})
 	table, err := convertor.ConvertToTable(t.Context(), object, options)
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +97,7 @@ func TestTableWithoutHeaders(t *testing.T) {
 }
 
 func TestATableIsMadeOfObjectsOfItsKindOnly(t *testing.T) {
-	table, err := newTable(nil, nil, func(*v1alpha1.ControllerRevision) ([]any, []any) { return nil, nil }).
+	table, err := NewTable[*v1alpha1.ControllerRevision](func(of *v1alpha1.ControllerRevision) any { return of }).
 		ConvertToTable(t.Context(), &v1alpha1.CompositeController{}, nil)
 	if err == nil {
 		t.Errorf("table = %+v, want an error", table)
