@@ -124,7 +124,7 @@ func (w *warnings) childResources(spec *v1alpha1.CompositeControllerSpec, path *
 }
 
 // noRolling is the warning about settings that only rolling updates use.
-const noRolling = "has no effect: the method is neither RollingRecreate nor RollingInPlace"
+const noRolling = "has no effect: only rolling methods use it"
 
 func (w *warnings) updateStrategy(strategy *v1alpha1.CompositeControllerChildUpdateStrategy, path *field.Path) {
 	w.noMethod(strategy.GetMethod(), path)

@@ -43,7 +43,7 @@ func (d dynamicApply) change(method Method, observed, desired *object.Object) (p
 		return keep(observed, whyUpToDate), nil
 	}
 	step := pipeline.Step{Op: pipeline.Update, Observed: observed, Path: result.path, Why: "it differs at " + result.path}
-	if method != InPlace && result.contentDiffers && !result.onlyMarks {
+	if method.replaces() && result.contentDiffers && !result.onlyMarks {
 		step.Op, step.Successor = pipeline.Recreate, func() ([]byte, error) { return object.Canonical(result.merged) }
 		step.Body, err = d.newChild(desired)
 		return step, err

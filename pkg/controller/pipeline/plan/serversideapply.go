@@ -62,7 +62,7 @@ func (s serverSideApply) change(method Method, observed, desired *object.Object)
 	body, err := withMetadata(configuration, "uid", string(observed.UID))
 	step := pipeline.Step{Op: pipeline.Apply, Observed: observed, Body: body, Path: path}
 	step.Why = "it differs, or has another field manager, at " + path
-	if method != InPlace && !onlyMarks {
+	if method.replaces() && !onlyMarks {
 		step.Op = pipeline.Recreate
 	}
 	return step, err

@@ -15,8 +15,9 @@ import (
 )
 
 // Everything about update methods starts here:
-//   - A method that acts on one child at a time is declared here. updateChild chooses the step, and the change
-//     method of each engine makes it.
+//   - What a method does to one child is declared here, by the methods of Method: it leaves the child alone, replaces
+//     it or updates it. updateChild asks for the first, and the change method of each engine for the second. A method
+//     that does something else needs a step of both engines.
 //   - The API declares the methods in pkg/apis/metacontroller/v1alpha1 (types_shared.go), and by which of these a
 //     rolling method updates one child. Package rollout decides when: until it is the child's turn, the desired form
 //     of the child is the old one, so this package sees nothing to change.
@@ -35,6 +36,10 @@ const (
 
 // leavesAlone reports whether the method never writes the content of a child. A type without a method is such a one.
 func (m Method) leavesAlone() bool { return m != Recreate && m != InPlace }
+
+// replaces reports whether the method makes a new child instead of updating the old one. It does not matter for a
+// method that leaves the child alone.
+func (m Method) replaces() bool { return m != InPlace }
 
 // Engine is the way in which children are written.
 type Engine string
