@@ -728,7 +728,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerParentResourceRu
 					},
 					"revisionHistory": {
 						SchemaProps: spec.SchemaProps{
-							Description: "revisionHistory defines which fields of the parent start a rollout when they change. It matters only if a child type has the update method RollingRecreate or RollingInPlace. Default: absent, any field of the parent's spec.",
+							Description: "revisionHistory defines which fields of the parent start a rollout when they change. It matters only if a child type has a rolling update method. Default: absent, any field of the parent's spec.",
 							Ref:         ref(v1alpha1.CompositeControllerRevisionHistory{}.OpenAPIModelName()),
 						},
 					},
@@ -1307,7 +1307,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_DecoratorControllerAttachmentUpdate
 				Properties: map[string]spec.Schema{
 					"method": {
 						SchemaProps: spec.SchemaProps{
-							Description: "method defines how the server updates an attachment that differs from what the hook returned. A DecoratorController has no rollouts: RollingRecreate and RollingInPlace act like Recreate and InPlace. Default: OnDelete.\n\nPossible enum values:\n - `\"InPlace\"` updates a child that differs.\n - `\"OnDelete\"` does not change a child that differs. When someone deletes the child, the server creates the new version.\n - `\"Recreate\"` deletes a child that differs, and creates it again when it is gone.\n - `\"RollingInPlace\"` acts like InPlace on one child of a parent at a time.\n - `\"RollingRecreate\"` acts like Recreate on one child of a parent at a time.",
+							Description: "method defines how the server updates an attachment that differs from what the hook returned. A DecoratorController has no rollouts: the rolling methods update all attachments at once. Default: OnDelete.\n\nPossible enum values:\n - `\"InPlace\"` updates a child that differs.\n - `\"OnDelete\"` does not change a child that differs. When someone deletes the child, the server creates the new version.\n - `\"Recreate\"` deletes a child that differs, and creates it again when it is gone.\n - `\"RollingInPlace\"` acts like InPlace on one child of a parent at a time.\n - `\"RollingRecreate\"` acts like Recreate on one child of a parent at a time.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"InPlace", "OnDelete", "Recreate", "RollingInPlace", "RollingRecreate"},
@@ -2017,7 +2017,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_InlineHook(ref common.ReferenceCall
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "InlineHook is a hook without a program: its fields are the fields of the answer, as a template. A string may contain CEL expressions, as in \"${parent.metadata.name}-web\". A string that is one expression becomes the value of the expression, with its type; if the value is an absent optional, the field or the list item is left out. \"$${\" is a literal \"${\". The expressions see the fields of a request in version v2: controller, parent (of a DecoratorController: object), children (attachments), related and finalizing. In a customize hook, they see only controller and parent.",
+				Description: "InlineHook is a hook without a program: its fields are the fields of the answer, as a template. A string may contain CEL expressions, as in \"${parent.metadata.name}-web\". A string that is one expression becomes the value of the expression, with its type; if the value is an absent optional, the field or the list item is left out. \"$${\" is a literal \"${\". The expressions see the fields of the hook's request in version v2, such as parent (of a DecoratorController: object). The command kubectl metacontroller schema prints them.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"variables": {

@@ -120,7 +120,7 @@ type CompositeControllerParentResourceRule struct {
 	ResourceRule `json:",inline"`
 
 	// revisionHistory defines which fields of the parent start a rollout when they change. It matters only if a child
-	// type has the update method RollingRecreate or RollingInPlace.
+	// type has a rolling update method.
 	// Default: absent, any field of the parent's spec.
 	// +optional
 	RevisionHistory *CompositeControllerRevisionHistory `json:"revisionHistory,omitempty"`

@@ -168,7 +168,7 @@ type DecoratorControllerAttachmentRule struct {
 // DecoratorControllerAttachmentUpdateStrategy defines how the server updates attachments of a type.
 type DecoratorControllerAttachmentUpdateStrategy struct {
 	// method defines how the server updates an attachment that differs from what the hook returned. A
-	// DecoratorController has no rollouts: RollingRecreate and RollingInPlace act like Recreate and InPlace.
+	// DecoratorController has no rollouts: the rolling methods update all attachments at once.
 	// Default: OnDelete.
 	// +optional
 	Method *ChildUpdateMethod `json:"method,omitempty"`

@@ -12,7 +12,7 @@ package v1alpha1
 type CompositeControllerParentResourceRuleApplyConfiguration struct {
 	ResourceRuleApplyConfiguration `json:""`
 	// revisionHistory defines which fields of the parent start a rollout when they change. It matters only if a child
-	// type has the update method RollingRecreate or RollingInPlace.
+	// type has a rolling update method.
 	// Default: absent, any field of the parent's spec.
 	RevisionHistory *CompositeControllerRevisionHistoryApplyConfiguration `json:"revisionHistory,omitempty"`
 	// labelSelector selects parents by their labels. When a parent stops matching, the server calls the finalize hook

@@ -15,7 +15,7 @@ import (
 // DecoratorControllerAttachmentUpdateStrategy defines how the server updates attachments of a type.
 type DecoratorControllerAttachmentUpdateStrategyApplyConfiguration struct {
 	// method defines how the server updates an attachment that differs from what the hook returned. A
-	// DecoratorController has no rollouts: RollingRecreate and RollingInPlace act like Recreate and InPlace.
+	// DecoratorController has no rollouts: the rolling methods update all attachments at once.
 	// Default: OnDelete.
 	Method *metacontrollerv1alpha1.ChildUpdateMethod `json:"method,omitempty"`
 }

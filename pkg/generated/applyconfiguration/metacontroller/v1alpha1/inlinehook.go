@@ -15,9 +15,8 @@ import (
 // InlineHook is a hook without a program: its fields are the fields of the answer, as a template. A string may contain
 // CEL expressions, as in "${parent.metadata.name}-web". A string that is one expression becomes the value of the
 // expression, with its type; if the value is an absent optional, the field or the list item is left out. "$${" is a
-// literal "${". The expressions see the fields of a request in version v2: controller, parent (of a
-// DecoratorController: object), children (attachments), related and finalizing. In a customize hook, they see only
-// controller and parent.
+// literal "${". The expressions see the fields of the hook's request in version v2, such as parent (of a
+// DecoratorController: object). The command kubectl metacontroller schema prints them.
 type InlineHookApplyConfiguration struct {
 	// variables are expressions with names. Other expressions use them, as in "variables.deployments". A variable is
 	// evaluated at its first use, and may use the variables before it. For example [{name: deployments, expression:
