@@ -4,6 +4,8 @@
 package pipeline
 
 import (
+	"iter"
+
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
@@ -102,4 +104,17 @@ type Group struct {
 type Related struct {
 	Type    object.Type
 	Objects []*object.Object
+}
+
+// RelatedObjects returns all related objects with their types.
+func (s *Snapshot) RelatedObjects() iter.Seq2[object.Type, *object.Object] {
+	return func(yield func(object.Type, *object.Object) bool) {
+		for _, group := range s.Related {
+			for _, one := range group.Objects {
+				if !yield(group.Type, one) {
+					return
+				}
+			}
+		}
+	}
 }

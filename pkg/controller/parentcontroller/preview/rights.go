@@ -151,10 +151,8 @@ func childrenOf(snapshot *pipeline.Snapshot) (all []shown) {
 
 // relatedOf returns what a snapshot shows of related objects.
 func relatedOf(snapshot *pipeline.Snapshot) (all []shown) {
-	for _, group := range snapshot.Related {
-		for _, one := range group.Objects {
-			all = append(all, shown{group.Type, one.Namespace, "its related objects"})
-		}
+	for of, one := range snapshot.RelatedObjects() {
+		all = append(all, shown{of, one.Namespace, "its related objects"})
 	}
 	return all
 }

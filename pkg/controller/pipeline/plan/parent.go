@@ -301,15 +301,13 @@ func newVisibleObjects(snapshot *pipeline.Snapshot) *visibleObjects {
 			shown.namespaces[child.UID] = child.Namespace
 		}
 	}
-	for _, related := range snapshot.Related {
-		for _, o := range related.Objects {
-			shown.namespaces[o.UID] = o.Namespace
-			if metav1.IsControlledBy(o, snapshot.Parent) {
-				continue
-			}
-			for _, owner := range o.OwnerReferences {
-				shown.owners[owner.UID] = true
-			}
+	for _, o := range snapshot.RelatedObjects() {
+		shown.namespaces[o.UID] = o.Namespace
+		if metav1.IsControlledBy(o, snapshot.Parent) {
+			continue
+		}
+		for _, owner := range o.OwnerReferences {
+			shown.owners[owner.UID] = true
 		}
 	}
 	return shown

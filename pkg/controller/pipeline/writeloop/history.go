@@ -318,8 +318,8 @@ func (s *state) withOthers(parent uint64) uint64 {
 
 // related returns the hash of the related objects.
 func (s *state) related() (sum uint64) {
-	for _, related := range s.snapshot.Related {
-		sum += hashOf(related.Objects)
+	for _, one := range s.snapshot.RelatedObjects() {
+		sum += hashOf(one)
 	}
 	return sum
 }
@@ -328,18 +328,15 @@ func (s *state) related() (sum uint64) {
 func (s *state) hashOthers() uint64 {
 	sum := s.related()
 	for _, group := range s.snapshot.Children {
-		sum += hashOf(group.Claimed)
+		for _, child := range group.Claimed {
+			sum += hashOf(child)
+		}
 	}
 	return sum
 }
 
-// hashOf returns the hash of objects. It does not depend on the order, because caches do not keep it.
-func hashOf(objects []*object.Object) (sum uint64) {
-	for _, object := range objects {
-		sum += xxhash.Sum64String(string(object.UID) + object.ResourceVersion)
-	}
-	return sum
-}
+// hashOf returns the hash of an object. Those of several are added up, because caches do not keep their order.
+func hashOf(one *object.Object) uint64 { return xxhash.Sum64String(string(one.UID) + one.ResourceVersion) }
 
 // alternating returns the two values of the field that a step sets, as JSON: the one that the object has and the one
 // that the hook wants. Both are empty for Secrets, and if one of them is neither a number nor a boolean. Strings may

@@ -181,10 +181,8 @@ func (c *call) fill(of *Call, owner *Owner, number uint64) {
 		c.message = of.Err.Error()
 	}
 	c.related = c.related[:0]
-	for _, group := range of.Snapshot.Related {
-		for _, one := range group.Objects {
-			c.addRelated(place{group.Type, one.Namespace})
-		}
+	for kind, one := range of.Snapshot.RelatedObjects() {
+		c.addRelated(place{kind, one.Namespace})
 	}
 }
 

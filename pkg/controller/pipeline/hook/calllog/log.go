@@ -207,11 +207,9 @@ func (d *deletedNamespaces) isAfterCall(of *Call) bool {
 	if d.at[of.Snapshot.Parent.Namespace].After(of.Began) {
 		return true
 	}
-	for _, group := range of.Snapshot.Related {
-		for _, one := range group.Objects {
-			if d.at[one.Namespace].After(of.Began) {
-				return true
-			}
+	for _, one := range of.Snapshot.RelatedObjects() {
+		if d.at[one.Namespace].After(of.Began) {
+			return true
 		}
 	}
 	return false
