@@ -46,7 +46,7 @@ func TestHealth(t *testing.T) {
 	}
 	c.hookCalls.Update(hook.Sync, snapshotOf("c"), failed)
 	_ = c.staleCredentials.Set(c.planner.Hooks.Sync, errors.New("Secret is gone"))
-	c.reporter.SetFindings(web("a"), []pipeline.Warning{{Reason: pipeline.UnknownField, Message: "x"}}, 0)
+	c.reporter.SetFindings(web("a"), []pipeline.Warning{{Reason: v1alpha1.ReasonUnknownField, Message: "x"}}, 0)
 	got := c.Health()
 	if got.Synced != 2 || got.Failing != 1 || !got.HookCalled || got.HookError != "about Web default/c: no" || got.LastError == nil || got.LastError.Parent.Name != "c" {
 		t.Errorf("it is %+v", got)
@@ -245,7 +245,7 @@ func TestTheHealthOfAControllerIsMeasured(t *testing.T) {
 		c.reporter.Update(web(name), err)
 	}
 	c.pause(web("d"), &parentState{})
-	c.reporter.SetFindings(web("a"), []pipeline.Warning{{Reason: pipeline.UnknownField, Message: "spec.x"}}, 3)
+	c.reporter.SetFindings(web("a"), []pipeline.Warning{{Reason: v1alpha1.ReasonUnknownField, Message: "spec.x"}}, 3)
 	err := testutil.CollectAndCompare(status.NewMetrics(c, c.spec.Kind.Name, c.spec.Name, c.planner.Hooks.ByName()), strings.NewReader(`
 # HELP metacontroller_children_outdated [ALPHA] Outdated children that OnDelete, or no update method, keeps.
 # TYPE metacontroller_children_outdated gauge

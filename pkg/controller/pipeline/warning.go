@@ -21,7 +21,8 @@ type Warning struct {
 	Reason WarningReason
 	// About distinguishes the warning from others with the same reason: warnings of later syncs about the same
 	// thing have the same value. If it is empty, the message does that, and must not have times or counts that
-	// differ from sync to sync.
+	// differ from sync to sync. If the reason is ChildrenDeleted because the answer has no field for children but one
+	// with a similar name, it is the message of the UnknownAnswerField that stays when they are gone.
 	About string
 	// Message says what is wrong with which object, what the consequence is, and what to do.
 	Message string
@@ -38,27 +39,11 @@ func (w *Warning) Key() string { return string(w.Reason) + " " + cmp.Or(w.About,
 // UnknownFieldWarning returns the warning that the host does not know a field of objects of a kind.
 // Fields of different items of a list count as the same field.
 func UnknownFieldWarning(kind schema.GroupKind, path, message string) Warning {
-	return Warning{Reason: UnknownField, About: kind.String() + " " + openapi.WithoutIndexes(path), Message: message}
+	return Warning{Reason: v1alpha1.ReasonUnknownField, About: kind.String() + " " + openapi.WithoutIndexes(path), Message: message}
 }
 
 // WarningReason is the reason of the event about a Warning, and of the condition Warnings.
 type WarningReason string
-
-// Reasons of warnings about one parent. If the reason is ChildrenDeleted because the answer has no field for children
-// but one with a similar name, About is the message of the UnknownAnswerField that stays when they are gone.
-const (
-	UnknownField       WarningReason = v1alpha1.ReasonUnknownField
-	UnknownAnswerField WarningReason = v1alpha1.ReasonUnknownAnswerField
-	ChildrenDeleted    WarningReason = v1alpha1.ReasonChildrenDeleted
-	ChildOutdated      WarningReason = v1alpha1.ReasonChildOutdated
-	ChildKept          WarningReason = v1alpha1.ReasonChildKept
-	RolloutWaiting     WarningReason = v1alpha1.ReasonRolloutWaiting
-	DuplicateChild     WarningReason = v1alpha1.ReasonDuplicateChild
-	OwnerIgnored       WarningReason = v1alpha1.ReasonOwnerIgnored
-	RelatedNotShown    WarningReason = v1alpha1.ReasonRelatedNotShown
-	ClusterWarning     WarningReason = v1alpha1.ReasonClusterWarning
-	RevisionIgnored    WarningReason = v1alpha1.ReasonRevisionIgnored
-)
 
 // CompareWeight orders more serious reasons first.
 func (r WarningReason) CompareWeight(other WarningReason) int {

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
 func TestWhichWarningsAreTheSame(t *testing.T) {
@@ -15,9 +17,9 @@ func TestWhichWarningsAreTheSame(t *testing.T) {
 		a, b Warning
 		same bool
 	}{
-		"equal messages":                   {Warning{Reason: UnknownAnswerField, Message: "a"}, Warning{Reason: UnknownAnswerField, Message: "a"}, true},
-		"other messages":                   {Warning{Reason: UnknownAnswerField, Message: "a"}, Warning{Reason: UnknownAnswerField, Message: "b"}, false},
-		"other reasons":                    {Warning{Reason: UnknownAnswerField, Message: "a"}, Warning{Reason: UnknownField, Message: "a"}, false},
+		"equal messages":                   {Warning{Reason: v1alpha1.ReasonUnknownAnswerField, Message: "a"}, Warning{Reason: v1alpha1.ReasonUnknownAnswerField, Message: "a"}, true},
+		"other messages":                   {Warning{Reason: v1alpha1.ReasonUnknownAnswerField, Message: "a"}, Warning{Reason: v1alpha1.ReasonUnknownAnswerField, Message: "b"}, false},
+		"other reasons":                    {Warning{Reason: v1alpha1.ReasonUnknownAnswerField, Message: "a"}, Warning{Reason: v1alpha1.ReasonUnknownField, Message: "a"}, false},
 		"other messages about the same":    {Warning{About: "x", Message: "a"}, Warning{About: "x", Message: "b"}, true},
 		"a field in other words":           {UnknownFieldWarning(pods, "spec.x", "a"), UnknownFieldWarning(pods, "spec.x", "b"), true},
 		"a field of another kind":          {UnknownFieldWarning(pods, "spec.x", "a"), UnknownFieldWarning(jobs, "spec.x", "a"), false},

@@ -65,17 +65,26 @@ const (
 	ReasonCredentialsStale = "CredentialsStale"
 )
 
-// Reasons of the conditions Warnings and Paused. Those about one parent are also the reasons of events about it.
+// Reasons of the conditions Warnings and Paused.
 const (
 	ReasonNoWarnings = "NoWarnings"
 	// ReasonWriteLoop: the server writes children or the status of parents again and again, because another client
 	// undoes the writes or because the hook returns a different answer each time. The server throttles such writes.
 	ReasonWriteLoop = "WriteLoop"
+	// ReasonSchemaMismatch: an inline hook does not fit the schemas of the cluster.
+	ReasonSchemaMismatch = "SchemaMismatch"
+	// ReasonActsAsServer: the server requires a service account of new controllers, and this one has none.
+	ReasonActsAsServer = "ActsAsServer"
+
+	ReasonPaused        = "Paused"
+	ReasonParentsPaused = "ParentsPaused"
+)
+
+// Reasons of the condition Warnings about one parent. They are also the reasons of events about it.
+const (
 	// ReasonUnknownField: the cluster does not know a field of a child or of the parent. It drops the field, or
 	// refuses the child.
 	ReasonUnknownField = "UnknownField"
-	// ReasonSchemaMismatch: an inline hook does not fit the schemas of the cluster.
-	ReasonSchemaMismatch = "SchemaMismatch"
 	// ReasonUnknownAnswerField: an answer has a field that is not in the protocol, so the server ignores it.
 	ReasonUnknownAnswerField = "UnknownAnswerField"
 	// ReasonChildrenDeleted: the server deletes all children, because the answer has no field for them.
@@ -97,11 +106,6 @@ const (
 	ReasonClusterWarning = "ClusterWarning"
 	// ReasonRevisionIgnored: the server ignores a ControllerRevision, or a part of one.
 	ReasonRevisionIgnored = "RevisionIgnored"
-	// ReasonActsAsServer: the server requires a service account of new controllers, and this one has none.
-	ReasonActsAsServer = "ActsAsServer"
-
-	ReasonPaused        = "Paused"
-	ReasonParentsPaused = "ParentsPaused"
 )
 
 // conditionReason is a reason that a condition of a controller can have.

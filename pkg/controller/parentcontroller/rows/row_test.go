@@ -27,7 +27,7 @@ func TestTheStateOfAParent(t *testing.T) {
 	note := func(state v1alpha1.SyncState, text string) summary {
 		return summary{ended: ended, generation: 2, synced: metav1.ConditionFalse, note: &Note{state, text}}
 	}
-	warning := status.ParentHealth{Warnings: []pipeline.Warning{{Reason: pipeline.ChildOutdated, Message: "two\nlines"}}}
+	warning := status.ParentHealth{Warnings: []pipeline.Warning{{Reason: v1alpha1.ReasonChildOutdated, Message: "two\nlines"}}}
 	for name, test := range map[string]struct {
 		paused   bool
 		health   status.ParentHealth

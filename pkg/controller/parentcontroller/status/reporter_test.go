@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
@@ -79,7 +80,7 @@ func TestTheDeveloperModeTellsTheSameEachTime(t *testing.T) {
 			parent := configMap(t, "parent", `"uid":"u"`)
 			for range 2 {
 				r.Findings(reported, parent, []pipeline.Warning{
-					{Reason: pipeline.UnknownField, Message: "a field"}, {Reason: pipeline.DuplicateChild, Message: "Pod b"},
+					{Reason: v1alpha1.ReasonUnknownField, Message: "a field"}, {Reason: v1alpha1.ReasonDuplicateChild, Message: "Pod b"},
 				}, 0)
 			}
 			events.SyncError(parent, errors.New("the end"))

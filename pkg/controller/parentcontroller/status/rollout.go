@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/rollout"
@@ -75,7 +76,7 @@ func (r *Reporter) Rollout(
 	if waited := now.Sub(events.waitingSince); waited < rolloutWaitThreshold {
 		return rolloutWaitThreshold - waited, nil
 	}
-	warning := pipeline.Warning{Reason: pipeline.RolloutWaiting, About: updated.Message,
+	warning := pipeline.Warning{Reason: v1alpha1.ReasonRolloutWaiting, About: updated.Message,
 		Message: "The rollout waits: " + cmp.Or(decision.Advice, updated.Message)}
 	warning.EachTime = events.waitEvents.markIfDue(updated.Message, now)
 	return pipeline.EventRepeatInterval, []pipeline.Warning{warning}

@@ -95,7 +95,7 @@ func TestTheStatusShowsTheSameFailureAndWarningWhileTheyLast(t *testing.T) {
 }
 
 func TestTheStatusShowsTheGravestWarning(t *testing.T) {
-	outdated, rollout := pipeline.Warning{Reason: pipeline.ChildOutdated, Message: "outdated"}, pipeline.Warning{Reason: pipeline.RolloutWaiting, Message: "waits"}
+	outdated, rollout := pipeline.Warning{Reason: v1alpha1.ReasonChildOutdated, Message: "outdated"}, pipeline.Warning{Reason: v1alpha1.ReasonRolloutWaiting, Message: "waits"}
 	h := NewTracker()
 	expect := func(when, want string) {
 		t.Helper()
@@ -158,7 +158,7 @@ func TestAParentWithFindingsCountsWhenItsSyncHasEnded(t *testing.T) {
 
 func TestWhatWasChosenIsNoWarning(t *testing.T) {
 	h := NewTracker()
-	h.SetFindings(web("a"), []pipeline.Warning{{Reason: pipeline.ChildOutdated, Message: "a differs", Chosen: true}}, 1)
+	h.SetFindings(web("a"), []pipeline.Warning{{Reason: v1alpha1.ReasonChildOutdated, Message: "a differs", Chosen: true}}, 1)
 	if h.warned != 0 || h.warning() != (report.ParentWarning{}) || h.outdated != 1 {
 		t.Errorf("%d are warned, %d outdated", h.warned, h.outdated)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
@@ -30,7 +31,7 @@ const maxReportedOfWrites = 100
 // RecallDeletion returns the findings with the warning about deleted children in place of the warning that the same
 // answer has when there are no longer any children.
 func (r *Reported) RecallDeletion(findings []pipeline.Warning) []pipeline.Warning {
-	if i := slices.IndexFunc(findings, func(warning pipeline.Warning) bool { return warning.Reason == pipeline.ChildrenDeleted }); i >= 0 {
+	if i := slices.IndexFunc(findings, func(warning pipeline.Warning) bool { return warning.Reason == v1alpha1.ReasonChildrenDeleted }); i >= 0 {
 		recalled := findings[i]
 		recalled.EachTime = false
 		r.warnings.deletion = &recalled
@@ -40,7 +41,7 @@ func (r *Reported) RecallDeletion(findings []pipeline.Warning) []pipeline.Warnin
 		return findings
 	}
 	i := slices.IndexFunc(findings, func(warning pipeline.Warning) bool {
-		return warning.Reason == pipeline.UnknownAnswerField && warning.Message == r.warnings.deletion.About
+		return warning.Reason == v1alpha1.ReasonUnknownAnswerField && warning.Message == r.warnings.deletion.About
 	})
 	if i < 0 {
 		r.warnings.deletion = nil

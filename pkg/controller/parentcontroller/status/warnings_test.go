@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
@@ -20,8 +21,8 @@ func TestWhichWarningsAreReported(t *testing.T) {
 		return pipeline.UnknownFieldWarning(pods.GroupKind(), path, message)
 	}
 	replica, inOtherWords, image := unknown("spec.replica", "a"), unknown("spec.replica", "b"), unknown("spec.imag", "c")
-	each := pipeline.Warning{Reason: pipeline.UnknownAnswerField, Message: "all are deleted", EachTime: true}
-	old := pipeline.Warning{Reason: pipeline.ClusterWarning, About: "old", Message: "it is old"}
+	each := pipeline.Warning{Reason: v1alpha1.ReasonUnknownAnswerField, Message: "all are deleted", EachTime: true}
+	old := pipeline.Warning{Reason: v1alpha1.ReasonClusterWarning, About: "old", Message: "it is old"}
 	type round struct{ planned, ofWrites []pipeline.Warning }
 	list := func(warnings ...pipeline.Warning) []pipeline.Warning { return warnings }
 	tests := map[string]struct {
@@ -65,13 +66,13 @@ func TestWarningsOfWritesAreFindings(t *testing.T) {
 	r := &Reporter{Tracker: NewTracker()}
 	reported := &Reported{warnings: reportedWarnings{ofWrites: sets.New[string]()}}
 	unknown := pipeline.UnknownFieldWarning(pods.GroupKind(), "spec.x", "no x")
-	old := pipeline.Warning{Reason: pipeline.ClusterWarning, Message: "old"}
+	old := pipeline.Warning{Reason: v1alpha1.ReasonClusterWarning, Message: "old"}
 	for _, warning := range []pipeline.Warning{unknown, old} {
 		reported.warnings.ofWrites.Insert(warning.Key()) // as if the event had been written
 	}
-	planned := []pipeline.Warning{{Reason: pipeline.UnknownAnswerField, Message: "no y"}}
+	planned := []pipeline.Warning{{Reason: v1alpha1.ReasonUnknownAnswerField, Message: "no y"}}
 	r.WriteWarnings(reported, withUpdated(t, ""), planned, []pipeline.Warning{old, unknown}, 3)
-	if got := r.warning(); got.Message != "old; no y; no x" || got.Reason != pipeline.ClusterWarning || r.outdated != 3 ||
+	if got := r.warning(); got.Message != "old; no y; no x" || got.Reason != v1alpha1.ReasonClusterWarning || r.outdated != 3 ||
 		r.warned != 1 {
 		t.Errorf("the warning is %+v, %d are warned, %d outdated", got, r.warned, r.outdated)
 	}
@@ -79,9 +80,9 @@ func TestWarningsOfWritesAreFindings(t *testing.T) {
 
 // When the children are gone, the same answer has another warning, which sounds harmless.
 func TestThatChildrenWereDeletedIsSaidUntilTheAnswerIsCorrected(t *testing.T) {
-	misspelt := pipeline.Warning{Reason: pipeline.UnknownAnswerField, Message: "Children is not read"}
-	deleted := pipeline.Warning{Reason: pipeline.ChildrenDeleted, About: misspelt.Message, Message: "all are deleted", EachTime: true}
-	other := pipeline.Warning{Reason: pipeline.UnknownAnswerField, Message: "comment is not read"}
+	misspelt := pipeline.Warning{Reason: v1alpha1.ReasonUnknownAnswerField, Message: "Children is not read"}
+	deleted := pipeline.Warning{Reason: v1alpha1.ReasonChildrenDeleted, About: misspelt.Message, Message: "all are deleted", EachTime: true}
+	other := pipeline.Warning{Reason: v1alpha1.ReasonUnknownAnswerField, Message: "comment is not read"}
 	events, sent := eventsOf(t)
 	r := &Reporter{Tracker: NewTracker(), Events: events}
 	reported, parent := &Reported{}, withUpdated(t, "")
@@ -122,7 +123,7 @@ func TestWarningsOfWritesDoNotGrow(t *testing.T) {
 	events, _ := eventsOf(t)
 	r, reported := &Reporter{Tracker: NewTracker(), Events: events}, &Reported{}
 	for i := range 5 * maxReportedOfWrites {
-		one := pipeline.Warning{Reason: pipeline.ClusterWarning, Message: fmt.Sprint(i)}
+		one := pipeline.Warning{Reason: v1alpha1.ReasonClusterWarning, Message: fmt.Sprint(i)}
 		r.WriteWarnings(reported, withUpdated(t, ""), nil, []pipeline.Warning{one}, 0)
 		if known := len(reported.warnings.ofWrites); known > maxReportedOfWrites {
 			t.Fatalf("%d are remembered", known)
@@ -134,7 +135,7 @@ func TestWarningsOfWritesDoNotGrow(t *testing.T) {
 func TestThatRelatedObjectsAreNotShownIsSaidAlthoughTheHookFails(t *testing.T) {
 	events, sent := eventsOf(t)
 	r := &Reporter{Tracker: NewTracker(), Events: events}
-	warning := pipeline.Warning{Reason: pipeline.RelatedNotShown, About: "0", Message: "the hook is shown none"}
+	warning := pipeline.Warning{Reason: v1alpha1.ReasonRelatedNotShown, About: "0", Message: "the hook is shown none"}
 	reported, parent := &Reported{}, withUpdated(t, "")
 	for range 2 {
 		r.CustomizeWarnings(reported, parent, []pipeline.Warning{warning})

@@ -110,7 +110,7 @@ func (w *Webhook) warnings(d *protocol.Decoder, childrenField string, snapshot *
 	unknown = slices.CompactFunc(unknown, func(a, b *protocol.UnknownField) bool { return a.Path == b.Path })
 	warnings := make([]pipeline.Warning, 0, min(len(unknown), maxWarnings))
 	for _, field := range unknown[:cap(warnings)] {
-		warning := pipeline.Warning{Reason: pipeline.UnknownAnswerField, Message: w.unknownField(field)}
+		warning := pipeline.Warning{Reason: v1alpha1.ReasonUnknownAnswerField, Message: w.unknownField(field)}
 		if costsChildren(field) {
 			warning = w.childrenDeleted(field, childrenField, lost)
 		}
@@ -128,7 +128,7 @@ func (w *Webhook) childrenDeleted(field *protocol.UnknownField, childrenField st
 			"reject such an answer and delete nothing.",
 		childrenField, text.JoinFirst(maxListed, lost), w.name, w.shown, field.Path, advice(field))
 	return pipeline.Warning{
-		Reason: pipeline.ChildrenDeleted, About: w.unknownField(field), EachTime: true, Message: message,
+		Reason: v1alpha1.ReasonChildrenDeleted, About: w.unknownField(field), EachTime: true, Message: message,
 	}
 }
 

@@ -200,11 +200,11 @@ const notRead = `, which is not read, because the hook protocol has no such fiel
 
 func TestWarningsAboutAnAnswer(t *testing.T) {
 	type want []pipeline.Warning
-	one := func(text string) want { return want{{Reason: pipeline.UnknownAnswerField, Message: text}} }
+	one := func(text string) want { return want{{Reason: v1alpha1.ReasonUnknownAnswerField, Message: text}} }
 	const field = "The answer of the sync hook (http://hook) has the field "
 	deletes := func(path, advice string) pipeline.Warning {
 		return pipeline.Warning{
-			Reason: pipeline.ChildrenDeleted, EachTime: true, About: field + path + notRead + ": " + advice,
+			Reason: v1alpha1.ReasonChildrenDeleted, EachTime: true, About: field + path + notRead + ": " + advice,
 			Message: `All children of this object are deleted (Pod a), because the answer of the sync hook (http://hook) has no field "children". ` +
 				`It has the field ` + path + `, which is not read: ` + advice +
 				` Hooks of version v2, or with responseUnMarshallMode: strict, reject such an answer and delete nothing.`,
@@ -287,7 +287,7 @@ func TestAnAnswerOfManyUnknownFieldsHasFewWarnings(t *testing.T) {
 func TestWarningsAboutTheAnswerOfACustomizeHook(t *testing.T) {
 	address := serve(t, answer(200, `{"relatedResources":[{"apiVersion":"v1","resource":"pods","labelSelecter":{}}]}`))
 	rules, warnings, err := ofMode(t, Customize, address, v1alpha1.HookVersionV1, "").Customize(t.Context(), snapshot(t))
-	want := []pipeline.Warning{{Reason: pipeline.UnknownAnswerField, Message: `The answer of the customize hook (http://hook) has the field ` +
+	want := []pipeline.Warning{{Reason: v1alpha1.ReasonUnknownAnswerField, Message: `The answer of the customize hook (http://hook) has the field ` +
 		`"relatedResources[0].labelSelecter"` + notRead + `: did you mean "labelSelector"?`}}
 	if diff := cmp.Diff(want, shown(warnings, address)); diff != "" || err != nil || len(rules) != 1 {
 		t.Errorf("error %v, rules %v, the warnings differ (-want +got):\n%s", err, rules, diff)

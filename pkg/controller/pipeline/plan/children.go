@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/nearest"
@@ -132,10 +133,10 @@ func duplicateWarnings(children []string) []pipeline.Warning {
 	case 0:
 		return nil
 	case 1:
-		return []pipeline.Warning{{Reason: pipeline.DuplicateChild,
+		return []pipeline.Warning{{Reason: v1alpha1.ReasonDuplicateChild,
 			Message: "the hook lists " + children[0] + " more than once, and the last one counts; list it once"}}
 	default:
-		return []pipeline.Warning{{Reason: pipeline.DuplicateChild,
+		return []pipeline.Warning{{Reason: v1alpha1.ReasonDuplicateChild,
 			Message: "the hook lists children more than once, and the last one of each counts; list each once: " +
 				text.JoinFirst(maxListed, children)}}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
@@ -330,7 +331,7 @@ func TestQ38OfDuplicateChildrenTheLastCounts(t *testing.T) {
 			planned := w.plan(w.answer(test.answer...))
 			var want []pipeline.Warning
 			if test.warning != "" {
-				want = []pipeline.Warning{{Reason: pipeline.DuplicateChild, Message: test.warning}}
+				want = []pipeline.Warning{{Reason: v1alpha1.ReasonDuplicateChild, Message: test.warning}}
 			}
 			if diff := cmp.Diff(want, planned.Warnings); diff != "" {
 				t.Errorf("warnings (-want +got):\n%s", diff)

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
@@ -94,7 +95,7 @@ func (k *keptChildren) add(of object.Type, child *object.Object) {
 
 // warning says which children are kept, and how to delete or release them.
 func (k *keptChildren) warning() pipeline.Warning {
-	return pipeline.Warning{Reason: pipeline.ChildKept, About: k.objects.kind.String(), Message: fmt.Sprintf(
+	return pipeline.Warning{Reason: v1alpha1.ReasonChildKept, About: k.objects.kind.String(), Message: fmt.Sprintf(
 		"%s: the parent controls it but the hook has never listed it, so it may belong to others and the server keeps "+
 			"it; to delete it, list it in an answer and leave it out afterwards; to release it, "+
 			"change its labels so that the parent's selector does not match them", k.objects)}
@@ -170,7 +171,7 @@ func (o *outdatedChildren) warning(of object.Type, strategy Strategy) pipeline.W
 	kind := of.GroupKind()
 	objects := newWarnedObjects(object.Key{GroupKind: kind, NamespacedName: o.first})
 	objects.more = o.number - 1
-	warning := pipeline.Warning{Reason: pipeline.ChildOutdated, About: kind.String() + " " + o.path}
+	warning := pipeline.Warning{Reason: v1alpha1.ReasonChildOutdated, About: kind.String() + " " + o.path}
 	const left = "%s: it differs from the desired state, first at %s, and the server does not update it, because %s is "
 	if strategy.Method == OnDelete {
 		warning.Chosen = true

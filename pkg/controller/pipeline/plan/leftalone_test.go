@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/alloctest"
@@ -76,7 +77,7 @@ func TestOnlyWhatTheControllerHasMadeOrNamedIsDeleted(t *testing.T) {
 			if kept := len(writes(planned)) == 0; kept != test.kept {
 				t.Errorf("the writes are %v", writes(planned))
 			}
-			if warned := len(planned.Warnings) == 1 && planned.Warnings[0].Reason == pipeline.ChildKept; warned != test.kept {
+			if warned := len(planned.Warnings) == 1 && planned.Warnings[0].Reason == v1alpha1.ReasonChildKept; warned != test.kept {
 				t.Errorf("the warnings are %v", planned.Warnings)
 			}
 		})
@@ -87,7 +88,7 @@ func TestTheWarningAboutKeptChildrenSaysWhatToDo(t *testing.T) {
 	w := newWorld(t, web, configMaps)
 	w.hasAsIs(configMaps, ofParent("generation: 1"))
 	w.hasAsIs(configMaps, strings.Replace(ofParent("generation: 1"), "name: a,", "name: b,", 1))
-	want := []pipeline.Warning{{Reason: pipeline.ChildKept, About: "ConfigMap", Message: "" +
+	want := []pipeline.Warning{{Reason: v1alpha1.ReasonChildKept, About: "ConfigMap", Message: "" +
 		"ConfigMap default/a and 1 more: the parent controls it but the hook has never listed it, " +
 		"so it may belong to others and the server keeps it; to delete it, list it in an answer and " +
 		"leave it out afterwards; to release it, change its labels so that the parent's selector does not match them"}}
@@ -316,7 +317,7 @@ func TestWarningsOfOutdatedChildren(t *testing.T) {
 	const childBChanged = `{apiVersion: v1, kind: ConfigMap, metadata: {name: b, labels: {app: shop}}, data: {key: two}}`
 	const field = "spec.childResources[3].updateStrategy.method"
 	notSet := func(objects, path string) []pipeline.Warning {
-		return []pipeline.Warning{{Reason: pipeline.ChildOutdated, About: "ConfigMap " + path,
+		return []pipeline.Warning{{Reason: v1alpha1.ReasonChildOutdated, About: "ConfigMap " + path,
 			Message: objects + ": it differs from the desired state, first at " + path +
 				", and the server does not update it, because " + field + " is not set: set it to InPlace or Recreate, or to " +
 				"OnDelete if the child should stay as it is"}}
@@ -332,7 +333,7 @@ func TestWarningsOfOutdatedChildren(t *testing.T) {
 		"two that differ": {"", []string{childA, childB}, []string{childAChanged, childBChanged},
 			notSet("ConfigMap default/a and 1 more", "data.key")},
 		"one that differs and is to be so": {OnDelete, []string{childB}, []string{childBChanged},
-			[]pipeline.Warning{{Reason: pipeline.ChildOutdated, Chosen: true, About: "ConfigMap data.key",
+			[]pipeline.Warning{{Reason: v1alpha1.ReasonChildOutdated, Chosen: true, About: "ConfigMap data.key",
 				Message: "ConfigMap default/b: it differs from the desired state, first at data.key, and the server does not " +
 					"update it, because " + field + " is OnDelete: the server creates it again when it is deleted"}}},
 		"one that differs and is made as such": {InPlace, []string{childB}, []string{childBChanged}, nil},

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
@@ -329,12 +330,12 @@ func (p *parent) warnOfOwners(of object.Key, desired *object.Object) {
 		}
 		about := of.GroupKind.String()
 		isSame := func(known pipeline.Warning) bool {
-			return known.Reason == pipeline.OwnerIgnored && known.About == about
+			return known.Reason == v1alpha1.ReasonOwnerIgnored && known.About == about
 		}
 		if !slices.ContainsFunc(p.ownerWarnings, isSame) {
 			message := fmt.Sprintf(
 				"%s: metadata.ownerReferences names %s; leave metadata.ownerReferences out of the answer", of, wrong)
-			warning := pipeline.Warning{Reason: pipeline.OwnerIgnored, About: about, Message: message}
+			warning := pipeline.Warning{Reason: v1alpha1.ReasonOwnerIgnored, About: about, Message: message}
 			p.ownerWarnings = append(p.ownerWarnings, warning)
 		}
 	}

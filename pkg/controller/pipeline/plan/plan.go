@@ -10,6 +10,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/text"
@@ -112,7 +113,7 @@ func warnOfDeletedChildren(
 		return
 	}
 	slices.Sort(deleted)
-	warning := pipeline.Warning{Reason: pipeline.ChildrenDeleted, About: field, Chosen: response.SaysChildren}
+	warning := pipeline.Warning{Reason: v1alpha1.ReasonChildrenDeleted, About: field, Chosen: response.SaysChildren}
 	warning.Message = fmt.Sprintf("All %s of this object are deleted (%s), because the answer of the sync hook ",
 		field, text.JoinFirst(maxListed, deleted))
 	if warning.Chosen {
@@ -129,7 +130,7 @@ func warnOfDeletedChildren(
 // isDeletionKnown reports whether the answer already has a warning that the children are deleted.
 func isDeletionKnown(response *pipeline.Response) bool {
 	for _, warning := range response.Warnings {
-		if warning.Reason == pipeline.ChildrenDeleted {
+		if warning.Reason == v1alpha1.ReasonChildrenDeleted {
 			return true
 		}
 	}

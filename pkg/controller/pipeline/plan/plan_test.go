@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
@@ -25,7 +26,7 @@ func TestThatAllChildrenAreDeletedIsSaid(t *testing.T) {
 			`and delete nothing.`
 	)
 	said := func(chosen bool, message string) []pipeline.Warning {
-		return []pipeline.Warning{{Reason: pipeline.ChildrenDeleted, About: "children", Chosen: chosen, Message: message}}
+		return []pipeline.Warning{{Reason: v1alpha1.ReasonChildrenDeleted, About: "children", Chosen: chosen, Message: message}}
 	}
 	tests := map[string]struct {
 		has    []string
@@ -55,7 +56,7 @@ func TestThatAllChildrenAreDeletedIsSaid(t *testing.T) {
 		"a warning about the answer says it": {
 			has: []string{a, b},
 			change: func(_ *pipeline.Snapshot, r *pipeline.Response) {
-				r.Warnings = []pipeline.Warning{{Reason: pipeline.ChildrenDeleted}}
+				r.Warnings = []pipeline.Warning{{Reason: v1alpha1.ReasonChildrenDeleted}}
 			},
 		},
 		"the parent is finalized": {
@@ -78,7 +79,7 @@ func TestThatAllChildrenAreDeletedIsSaid(t *testing.T) {
 			}
 			said := planned.Notices
 			for _, warning := range planned.Warnings {
-				if warning.Reason == pipeline.ChildrenDeleted {
+				if warning.Reason == v1alpha1.ReasonChildrenDeleted {
 					said = append(said, warning)
 				}
 			}

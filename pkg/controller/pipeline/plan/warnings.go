@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
@@ -247,7 +248,7 @@ func (w *fieldWarnings) warnings() []pipeline.Warning {
 		if w.isCut {
 			count = "over " + count
 		}
-		warnings = append(warnings, pipeline.Warning{Reason: pipeline.UnknownField, About: "more fields",
+		warnings = append(warnings, pipeline.Warning{Reason: v1alpha1.ReasonUnknownField, About: "more fields",
 			Message: fmt.Sprintf("the cluster does not know %s more fields", count)})
 	}
 	return warnings
@@ -326,14 +327,14 @@ func (w *hostWarnings) warnings() (warnings []pipeline.Warning) {
 		warnings = append(warnings, warned.warning())
 	}
 	if more := len(w.texts) - maxHostWarnings; more > 0 {
-		warnings = append(warnings, pipeline.Warning{Reason: pipeline.ClusterWarning, About: "more warnings",
+		warnings = append(warnings, pipeline.Warning{Reason: v1alpha1.ReasonClusterWarning, About: "more warnings",
 			Message: fmt.Sprintf("the cluster returns %d more warnings, which appear after the others are resolved", more)})
 	}
 	return warnings
 }
 
 func (w *hostWarning) warning() pipeline.Warning {
-	return pipeline.Warning{Reason: pipeline.ClusterWarning, About: w.objects.kind.String() + " " + w.text,
+	return pipeline.Warning{Reason: v1alpha1.ReasonClusterWarning, About: w.objects.kind.String() + " " + w.text,
 		Message: w.objects.String() + ": the cluster warns: " + w.text}
 }
 

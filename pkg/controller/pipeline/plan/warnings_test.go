@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
@@ -26,7 +27,7 @@ const replicaIsUnknown = "Deployment default/%s: the cluster does not know the f
 func warned(t *testing.T, planned *pipeline.Plan) (messages []string) {
 	t.Helper()
 	for _, warning := range planned.Warnings {
-		if warning.Reason != pipeline.UnknownField || warning.About == "" || warning.EachTime {
+		if warning.Reason != v1alpha1.ReasonUnknownField || warning.About == "" || warning.EachTime {
 			t.Errorf("the warning is %+v", warning)
 		}
 		messages = append(messages, warning.Message)
@@ -72,7 +73,7 @@ func TestUnknownFieldsOfChildren(t *testing.T) {
 						}
 						for range 2 {
 							planned := w.plan(w.answer(test.desired...))
-							planned.Warnings = slices.DeleteFunc(slices.Clone(planned.Warnings), func(warning pipeline.Warning) bool { return warning.Reason == pipeline.ChildOutdated })
+							planned.Warnings = slices.DeleteFunc(slices.Clone(planned.Warnings), func(warning pipeline.Warning) bool { return warning.Reason == v1alpha1.ReasonChildOutdated })
 							checkWarned(t, planned, withConsequence(test.want, engine, method, w.children)...)
 						}
 					})
@@ -312,7 +313,7 @@ func TestAWarningOfTheHostStaysWhileTheSameIsWanted(t *testing.T) {
 	var warnings []pipeline.Warning
 	for range 2 {
 		warnings = w.plan(answer).Warnings
-		if len(warnings) != 1 || warnings[0].Reason != pipeline.ClusterWarning || warnings[0].Message != "Deployment default/a: the cluster warns: it is old" {
+		if len(warnings) != 1 || warnings[0].Reason != v1alpha1.ReasonClusterWarning || warnings[0].Message != "Deployment default/a: the cluster warns: it is old" {
 			t.Fatalf("the warnings are %+v", warnings)
 		}
 	}
@@ -359,7 +360,7 @@ func TestNotEachOfManyWarningsOfTheHostIsShown(t *testing.T) {
 			t.Fatalf("%s, there are %d warnings", when, len(warnings))
 		}
 		const rest = "the cluster returns 3 more warnings, which appear after the others are resolved"
-		if last := warnings[maxHostWarnings]; last.Reason != pipeline.ClusterWarning || last.Message != rest {
+		if last := warnings[maxHostWarnings]; last.Reason != v1alpha1.ReasonClusterWarning || last.Message != rest {
 			t.Errorf("%s, the last warning is %+v", when, last)
 		}
 	}

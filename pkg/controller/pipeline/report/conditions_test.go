@@ -372,7 +372,7 @@ func TestTheConditionParentsSynced(t *testing.T) {
 
 func TestTheConditionWarnings(t *testing.T) {
 	warning := ParentWarning{
-		Parent: shop, Warning: pipeline.Warning{Reason: pipeline.UnknownField, Message: "the cluster drops spec.replica"},
+		Parent: shop, Warning: pipeline.Warning{Reason: v1alpha1.ReasonUnknownField, Message: "the cluster drops spec.replica"},
 	}
 	several := warning
 	several.More = 2

@@ -124,7 +124,7 @@ func (e *Events) CredentialsStale(controller runtime.Object, err error) {
 
 // TypeWarning writes that the host warns of a type of a controller.
 func (e *Events) TypeWarning(controller runtime.Object, of object.Type, text string) {
-	e.record(controller, corev1.EventTypeWarning, string(pipeline.ClusterWarning), "%s: the cluster warns: %s", of, text)
+	e.record(controller, corev1.EventTypeWarning, v1alpha1.ReasonClusterWarning, "%s: the cluster warns: %s", of, text)
 }
 
 // NoStatusSubresource writes that the parent type of a controller has no status subresource.

@@ -125,13 +125,13 @@ func TestEvents(t *testing.T) {
 		},
 		"a warning": {
 			func(e *Events) {
-				e.Warning(parent(t, "shop"), pipeline.Warning{Reason: pipeline.ChildOutdated, Message: "Pod default/a differs"})
+				e.Warning(parent(t, "shop"), pipeline.Warning{Reason: v1alpha1.ReasonChildOutdated, Message: "Pod default/a differs"})
 			},
 			"default Web shop: Warning ChildOutdated: Pod default/a differs",
 		},
 		"a warning of what was chosen": {
 			func(e *Events) {
-				e.Warning(parent(t, "shop"), pipeline.Warning{Reason: pipeline.ChildOutdated, Message: "Pod default/a differs", Chosen: true})
+				e.Warning(parent(t, "shop"), pipeline.Warning{Reason: v1alpha1.ReasonChildOutdated, Message: "Pod default/a differs", Chosen: true})
 			},
 			"default Web shop: Normal ChildOutdated: Pod default/a differs",
 		},

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
@@ -187,7 +188,7 @@ func TestAConditionThatTheHostDropsIsWarnedOf(t *testing.T) {
 				var got []string
 				for _, warning := range w.decide().Response.Warnings {
 					got = append(got, warning.Message)
-					if warning.Reason != pipeline.UnknownField || warning.About == "" {
+					if warning.Reason != v1alpha1.ReasonUnknownField || warning.About == "" {
 						t.Errorf("the warning is %+v", warning)
 					}
 				}

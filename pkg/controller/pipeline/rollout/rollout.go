@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
@@ -271,14 +272,14 @@ func (r *Rollout) ignoredWarnings() []pipeline.Warning {
 	for _, earlier := range r.Revisions[1:] {
 		stored := earlier.stored[0]
 		if outside := revisions.Outside(stored.ControllerRevision, r.rules.fieldPaths()); len(outside) > 0 {
-			warnings = append(warnings, pipeline.Warning{Reason: pipeline.RevisionIgnored, Message: fmt.Sprintf(
+			warnings = append(warnings, pipeline.Warning{Reason: v1alpha1.ReasonRevisionIgnored, Message: fmt.Sprintf(
 				"ControllerRevision %s records %s, but the server restores only the field paths that the controller rolls out "+
 					"(%s); all other fields of its children follow the current parent",
 				stored.Name, strings.Join(outside, ", "), strings.Join(r.rules.fieldPaths(), ", "))})
 		}
 	}
 	if len(r.excess) > 0 {
-		warnings = append(warnings, pipeline.Warning{Reason: pipeline.RevisionIgnored, Message: fmt.Sprintf(
+		warnings = append(warnings, pipeline.Warning{Reason: v1alpha1.ReasonRevisionIgnored, Message: fmt.Sprintf(
 			"there are more than %d revisions of this object, so the oldest are deleted, and their children stay as they are "+
 				"until they are updated", maxRevisions)})
 	}

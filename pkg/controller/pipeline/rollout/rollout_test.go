@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions"
@@ -133,7 +134,7 @@ func TestAForgedRevisionChangesOnlyWhatIsRolledOut(t *testing.T) {
 	if earlier.Namespace != "default" || string(earlier.Lookup("spec")) != `{"children":["Pod a","Pod b"],"version":"v1"}` {
 		t.Errorf("the parent is %s", earlier.JSON())
 	}
-	want := []pipeline.Warning{{Reason: pipeline.RevisionIgnored, Message: "ControllerRevision " + forged.Name +
+	want := []pipeline.Warning{{Reason: v1alpha1.ReasonRevisionIgnored, Message: "ControllerRevision " + forged.Name +
 		" records metadata.namespace, spec.children, but the server restores only the field paths that the controller " +
 		"rolls out (spec.version); " +
 		"all other fields of its children follow the current parent"}}
@@ -169,7 +170,7 @@ func TestAParentHasABoundedNumberOfRevisions(t *testing.T) {
 			t.Errorf("child %s is wanted at %s, want %s", name, got, want)
 		}
 	}
-	want := []pipeline.Warning{{Reason: pipeline.RevisionIgnored, Message: "there are more than 100 revisions of this " +
+	want := []pipeline.Warning{{Reason: v1alpha1.ReasonRevisionIgnored, Message: "there are more than 100 revisions of this " +
 		"object, so the oldest are deleted, and their children stay as they are until they are updated"}}
 	if diff := cmp.Diff(want, decision.Response.Warnings); diff != "" {
 		t.Errorf("warnings differ (-want +got):\n%s", diff)

@@ -230,7 +230,7 @@ func (c *Config) notShown(parent *object.Object, rules []typed) (warnings []pipe
 			continue
 		}
 		warnings = append(warnings, pipeline.Warning{
-			Reason: pipeline.RelatedNotShown, About: fmt.Sprintf("%d %s", i, rule.of),
+			Reason: v1alpha1.ReasonRelatedNotShown, About: fmt.Sprintf("%d %s", i, rule.of),
 			Message: fmt.Sprintf("relatedResources[%d] (%s in %s) of the customize hook: %s, and %s",
 				i, rule.Resource, rule.APIVersion, what, c.NotShown),
 		})
