@@ -40,7 +40,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
-// Settings are the settings of the process that its parent controllers read.
+// Settings are the settings of the process that its parent controllers and their reconcilers read.
 type Settings struct {
 	// Workers is the maximum number of parents of one controller that are synced concurrently. It is at least 1.
 	Workers int

@@ -38,7 +38,8 @@ const (
 	Resync
 	// Due is a sync that the last one asked for at a time (Queue, because of a Done result with a time).
 	Due
-	// Retry is a sync because the last one failed or came too early (Queue, because of any other result).
+	// Retry is a sync because the last one failed or came too early (Queue, because of any other result), or because the
+	// deletion of the controller waits for the finalize hook (parentcontroller.Leaving).
 	Retry
 	causes
 )

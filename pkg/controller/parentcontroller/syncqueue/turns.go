@@ -23,6 +23,9 @@ type wake struct {
 	turn turn
 }
 
+// This does not compile if there are more causes than bits.
+const _ = uint(16 - causes)
+
 // strongest returns the cause that counts.
 func (w wake) strongest() Cause { return Cause(bits.TrailingZeros16(w.causes)) }
 
