@@ -5,19 +5,19 @@ package plugin
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/adoption"
 	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/lookup"
-	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/object"
+	"github.com/metacontroller/metacontroller-apiserver/pkg/cmd/plugin/reviews"
 )
 
 // newAdopt returns the command that adopts existing objects as children of a parent.
@@ -80,9 +80,18 @@ func (a *adopt) run(ctx context.Context, args []string) error {
 	if len(parents) == 0 {
 		return fmt.Errorf("specify a parent of %s, too", controller)
 	}
+	client, err := a.DynamicClient()
+	if err != nil {
+		return err
+	}
+	mapper, err := a.ToRESTMapper()
+	if err != nil {
+		return err
+	}
+	finder := &adoption.Finder{Lookup: find, Client: client, Mapper: mapper, Wanted: a.wanted, Unmarked: a.unmarked}
 	return a.inList(true, func() error {
 		for _, argument := range parents {
-			if err := a.parent(ctx, find, controller, argument); err != nil {
+			if err := a.parent(ctx, finder, controller, argument); err != nil {
 				return err
 			}
 		}
@@ -91,20 +100,22 @@ func (a *adopt) run(ctx context.Context, args []string) error {
 }
 
 // parent adopts the children of one parent, for one controller or for all controllers of its type.
-func (a *adopt) parent(ctx context.Context, find *lookup.Lookup, only *lookup.Controller, argument string) error {
-	of, err := find.ParentIn(only, argument)
+func (a *adopt) parent(
+	ctx context.Context, finder *adoption.Finder, only *lookup.Controller, argument string,
+) error {
+	of, err := finder.Lookup.ParentIn(only, argument)
 	if err != nil {
 		return err
 	}
 	controllers := []*lookup.Controller{only}
 	if only == nil {
-		if controllers, err = find.ControllersOf(ctx, of.Mapping.Resource.GroupResource()); err != nil {
+		if controllers, err = finder.Lookup.ControllersOf(ctx, of.Mapping.Resource.GroupResource()); err != nil {
 			return err
 		}
 	}
-	var found []*adoption
+	var found []*adoption.Adoption
 	for _, controller := range controllers {
-		one, err := a.find(ctx, find, controller, of)
+		one, err := finder.Find(ctx, controller, of)
 		if apierrors.IsNotFound(err) && len(controllers) > 1 {
 			continue // another controller selects the parent
 		}
@@ -126,20 +137,49 @@ func (a *adopt) parent(ctx context.Context, find *lookup.Lookup, only *lookup.Co
 	return nil
 }
 
+// wanted returns the desired children that a sync would create or apply.
+func (a *adopt) wanted(
+	ctx context.Context, controller *lookup.Controller, parent *lookup.Parent,
+) (wanted []v1alpha1.ReviewedObject, err error) {
+	reviewer, err := a.reviewer(controller)
+	if err != nil {
+		return nil, err
+	}
+	spec := reviewOf(controller)
+	spec.Parent, spec.Details = parent.InReview(), v1alpha1.SyncReviewDetailsSteps
+	err = reviews.Each(ctx, reviewer, spec, nil, func(review *v1alpha1.SyncReview) error {
+		for _, sync := range review.Status.Syncs {
+			for _, step := range sync.Steps {
+				switch step.Operation {
+				case v1alpha1.ReviewedCreate, v1alpha1.ReviewedApply:
+					if step.Kind != "ControllerRevision" {
+						wanted = append(wanted, step.ReviewedObject)
+					}
+				}
+			}
+			if sync.Error != "" && len(sync.Steps) == 0 {
+				return errors.New(sync.Error)
+			}
+		}
+		return nil
+	})
+	return wanted, err
+}
+
 // show prints what happens to each object.
-func (a *adopt) show(of *adoption) error {
+func (a *adopt) show(of *adoption.Adoption) error {
 	if a.printer != nil {
 		return nil
 	}
-	rows := [][]string{{of.claimant.Parent.String() + " of " + of.controller.String()}}
-	for _, one := range of.candidates {
-		said := "is skipped: " + one.reason
-		if one.change != nil {
-			said = one.inWords()
+	rows := [][]string{{of.Claimant.Parent.String() + " of " + of.Controller.String()}}
+	for _, one := range of.Candidates {
+		said := "is skipped: " + one.Reason
+		if one.Change != nil {
+			said = one.InWords()
 		}
-		rows = append(rows, []string{"  " + one.holder.String() + " (" + of.claimant.Whose(one.holder) + ")", said})
+		rows = append(rows, []string{"  " + one.Holder.String() + " (" + of.Claimant.Whose(one.Holder) + ")", said})
 	}
-	if len(of.candidates) == 0 {
+	if len(of.Candidates) == 0 {
 		rows[0][0] += ": no object that is not its child has the name of a child that the hook wants"
 	}
 	return printTable(a.streams.Out, rows)
@@ -147,21 +187,21 @@ func (a *adopt) show(of *adoption) error {
 
 // perform changes the objects. ControllerRevisions come last: the server drops what a revision says about objects that
 // are not children.
-func (a *adopt) perform(ctx context.Context, of *adoption) error {
+func (a *adopt) perform(ctx context.Context, of *adoption.Adoption) error {
 	done := "adopted"
 	if a.dryRun {
 		done += " (dry run)"
 	}
-	for _, one := range of.candidates {
-		if one.change == nil {
+	for _, one := range of.Candidates {
+		if one.Change == nil {
 			continue
 		}
-		body, err := patchOf(one.holder, one.change, of.claimant.Parent)
+		body, err := one.Patch(of.Claimant.Parent)
 		if err != nil {
 			return err
 		}
-		if err := a.change(ctx, one.resource, one.holder.Namespace, one.holder.Name, body, done); err != nil {
-			return fmt.Errorf("%s: %w", one.holder, err)
+		if err := a.change(ctx, one.Resource, one.Holder.Namespace, one.Holder.Name, body, done); err != nil {
+			return fmt.Errorf("%s: %w", one.Holder, err)
 		}
 	}
 	return a.adoptRevisions(ctx, of, done)
@@ -178,23 +218,26 @@ func (a *adopt) change(
 	return a.printDone(patched, done)
 }
 
-// patchOf returns the merge patch that makes an object a child. The cluster rejects it if the object has changed since
-// it was read.
-func patchOf(holder *object.Object, change *object.Handover, parent *object.Object) ([]byte, error) {
-	metadata := map[string]any{"uid": holder.UID, "resourceVersion": holder.ResourceVersion}
-	if len(change.Labels) > 0 {
-		metadata["labels"] = change.Labels
+// adoptRevisions relabels the ControllerRevisions of former parents.
+func (a *adopt) adoptRevisions(ctx context.Context, of *adoption.Adoption, done string) error {
+	client, err := a.client()
+	if err != nil {
+		return err
 	}
-	if change.Annotates {
-		var value any
-		if change.Decorator != "" {
-			value = change.Decorator
+	revisions, err := of.Revisions(ctx, client)
+	if err != nil {
+		return err
+	}
+	for i := range revisions {
+		revision := &revisions[i]
+		body, err := of.PatchOf(revision)
+		if err != nil {
+			return err
 		}
-		metadata["annotations"] = map[string]any{object.DecoratorAnnotation: value}
+		resource := v1alpha1.SchemeGroupVersion.WithResource("controllerrevisions")
+		if err := a.change(ctx, resource, revision.Namespace, revision.Name, body, done); err != nil {
+			return fmt.Errorf("ControllerRevision %s/%s: %w", revision.Namespace, revision.Name, err)
+		}
 	}
-	if change.Owns {
-		owner := *metav1.NewControllerRef(parent, parent.GroupVersionKind())
-		metadata["ownerReferences"] = append(slices.Clone(holder.OwnerReferences), owner)
-	}
-	return json.Marshal(map[string]any{"metadata": metadata})
+	return nil
 }

@@ -5,11 +5,12 @@
 //
 // It is a thin client: the API does the work in the cluster, with the rights of the user. The flags for the cluster and
 // for files, the output formats, help and completion are those of kubectl. The file of a command reads its arguments,
-// sends requests, and prints the responses. Subpackages have what several commands need:
+// sends requests, and prints the responses. Subpackages have what several commands need, or the work of one:
 //
 //   - lookup finds the controllers and parents in arguments and files;
 //   - reviews sends SyncReviews, page after page, and with responses of a hook on this machine (localhook);
-//   - printing prints the responses for people.
+//   - printing prints the responses for people;
+//   - adoption works for adopt, hooktest for test and record, scaffold for init.
 package plugin
 
 import (
