@@ -37,7 +37,7 @@ type ParentIndex struct {
 func (p *ParentIndex) Run(ctx context.Context, loopback *rest.Config) error {
 	client, err := versioned.NewForConfig(loopback)
 	if err != nil {
-		return fmt.Errorf("make a client of this server's API: %w", err)
+		return fmt.Errorf("create a client for this server's API: %w", err)
 	}
 	factory := externalversions.NewSharedInformerFactoryWithOptions(client, 0,
 		externalversions.WithTransform(trimToParent))
@@ -172,9 +172,8 @@ func warnOfOthers(path, apiVersion string, others []*v1alpha1.CompositeControlle
 		other := byName[i].Spec.ParentResource.APIVersion
 		why = fmt.Sprintf(" (%s and %s are versions of the same objects)", apiVersion, other)
 	}
-	return []string{fmt.Sprintf("%s: CompositeController %q%s may handle the same parents%s: each would write their "+
-		"status, and delete "+
-		"children that only the other wants", path, byName[0].Name, more, why)}
+	return []string{fmt.Sprintf("%s: CompositeController %q%s may handle the same parents%s: each controller would "+
+		"write their status, and delete the children that only the other one returns", path, byName[0].Name, more, why)}
 }
 
 // shareNamespaces reports whether two controllers have a namespace in common. One that is not limited to

@@ -91,14 +91,13 @@ func (s *ServiceAccounts) Validate(
 	path := field.NewPath("spec", "serviceAccount")
 	if !updated.hasSpecOf(controllerOf(request.GetOldObject())) {
 		return apierrors.NewInvalid(request.GetKind().GroupKind(), request.GetName(), field.ErrorList{
-			field.Required(path, "is the ServiceAccount that the controller acts as, and the server requires one "+
+			field.Required(path, "the server requires a ServiceAccount that the controller acts as "+
 				"(--require-service-account)"),
 		})
 	}
 	if request.GetUserInfo().GetName() != user.APIServerUser {
-		warning.AddWarning(ctx, "", fmt.Sprintf("%s: is not set, so the controller acts as the server, which requires a "+
-			"ServiceAccount when spec "+
-			"is changed next (--require-service-account)", path))
+		warning.AddWarning(ctx, "", fmt.Sprintf("%s: is not set, so the controller acts as the server; the server "+
+			"rejects the next change of spec without a ServiceAccount (--require-service-account)", path))
 	}
 	return nil
 }

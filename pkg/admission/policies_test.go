@@ -85,8 +85,7 @@ func actingAs(spec *v1alpha1.CompositeControllerSpec) {
 }
 
 func TestControllersWithoutAServiceAccount(t *testing.T) {
-	const warningText = "spec.serviceAccount: is not set, so the controller acts as the server, which requires a ServiceAccount when spec " +
-		"is changed next (--require-service-account)"
+	const warningText = "spec.serviceAccount: is not set, so the controller acts as the server; the server rejects the next change of spec without a ServiceAccount (--require-service-account)"
 	changed := composed(child("v1", "services"))
 	root := &user.DefaultInfo{Name: "root", Groups: []string{user.SystemPrivilegedGroup}}
 	loopback := &user.DefaultInfo{Name: user.APIServerUser, Groups: []string{user.SystemPrivilegedGroup}}

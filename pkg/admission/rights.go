@@ -63,8 +63,8 @@ func (r *Rights) Validate(ctx context.Context, request admission.Attributes, _ a
 	author := request.GetUserInfo()
 	if updated.hasSpecOf(controllerOf(request.GetOldObject())) {
 		if author.GetName() != user.APIServerUser && updated.readsAnything() {
-			warning.AddWarning(ctx, "", fmt.Sprintf("%s: may ask for objects of any type; the next author of spec needs "+
-				"permission to read all types, so declare the types in spec.relatedResources", customizePath()))
+			warning.AddWarning(ctx, "", fmt.Sprintf("%s: may select objects of any type, so the next user who changes spec "+
+				"needs permission to read all types; declare the types in spec.relatedResources", customizePath()))
 		}
 		return nil
 	}
@@ -95,7 +95,8 @@ func mayDoAnything(author user.Info) bool {
 func askHost[T any](
 	ctx context.Context, request admission.Attributes, what string, ask func(context.Context) (T, error),
 ) (T, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, rightsTimeout, fmt.Errorf("it did not answer within %s", rightsTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, rightsTimeout,
+		fmt.Errorf("the cluster did not answer within %s", rightsTimeout))
 	defer cancel()
 	answer, err := ask(ctx)
 	if err == nil {
@@ -156,8 +157,8 @@ func (r refusal) err() error {
 	}
 	text.WriteString(rights.Rules(r.missing))
 	if r.needsDeclarations() {
-		text.WriteString("# The customize hook may ask for objects of any type. Declare the types that it asks for in " +
-			"spec.relatedResources: then only these are required.\n")
+		text.WriteString("# The customize hook may select objects of any type. Declare the types that it selects in " +
+			"spec.relatedResources: then the author needs permissions only for these types.\n")
 	}
 	fmt.Fprintf(&text, "# The verb %s on %s replaces all of them.", escalate, r.kind)
 	if len(r.troubles) > 0 {

@@ -158,7 +158,7 @@ rules:
 }
 
 func TestACustomizeHookThatMayAskForAnything(t *testing.T) {
-	const sentence = "# The customize hook may ask for objects of any type. Declare the types that it asks for in spec.relatedResources: then only these are required."
+	const sentence = "# The customize hook may select objects of any type. Declare the types that it selects in spec.relatedResources: then the author needs permissions only for these types."
 	readers := []string{"get [*].[*]", "list [*].[*]", "watch [*].[*]"}
 	nodes := v1alpha1.ResourceRule{APIVersion: "v1", Resource: "nodes"}
 	for name, test := range map[string]struct {
@@ -186,8 +186,7 @@ func TestACustomizeHookThatMayAskForAnything(t *testing.T) {
 }
 
 func TestAStoredCustomizeHookThatMayAskForAnythingGoesOn(t *testing.T) {
-	const text = "spec.hooks.customize: may ask for objects of any type; the next author of spec needs permission to " +
-		"read all types, so declare the types in spec.relatedResources"
+	const text = "spec.hooks.customize: may select objects of any type, so the next user who changes spec needs permission to read all types; declare the types in spec.relatedResources"
 	loopback := &user.DefaultInfo{Name: user.APIServerUser, Groups: []string{user.SystemPrivilegedGroup}}
 	for name, test := range map[string]struct {
 		author user.Info

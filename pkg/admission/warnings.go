@@ -121,14 +121,14 @@ func (w *Warnings) types(ctx context.Context, c *controller) (warnings []string)
 			}
 			consequence := "the controller starts as soon as it does"
 			if i >= len(c.parents)+len(c.children)+len(c.watched) {
-				consequence = "parents whose customize hook asks for it fail until it does"
+				consequence = "until then, the sync of a parent fails if its customize hook selects this type"
 			}
 			warnings = append(warnings, fmt.Sprintf("%s: the cluster does not serve %q in %s yet; %s%s",
 				rule.path, rule.Resource, rule.GroupVersion(), consequence,
 				w.host.hint(ctx, rule.GroupVersionResource, meant)))
 		}
 		if of.served && !of.hasStatus && i < len(c.parents) && !c.decorates {
-			consequence := "so the status that hooks return is lost"
+			consequence := "so the cluster drops the status that hooks return"
 			if !scheme.Scheme.IsGroupRegistered(rule.Group) { // it is not built into Kubernetes
 				consequence = "so the controller does not run until its CustomResourceDefinition has one: add subresources: " +
 					"{status: {}} to the version"
@@ -166,8 +166,7 @@ func childless(c *controller, known map[schema.GroupVersionResource]typeInfo) (w
 	for _, rule := range c.children {
 		if of := known[rule.GroupVersionResource]; of.served && !of.namespaced {
 			warnings = append(warnings, fmt.Sprintf("%s: %q in %s is cluster-scoped, and the parents are namespaced: this "+
-				"rule can never have a child, "+
-				"because an object without a namespace cannot belong to one in a namespace",
+				"rule never has children, because a namespaced parent cannot own a cluster-scoped object",
 				rule.path, rule.Resource, rule.GroupVersion()))
 		}
 	}
@@ -192,19 +191,19 @@ func releasedParents(stored, updated *controller) (warnings []string) {
 				path += ".labelSelector"
 			}
 		}
-		becomes := "they are no longer synced, and their children stay as they are"
+		becomes := "it stops syncing them, and their children stay as they are"
 		switch {
 		case updated.finalizes && isKept:
-			becomes = "their finalize hook runs"
+			becomes = "it calls their finalize hook"
 		case stored.finalizes:
-			becomes = "their finalizer is removed without a call of the finalize hook, and their children stay as they are"
+			becomes = "it removes their finalizer without calling the finalize hook, and their children stay as they are"
 		}
-		warnings = append(warnings, fmt.Sprintf("%s: parents (%s) that no longer match are released: %s",
+		warnings = append(warnings, fmt.Sprintf("%s: the controller releases parents (%s) that no longer match: %s",
 			path, before.GroupResource(), becomes))
 	}
 	if stored.finalizes && !updated.finalizes {
-		warnings = append(warnings, "spec.hooks.finalize: parents lose their finalizer: no hook runs when they "+
-			"are deleted; set it again to put the finalizer back")
+		warnings = append(warnings, "spec.hooks.finalize: parents lose their finalizer, so the server calls no hook when "+
+			"they are deleted; set this field again to add the finalizer again")
 	}
 	return warnings
 }
@@ -363,7 +362,8 @@ func (r HookResolver) hasProxy(address string) bool {
 func (r HookResolver) problem(ctx context.Context, name string) string {
 	addresses, err := r.Lookup(ctx, "ip", name)
 	if missing, ok := errors.AsType[*net.DNSError](err); ok && missing.IsNotFound {
-		return fmt.Sprintf("the host %q cannot be resolved where the server runs, so the hook cannot be called until it can",
+		return fmt.Sprintf("the server cannot resolve the host %q, so it cannot call the hook: check the spelling, or "+
+			"create its Service or DNS name",
 			name)
 	}
 	for _, address := range addresses {

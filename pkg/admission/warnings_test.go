@@ -80,11 +80,11 @@ func TestWarnings(t *testing.T) {
 		noPages  = `spec.parentResource: the cluster does not serve "pages" in example.com/v1 yet; the controller starts as soon as it does`
 		noStatus = `spec.parentResource: "pages" in example.com/v1 has no status subresource, so the controller does not run until its CustomResourceDefinition has one: ` +
 			`add subresources: {status: {}} to the version`
-		noName = `spec.hooks.sync.webhook.url: the host "nowhere.default" cannot be resolved where the server runs, so the hook cannot be called until it can`
+		noName = `spec.hooks.sync.webhook.url: the server cannot resolve the host "nowhere.default", so it cannot call the hook: check the spelling, or create its Service or DNS name`
 	)
 	const alsoHandles = " may handle the same parents " +
 		"(example.com/v1 and example.com/v2 are versions of the same objects): " +
-		"each would write their status, and delete children that only the other wants"
+		"each controller would write their status, and delete the children that only the other one returns"
 	for name, test := range map[string]struct {
 		host   *fakeHost
 		names  *fakeNames
@@ -150,7 +150,7 @@ func TestWarnings(t *testing.T) {
 		"no status of a type of Kubernetes": {object: composed(func(spec *v1alpha1.CompositeControllerSpec) {
 			spec.ParentResource.APIVersion, spec.ParentResource.Resource = "v1", "secrets"
 		}), host: &fakeHost{served: map[string][]string{"v1": {"pods", "secrets"}}}, want: []string{
-			`spec.parentResource: "secrets" in v1 has no status subresource, so the status that hooks return is lost`,
+			`spec.parentResource: "secrets" in v1 has no status subresource, so the cluster drops the status that hooks return`,
 		}},
 		"no status of a decorator's target":        {host: &fakeHost{served: map[string][]string{"example.com/v1": {"pages"}}}, object: decorated("pages")},
 		"no type of a decorator's target":          {object: decorated("books"), want: []string{`spec.resources[0]: the cluster does not serve "books" in example.com/v1 yet; the controller starts as soon as it does`}},
@@ -169,8 +169,8 @@ func TestWarnings(t *testing.T) {
 			object: composed(func(spec *v1alpha1.CompositeControllerSpec) {
 				spec.Hooks.Sync.Webhook = &v1alpha1.Webhook{Service: &v1alpha1.ServiceReference{Name: "nowhere", Namespace: "default"}, Path: ptr.To("/sync")}
 			}),
-			want: []string{`spec.hooks.sync.webhook.service: the host "nowhere.default.svc" cannot be resolved ` +
-				"where the server runs, so the hook cannot be called until it can"},
+			want: []string{`spec.hooks.sync.webhook.service: the server cannot resolve the host "nowhere.default.svc", so it cannot call the hook: ` +
+				"check the spelling, or create its Service or DNS name"},
 		},
 		"a hook that is never called": {object: composed(func(spec *v1alpha1.CompositeControllerSpec) {
 			spec.Hooks.PreUpdateChild = hookAt("http://nowhere.default/")
@@ -190,7 +190,7 @@ func TestWarnings(t *testing.T) {
 			}),
 		},
 		"a child type that namespaced parents cannot have": {host: scopes(), object: composed(child("v1", "nodes")), want: []string{
-			`spec.childResources[1]: "nodes" in v1 is cluster-scoped, and the parents are namespaced: this rule can never have a child, because an object without a namespace cannot belong to one in a namespace`,
+			`spec.childResources[1]: "nodes" in v1 is cluster-scoped, and the parents are namespaced: this rule never has children, because a namespaced parent cannot own a cluster-scoped object`,
 		}},
 		"such a child type of cluster-scoped parents": {host: scopes(), object: composed(child("v1", "nodes"), func(spec *v1alpha1.CompositeControllerSpec) {
 			spec.ParentResource.Resource = "books"
@@ -199,11 +199,11 @@ func TestWarnings(t *testing.T) {
 			spec.ParentResource.Resource = "scrolls"
 		}), want: []string{`spec.parentResource: the cluster does not serve "scrolls" in example.com/v1 yet; the controller starts as soon as it does`}},
 		"an attachment type that namespaced targets cannot have": {host: scopes(), object: decorating(decorated("pages"), "pods", "nodes"), want: []string{
-			`spec.attachments[0]: "nodes" in v1 is cluster-scoped, and the parents are namespaced: this rule can never have a child, because an object without a namespace cannot belong to one in a namespace`,
+			`spec.attachments[0]: "nodes" in v1 is cluster-scoped, and the parents are namespaced: this rule never has children, because a namespaced parent cannot own a cluster-scoped object`,
 		}},
 		"such an attachment type where some targets can have it": {host: scopes(), object: decorating(decorated("pages"), "nodes", "nodes")},
 		"no type that the customize hook may ask for, but one of a near name": {object: composed(reach(nil, "pod")), want: []string{
-			`spec.relatedResources[0]: the cluster does not serve "pod" in v1 yet; parents whose customize hook asks for it fail until it does; did you mean "pods"?`,
+			`spec.relatedResources[0]: the cluster does not serve "pod" in v1 yet; until then, the sync of a parent fails if its customize hook selects this type; did you mean "pods"?`,
 		}},
 		"a related type that is cluster-scoped": {host: scopes(), object: composed(reach(nil, "nodes"))},
 		"cluster-scoped types of a controller of namespaces": {host: scopes(), object: composed(reach([]string{"shop"}, "pods", "nodes"), func(spec *v1alpha1.CompositeControllerSpec) {
@@ -327,14 +327,13 @@ func TestParentsThatAChangeReleases(t *testing.T) {
 	exists := v1alpha1.LabelSelectorRequirement{Key: "app", Operator: metav1.LabelSelectorOpExists}
 	const labels, parents = "spec.parentResource.labelSelector", "spec.parentResource"
 	stop := func(path, resource, becomes string) string {
-		return fmt.Sprintf("%s: parents (%s) that no longer match are released: %s", path, resource, becomes)
+		return fmt.Sprintf("%s: the controller releases parents (%s) that no longer match: %s", path, resource, becomes)
 	}
 	const pages = "pages.example.com"
-	const finalized = "their finalize hook runs"
-	const stay = "they are no longer synced, and their children stay as they are"
-	const released = "their finalizer is removed without a call of the finalize hook, and their children stay as they are"
-	const lose = "spec.hooks.finalize: parents lose their finalizer: no hook runs when they are deleted; " +
-		"set it again to put the finalizer back"
+	const finalized = "it calls their finalize hook"
+	const stay = "it stops syncing them, and their children stay as they are"
+	const released = "it removes their finalizer without calling the finalize hook, and their children stay as they are"
+	const lose = "spec.hooks.finalize: parents lose their finalizer, so the server calls no hook when they are deleted; set this field again to add the finalizer again"
 	empty := func(spec *v1alpha1.CompositeControllerSpec) {
 		spec.ParentResource.LabelSelector = &v1alpha1.LabelSelector{}
 	}

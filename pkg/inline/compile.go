@@ -202,7 +202,7 @@ func (c *compiler) allows(form Form, name string) bool {
 
 func (c *compiler) decode(value *v1alpha1.JSONValue, path *field.Path) (content any, ok bool) {
 	if len(value.Raw) == 0 {
-		c.errs = append(c.errs, field.Required(path, "is the object, with its apiVersion, kind and metadata.name"))
+		c.errs = append(c.errs, field.Required(path, "must be the object, with its apiVersion, kind and metadata.name"))
 		return nil, false
 	}
 	if err := utiljson.Unmarshal(value.Raw, &content); err != nil {
@@ -251,7 +251,7 @@ func (c *compiler) child(written *v1alpha1.InlineChild, path *field.Path, known 
 			continue
 		}
 		if slices.Contains(known.names, name) {
-			c.invalid(at, name, "choose another name: expressions have "+strings.Join(known.names, ", "))
+			c.invalid(at, name, "choose another name: expressions already have "+strings.Join(known.names, ", "))
 			continue
 		}
 		in := c.expression(bare(written.ForEach[name]), at, known, cel.ListKind, cel.MapKind, cel.OpaqueKind)
@@ -289,7 +289,7 @@ func (c *compiler) checkIdentity(content any, path *field.Path) {
 	}
 	for _, name := range []string{"apiVersion", "kind"} {
 		if text, ok := of[name].(string); !ok || text == "" {
-			c.errs = append(c.errs, field.Required(path.Child(name), "is part of the type of the object"))
+			c.errs = append(c.errs, field.Required(path.Child(name), "every object must have an apiVersion and a kind"))
 		}
 	}
 	metadata, ok := of["metadata"].(map[string]any)
@@ -315,7 +315,7 @@ func (c *compiler) node(content any, path *field.Path, known *language) node {
 		for _, name := range slices.Sorted(maps.Keys(content)) {
 			at := ChildPath(path, name)
 			if strings.Contains(name, "${") {
-				c.invalid(at, name, "names of fields cannot have expressions; write the object as one expression, such as "+
+				c.invalid(at, name, "names of fields cannot contain expressions; write the object as one expression, such as "+
 					"${{parent.metadata.name: 1}}")
 			}
 			value := c.node(content[name], at, known)

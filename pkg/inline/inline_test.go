@@ -163,8 +163,7 @@ func TestEvaluateErrors(t *testing.T) {
 		"a list in a text": {`status: {x: "a-${parent.spec.languages}"}`,
 			`status.x: the value of ${parent.spec.languages} is of type list, which is neither JSON nor text`},
 		"an absent optional in a text": {`status: {x: "a-${parent.spec.?gone}"}`,
-			`status.x: the value of ${parent.spec.?gone} is an absent optional, which only a string that is one ` +
-				`expression may have; add .orValue('')`},
+			`status.x: the value of ${parent.spec.?gone} is an absent optional, which is allowed only if the expression is the whole string; add .orValue('')`},
 		"an error of a variable": {`{variables: [{name: v, expression: parent.spec.gone.more}], status: {x: ` +
 			`"${variables.v}"}}`,
 			`variables[0].expression: no such key: gone (at 1:17 of the expression)`},

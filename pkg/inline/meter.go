@@ -237,7 +237,7 @@ func formatted(format ref.Val, total uint64) (uint64, error) {
 	const numberUnits = 40
 	text, _ := format.(types.String)
 	if largePrecision.MatchString(strings.ReplaceAll(string(text), "%%", "")) {
-		return 0, errors.New("a precision may have two digits")
+		return 0, errors.New("a precision may have at most two digits")
 	}
 	return total + numberUnits*uint64(strings.Count(string(text), "%")), nil
 }
@@ -267,7 +267,8 @@ func pattern(of ref.Val) (compilation, steps uint64, err error) {
 	case classes > maxPatternClasses:
 		return 0, 0, fmt.Errorf("%w: a regular expression may have at most %d Unicode classes", errCost, maxPatternClasses)
 	case foldedRange.MatchString(string(text)):
-		return 0, 0, fmt.Errorf("%w: a regular expression with the flag i may have ranges of ASCII only", errCost)
+		return 0, 0, fmt.Errorf(
+			"%w: a regular expression with the flag i may contain only ranges of ASCII characters", errCost)
 	}
 	parsed, err := syntax.Parse(string(text), syntax.Perl)
 	if err != nil {

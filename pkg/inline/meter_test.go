@@ -90,7 +90,7 @@ func TestWhatCostsTooMuch(t *testing.T) {
 				t.Fatalf("no error, and %d bytes of answer", len(answer))
 			}
 			if !errors.Is(err, errCost) && !errors.Is(err, errTooLarge) && !strings.Contains(err.Error(), "more than "+
-				"20000 objects") && !strings.Contains(err.Error(), "a precision may have two digits") {
+				"20000 objects") && !strings.Contains(err.Error(), "a precision may have at most two digits") {
 				t.Error(err)
 			}
 			if took := time.Since(began); took > most {

@@ -69,8 +69,8 @@ func textOfPart(e *evaluation, part any) (string, error) {
 	}
 	if optional, ok := value.(*types.Optional); ok {
 		if !optional.HasValue() {
-			return "", x.invalid("the value of ${%s} is an absent optional, which only a string that is one expression may "+
-				"have; add .orValue('')", x.source())
+			return "", x.invalid("the value of ${%s} is an absent optional, which is allowed only if the expression is the "+
+				"whole string; add .orValue('')", x.source())
 		}
 		value = optional.GetValue()
 	}

@@ -112,8 +112,8 @@ func (c *checker) child(content any, path *field.Path) {
 	} else if !slices.ContainsFunc(declared, func(one schema.GroupVersionKind) bool {
 		return one.Empty() || one.GroupKind() == is.GroupKind() // not served yet, or another version
 	}) {
-		c.warn(path.Child("kind"), "%s declares no kind %q in apiVersion %q, so parents that want the object fail; "+
-			"declared are: %s", c.rules(), kind, apiVersion, strings.Join(namesOf(declared), ", "))
+		c.warn(path.Child("kind"), "%s declares no kind %q in apiVersion %q, so the sync of a parent with this object "+
+			"fails; the declared kinds are: %s", c.rules(), kind, apiVersion, strings.Join(namesOf(declared), ", "))
 	}
 }
 

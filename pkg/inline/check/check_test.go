@@ -130,9 +130,7 @@ children:
 			},
 		},
 		"a kind that is not declared": {hook: `children: [{object: {apiVersion: v1, kind: Servce, metadata: {name: a}}}]`,
-			want: []string{`inline.children[0].object.kind: spec.childResources declares no kind "Servce" in ` +
-				`apiVersion "v1", so ` +
-				`parents that want the object fail; declared are: Service.v1, Job.batch/v1`},
+			want:   []string{`inline.children[0].object.kind: spec.childResources declares no kind "Servce" in apiVersion "v1", so the sync of a parent with this object fails; the declared kinds are: Service.v1, Job.batch/v1`},
 			always: true,
 		},
 		"another version of a kind that is declared": {

@@ -48,8 +48,7 @@ func TestANarrowerSelectorWithoutAFinalizeHookSaysSo(t *testing.T) {
 	f.labelled("c", "there")
 	f.waitForSynced("a")
 	f.waitForSynced("b")
-	f.patchWarned(elsewhere(), fmt.Sprintf("spec.parentResource.labelSelector: parents (%s) that no longer match "+
-		"are released: they are no longer synced, and their children stay as they are", f.Parents.GroupResource()))
+	f.patchWarned(elsewhere(), fmt.Sprintf("spec.parentResource.labelSelector: the controller releases parents (%s) that no longer match: it stops syncing them, and their children stay as they are", f.Parents.GroupResource()))
 	for _, parent := range []string{"a", "b"} {
 		env.WaitForEvent(t, f.Namespace, parent, "NoLongerSelected", "the server stops syncing it")
 	}

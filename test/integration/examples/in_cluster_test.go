@@ -43,7 +43,7 @@ func TestTheHostAcceptsTheExamplesAsAWhole(t *testing.T) {
 // comesFromTesting reports whether a warning is only due to the test: the server runs outside of
 // the cluster, where the hook has no address, and a dry run does not create the example's type.
 func comesFromTesting(warning, example string) bool {
-	if strings.Contains(warning, "cannot be resolved where the server runs") {
+	if strings.Contains(warning, "the server cannot resolve the host") {
 		return true
 	}
 	own, err := os.ReadFile(filepath.Join(example, "crd.yaml"))

@@ -23,7 +23,7 @@ func validateReferences(settings v1alpha1.Connection, path *field.Path) field.Er
 	}
 	if authorization := settings.Authorization; authorization != nil && authorization.SecretRef.Key == "" {
 		errs = append(errs, field.Required(path.Child("authorization", "secretRef", "key"),
-			"is the key of the credential in the Secret"))
+			"must be the key of the credential in the Secret"))
 	}
 	return errs
 }
@@ -31,10 +31,10 @@ func validateReferences(settings v1alpha1.Connection, path *field.Path) field.Er
 func validateReference(kind, name, namespace string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if name == "" {
-		errs = append(errs, field.Required(path.Child("name"), "is the name of the "+kind))
+		errs = append(errs, field.Required(path.Child("name"), "must be the name of the "+kind))
 	}
 	if namespace == "" {
-		errs = append(errs, field.Required(path.Child("namespace"), "is the namespace of the "+kind))
+		errs = append(errs, field.Required(path.Child("namespace"), "must be the namespace of the "+kind))
 	}
 	return errs
 }
@@ -114,7 +114,7 @@ func validateEndpointConfigs(configs []v1alpha1.EndpointConfig, hooks []namedHoo
 		path := path.Index(i)
 		if configs[i].Host == "" {
 			errs = append(errs, field.Required(path.Child("host"),
-				`is the host of the webhooks, with or without a port, such as "my-hooks.my-namespace:8443"`))
+				`must be the host of the webhooks, with or without a port, such as "my-hooks.my-namespace:8443"`))
 		}
 		settings := configs[i].Connection()
 		errs = append(errs, validateReferences(settings, path)...)

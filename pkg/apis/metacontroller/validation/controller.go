@@ -81,7 +81,7 @@ func validateChildResource(child *v1alpha1.CompositeControllerChildResourceRule,
 	for i, condition := range strategy.StatusChecks.Conditions {
 		if condition.Type == "" {
 			errs = append(errs, field.Required(path.Child("statusChecks", "conditions").Index(i).Child("type"),
-				`is the type of the condition to look for in the child's status, such as "Ready"`))
+				`must be the type of a condition in the child's status, such as "Ready"`))
 		}
 	}
 	return errs
@@ -104,7 +104,7 @@ func validateCompositeControllerHooks(
 func validateUncalled(hook *v1alpha1.Hook, path *field.Path) field.ErrorList {
 	errs := validateHookVersion(hook, path)
 	if hook != nil && hook.Inline != nil {
-		errs = append(errs, field.Forbidden(path.Child("inline"), "this hook is never called"))
+		errs = append(errs, field.Forbidden(path.Child("inline"), "the server never calls this hook"))
 	}
 	return errs
 }
@@ -139,7 +139,7 @@ func validateDecoratorControllerSpec(controller *v1alpha1.DecoratorController, p
 	spec := &controller.Spec
 	var errs field.ErrorList
 	if spec.Resources == nil {
-		errs = append(errs, field.Required(path.Child("resources"), "lists the types of the objects to decorate"))
+		errs = append(errs, field.Required(path.Child("resources"), "must list the types of the objects to decorate"))
 	}
 	for i := range spec.Resources {
 		errs = append(errs, validateTargetResource(&spec.Resources[i], path.Child("resources").Index(i))...)

@@ -39,8 +39,8 @@ func TestValidateCompositeController(t *testing.T) {
 		"everything missing is said at once": {
 			patch: "spec: null",
 			want: []string{
-				`spec.parentResource.apiVersion: Required value: is "group/version", such as "apps/v1", or "version" for the core group, such as "v1"`,
-				`spec.parentResource.resource: Required value: is the plural, lower-case name of the resource, such as "deployments"`,
+				`spec.parentResource.apiVersion: Required value: must be "group/version", such as "apps/v1", or "version" for the core group, such as "v1"`,
+				`spec.parentResource.resource: Required value: must be the plural, lower-case name of the resource, such as "deployments"`,
 				`spec.hooks: Required value: a sync hook with a webhook or inline is required: it returns the desired state ` +
 					`of each parent`,
 			},
@@ -73,7 +73,7 @@ func TestValidateCompositeController(t *testing.T) {
 		},
 		"a status check without a type": {
 			patch: "spec: {childResources: [{apiVersion: v1, resource: pods, updateStrategy: {statusChecks: {conditions: [{status: 'True'}]}}}]}",
-			want:  []string{`spec.childResources[0].updateStrategy.statusChecks.conditions[0].type: Required value: is the type of the condition to look for in the child's status, such as "Ready"`},
+			want:  []string{`spec.childResources[0].updateStrategy.statusChecks.conditions[0].type: Required value: must be the type of a condition in the child's status, such as "Ready"`},
 		},
 		"a pace and a partition of a rolling update": {
 			patch: "spec: {childResources: [{apiVersion: v1, resource: pods, updateStrategy: {maxUnavailable: 3, partition: 0}}, {apiVersion: v1, resource: secrets, updateStrategy: {maxUnavailable: 100%, partition: 7}}]}",
@@ -140,14 +140,14 @@ func TestValidateCompositeController(t *testing.T) {
 		"endpoint settings that name nothing": {
 			patch: "spec: {endpointConfigs: [{caBundle: {secretRef: {}}, clientTLS: {}, authorization: {secretRef: {name: a}}, basicAuth: {secretRef: {namespace: b}}}]}",
 			want: []string{
-				`spec.endpointConfigs[0].host: Required value: is the host of the webhooks, with or without a port, such as "my-hooks.my-namespace:8443"`,
-				`spec.endpointConfigs[0].caBundle.secretRef.name: Required value: is the name of the Secret`,
-				`spec.endpointConfigs[0].caBundle.secretRef.namespace: Required value: is the namespace of the Secret`,
-				`spec.endpointConfigs[0].clientTLS.secretRef.name: Required value: is the name of the Secret`,
-				`spec.endpointConfigs[0].clientTLS.secretRef.namespace: Required value: is the namespace of the Secret`,
-				`spec.endpointConfigs[0].authorization.secretRef.namespace: Required value: is the namespace of the Secret`,
-				`spec.endpointConfigs[0].basicAuth.secretRef.name: Required value: is the name of the Secret`,
-				`spec.endpointConfigs[0].authorization.secretRef.key: Required value: is the key of the credential in the Secret`,
+				`spec.endpointConfigs[0].host: Required value: must be the host of the webhooks, with or without a port, such as "my-hooks.my-namespace:8443"`,
+				`spec.endpointConfigs[0].caBundle.secretRef.name: Required value: must be the name of the Secret`,
+				`spec.endpointConfigs[0].caBundle.secretRef.namespace: Required value: must be the namespace of the Secret`,
+				`spec.endpointConfigs[0].clientTLS.secretRef.name: Required value: must be the name of the Secret`,
+				`spec.endpointConfigs[0].clientTLS.secretRef.namespace: Required value: must be the namespace of the Secret`,
+				`spec.endpointConfigs[0].authorization.secretRef.namespace: Required value: must be the namespace of the Secret`,
+				`spec.endpointConfigs[0].basicAuth.secretRef.name: Required value: must be the name of the Secret`,
+				`spec.endpointConfigs[0].authorization.secretRef.key: Required value: must be the key of the credential in the Secret`,
 			},
 		},
 	}
@@ -176,7 +176,7 @@ func TestValidateDecoratorController(t *testing.T) {
 		"everything missing is said at once": {
 			patch: "spec: null",
 			want: []string{
-				"spec.resources: Required value: lists the types of the objects to decorate",
+				"spec.resources: Required value: must list the types of the objects to decorate",
 				"spec.hooks: Required value: a sync hook with a webhook or inline is required: it returns the desired state " +
 					"of each parent",
 			},
@@ -193,8 +193,8 @@ func TestValidateDecoratorController(t *testing.T) {
 		"items that name nothing": {
 			patch: "spec: {resources: [{apiVersion: v1}], attachments: [{resource: services}]}",
 			want: []string{
-				`spec.resources[0].resource: Required value: is the plural, lower-case name of the resource, such as "deployments"`,
-				`spec.attachments[0].apiVersion: Required value: is "group/version", such as "apps/v1", or "version" for the core group, such as "v1"`,
+				`spec.resources[0].resource: Required value: must be the plural, lower-case name of the resource, such as "deployments"`,
+				`spec.attachments[0].apiVersion: Required value: must be "group/version", such as "apps/v1", or "version" for the core group, such as "v1"`,
 			},
 		},
 		"an unknown update method": {
@@ -211,7 +211,7 @@ func TestValidateDecoratorController(t *testing.T) {
 		},
 		"endpoint settings without a host": {
 			patch: "spec: {endpointConfigs: [{}]}",
-			want:  []string{`spec.endpointConfigs[0].host: Required value: is the host of the webhooks, with or without a port, such as "my-hooks.my-namespace:8443"`},
+			want:  []string{`spec.endpointConfigs[0].host: Required value: must be the host of the webhooks, with or without a port, such as "my-hooks.my-namespace:8443"`},
 		},
 	}
 	for name, test := range tests {

@@ -214,7 +214,7 @@ func validateHostPart(text string, path *field.Path) field.ErrorList {
 // The error redacts the query, which may contain a token.
 func validatePath(text *string, path *field.Path) field.ErrorList {
 	if text == nil {
-		return field.ErrorList{field.Required(path, `is the path of the webhook at its service, such as "/sync"`)}
+		return field.ErrorList{field.Required(path, `must be the path of the webhook at its service, such as "/sync"`)}
 	}
 	const service = "service:80"
 	if address, err := url.Parse("http://" + service + *text); err != nil || address.Host != service ||

@@ -48,7 +48,7 @@ func TestValidateHook(t *testing.T) {
 		},
 		"a service without a path": {
 			hook: "{webhook: {service: {name: hooks, namespace: ns}}}",
-			want: []string{webhook + `.path: Required value: is the path of the webhook at its service, such as "/sync"`},
+			want: []string{webhook + `.path: Required value: must be the path of the webhook at its service, such as "/sync"`},
 		},
 		"a path whose query is not for errors": {
 			hook: `{webhook: {service: {name: hooks, namespace: ns}, path: "sync?token=s3cret"}}`,
@@ -65,8 +65,8 @@ func TestValidateHook(t *testing.T) {
 		"a service without name and namespace": {
 			hook: "{webhook: {service: {}, path: /sync}}",
 			want: []string{
-				webhook + ".service.name: Required value: is the name of the Service",
-				webhook + ".service.namespace: Required value: is the namespace of the Service",
+				webhook + ".service.name: Required value: must be the name of the Service",
+				webhook + ".service.namespace: Required value: must be the namespace of the Service",
 			},
 		},
 		"a service that gives no URL": {
@@ -125,7 +125,7 @@ func TestValidateHook(t *testing.T) {
 		},
 		"connection settings that name nothing": {
 			hook: `{webhook: {url: "http://hooks.example", caBundle: {configMapRef: {name: ca}}}}`,
-			want: []string{webhook + ".caBundle.configMapRef.namespace: Required value: is the namespace of the ConfigMap"},
+			want: []string{webhook + ".caBundle.configMapRef.namespace: Required value: must be the namespace of the ConfigMap"},
 		},
 	}
 	for name, test := range tests {

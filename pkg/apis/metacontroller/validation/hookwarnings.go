@@ -17,10 +17,10 @@ import (
 
 func (w *warnings) hooks(sync, finalize, customize *v1alpha1.Hook, path *field.Path) {
 	if !sync.IsCalled() {
-		w.add(path.Child("sync"), "has no webhook, so only deletion is handled")
+		w.add(path.Child("sync"), "has no webhook, so the server only finalizes parents")
 	}
 	if customize != nil && !customize.IsCalled() {
-		w.add(path.Child("customize"), "has no webhook, so it is never called")
+		w.add(path.Child("customize"), "has no webhook, so the server never calls it")
 	}
 	w.hookVersions(sync, finalize, customize, path)
 	for _, hook := range namedHooks(sync, finalize, customize) {
@@ -36,7 +36,7 @@ func (w *warnings) webhook(webhook *v1alpha1.Webhook, path *field.Path) {
 	}
 	if timeout := webhook.Timeout; timeout != nil {
 		if length, err := timeout.Parse(); err == nil && length <= 0 {
-			w.add(path.Child("timeout"), "is not positive, so 10s is used")
+			w.add(path.Child("timeout"), "is not positive, so the server uses 10s")
 		}
 	}
 	if webhook.Etag != nil {
@@ -45,10 +45,10 @@ func (w *warnings) webhook(webhook *v1alpha1.Webhook, path *field.Path) {
 	w.caBundle(webhook.CABundle, path.Child("caBundle"))
 	if address := addressOf(webhook); address != nil && address.Scheme == "http" {
 		if webhook.CABundle != nil {
-			w.add(path.Child("caBundle"), "has no effect: the webhook is not called by https")
+			w.add(path.Child("caBundle"), "has no effect: the address of the webhook is not https")
 		}
 		if webhook.ClientTLS != nil {
-			w.add(path.Child("clientTLS"), "has no effect: the webhook is not called by https")
+			w.add(path.Child("clientTLS"), "has no effect: the address of the webhook is not https")
 		}
 	}
 }
@@ -58,16 +58,16 @@ func (w *warnings) etag(etag *v1alpha1.WebhookEtagConfig, path *field.Path) {
 	case (etag.Enabled == nil || !*etag.Enabled) && (timeout != nil || etag.CacheCleanupSeconds != nil):
 		w.add(path, "has no effect: enabled is not true")
 	case timeout != nil && *timeout < 0:
-		w.add(path.Child("cacheTimeoutSeconds"), "is negative, so answers are kept without a time limit")
+		w.add(path.Child("cacheTimeoutSeconds"), "is negative, so the server keeps answers without a time limit")
 	}
 }
 
 func (w *warnings) url(webhook *v1alpha1.Webhook, path *field.Path) {
 	if webhook.Service != nil {
-		w.add(path.Child("service"), "has no effect beside url")
+		w.add(path.Child("service"), "has no effect, because url is set")
 	}
 	if webhook.Path != nil {
-		w.add(path.Child("path"), "has no effect beside url")
+		w.add(path.Child("path"), "has no effect, because url is set")
 	}
 	address, err := url.Parse(*webhook.URL)
 	if err != nil {
@@ -80,18 +80,18 @@ func (w *warnings) url(webhook *v1alpha1.Webhook, path *field.Path) {
 		w.add(path, "is plain http to a host outside the cluster: others can read and change requests and answers; use https")
 	}
 	if address.User != nil {
-		w.add(path.Child("url"), "contains credentials that everyone who can read this object can see; use basicAuth")
+		w.add(path.Child("url"), "contains credentials, which everyone who can read this object can see; use basicAuth")
 	}
 }
 
 func (w *warnings) service(webhook *v1alpha1.Webhook, path *field.Path) {
 	if webhook.URL != nil && webhook.Service != nil {
-		w.add(path.Child("url"), "is empty, so service and path are used")
+		w.add(path.Child("url"), "is empty, so the server uses service and path")
 	}
 	switch {
 	case webhook.Path == nil:
 	case *webhook.Path == "":
-		w.add(path.Child("path"), `is empty, so "/" is called`)
+		w.add(path.Child("path"), `is empty, so the server calls "/"`)
 	case !strings.HasPrefix(*webhook.Path, "/"):
 		w.add(path.Child("path"), `does not start with "/"`)
 	}
@@ -162,8 +162,8 @@ func isOutside(host string) bool {
 // hookVersions warns of hooks of one controller that speak different versions of the protocol.
 func (w *warnings) hookVersions(sync, finalize, customize *v1alpha1.Hook, path *field.Path) {
 	if finalize.IsCalled() && sync.IsCalled() && finalize.GetVersion() != sync.GetVersion() {
-		w.add(path.Child("finalize", "version"), `is %q, but the version of sync is %q: set both to the same version; in `+
-			`v2, keys in requests are "namespace/name" where they are "name" in v1, and unknown fields in answers are errors`,
+		w.add(path.Child("finalize", "version"), `is %q, but the version of sync is %q: set both to the same version; `+
+			`with v2, keys in requests are "namespace/name" instead of "name", and unknown fields in answers are errors`,
 			finalize.GetVersion(), sync.GetVersion())
 	}
 	shown, name := sync, "sync"
@@ -175,11 +175,11 @@ func (w *warnings) hookVersions(sync, finalize, customize *v1alpha1.Hook, path *
 	}
 	customizes := path.Child("customize", "version")
 	if customize.GetVersion() == v1alpha1.HookVersionV2 {
-		w.add(customizes, `is "v2", and that of %s is "v1", which gets no objects outside a parent's namespace: set %s to `+
+		w.add(customizes, `is "v2", but the %s hook has "v1" and gets no objects outside a parent's namespace: set %s to `+
 			`v2; then keys in its requests are "namespace/name", and unknown fields in its answers are errors`,
 			name, path.Child(name, "version"))
 		return
 	}
-	w.add(customizes, `is "v1", and that of %s is "v2": customize cannot ask for objects outside a parent's namespace; to `+
-		`allow this, set it to v2; then unknown fields in its answers are errors`, name)
+	w.add(customizes, `is "v1", but the %s hook has "v2": customize cannot select objects outside a parent's `+
+		`namespace; to allow this, set it to v2; then unknown fields in its answers are errors`, name)
 }

@@ -35,7 +35,7 @@ func validateResourceRule(rule *v1alpha1.ResourceRule, path *field.Path) field.E
 func validateAPIVersion(apiVersion string, path *field.Path) field.ErrorList {
 	const form = `"group/version", such as "apps/v1", or "version" for the core group, such as "v1"`
 	if apiVersion == "" {
-		return field.ErrorList{field.Required(path, "is "+form)}
+		return field.ErrorList{field.Required(path, "must be "+form)}
 	}
 	group, version, hasGroup := strings.Cut(apiVersion, "/")
 	if !hasGroup {
@@ -50,7 +50,7 @@ func validateAPIVersion(apiVersion string, path *field.Path) field.ErrorList {
 func validateResource(resource string, path *field.Path) field.ErrorList {
 	const form = `the plural, lower-case name of the resource, such as "deployments"`
 	if resource == "" {
-		return field.ErrorList{field.Required(path, "is "+form)}
+		return field.ErrorList{field.Required(path, "must be "+form)}
 	}
 	if len(validation.IsDNS1123Label(resource)) > 0 {
 		return field.ErrorList{field.Invalid(path, resource, "must be "+form)}
@@ -142,10 +142,10 @@ func validateResyncOn(objects []v1alpha1.WatchedObject, at *field.Path) field.Er
 		object, at := &objects[i], at.Index(i)
 		errs = append(errs, validateResourceRule(&object.ResourceRule, at)...)
 		if namespace := ptr.Deref(object.Namespace, ""); namespace != "" {
-			errs = append(errs, validateNamespace(namespace, "is the name of a namespace", at.Child("namespace"))...)
+			errs = append(errs, validateNamespace(namespace, "must be the name of a namespace", at.Child("namespace"))...)
 		}
 		if object.Name == "" {
-			errs = append(errs, field.Required(at.Child("name"), "is the name of the object"))
+			errs = append(errs, field.Required(at.Child("name"), "must be the name of the object"))
 		} else if len(content.IsPathSegmentName(object.Name)) > 0 {
 			errs = append(errs, field.Invalid(at.Child("name"), object.Name, "must be the name of an object"))
 		}
@@ -167,9 +167,9 @@ func validateServiceAccount(account *v1alpha1.ServiceAccountReference, path *fie
 	if account == nil {
 		return nil
 	}
-	errs := validateNamespace(account.Namespace, "is the namespace of the ServiceAccount", path.Child("namespace"))
+	errs := validateNamespace(account.Namespace, "must be the namespace of the ServiceAccount", path.Child("namespace"))
 	if account.Name == "" {
-		return append(errs, field.Required(path.Child("name"), "is the name of the ServiceAccount"))
+		return append(errs, field.Required(path.Child("name"), "must be the name of the ServiceAccount"))
 	}
 	if len(apimachineryvalidation.ValidateServiceAccountName(account.Name, false)) > 0 {
 		errs = append(errs, field.Invalid(path.Child("name"), account.Name,
@@ -182,7 +182,7 @@ func validateNamespaces(namespaces []string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	seen := sets.New[string]()
 	for i, namespace := range namespaces {
-		errs = append(errs, validateNamespace(namespace, "is the name of a namespace", path.Index(i))...)
+		errs = append(errs, validateNamespace(namespace, "must be the name of a namespace", path.Index(i))...)
 		if seen.Has(namespace) {
 			errs = append(errs, field.Duplicate(path.Index(i), namespace))
 		}

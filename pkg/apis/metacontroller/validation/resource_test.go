@@ -20,8 +20,8 @@ func TestValidateAccess(t *testing.T) {
 		"an account without a name": {
 			patch: "spec: {serviceAccount: {}}",
 			want: []string{
-				`spec.serviceAccount.namespace: Required value: is the namespace of the ServiceAccount`,
-				`spec.serviceAccount.name: Required value: is the name of the ServiceAccount`,
+				`spec.serviceAccount.namespace: Required value: must be the namespace of the ServiceAccount`,
+				`spec.serviceAccount.name: Required value: must be the name of the ServiceAccount`,
 			},
 		},
 		"an account that cannot exist": {
@@ -34,7 +34,7 @@ func TestValidateAccess(t *testing.T) {
 		"namespaces that cannot exist, or are named twice": {
 			patch: "spec: {namespaces: ['', Shop, shop, shop]}",
 			want: []string{
-				`spec.namespaces[0]: Required value: is the name of a namespace`,
+				`spec.namespaces[0]: Required value: must be the name of a namespace`,
 				`spec.namespaces[1]: Invalid value: "Shop": must be the name of a namespace: lower-case letters, digits and "-"`,
 				`spec.namespaces[3]: Duplicate value: "shop"`,
 			},

@@ -55,13 +55,13 @@ func validateReviewedController(controller *v1alpha1.SyncReviewController, path 
 	switch controller.Kind {
 	case "CompositeController", "DecoratorController":
 	case "":
-		errs = append(errs, field.Required(path.Child("kind"), "is CompositeController or DecoratorController"))
+		errs = append(errs, field.Required(path.Child("kind"), "must be CompositeController or DecoratorController"))
 	default:
 		errs = append(errs, field.NotSupported(path.Child("kind"), controller.Kind,
 			[]string{"CompositeController", "DecoratorController"}))
 	}
 	if controller.Name == "" {
-		errs = append(errs, field.Required(path.Child("name"), "is the name of the controller"))
+		errs = append(errs, field.Required(path.Child("name"), "must be the name of the controller"))
 	}
 	return errs
 }
@@ -93,7 +93,7 @@ func validateReviewedParents(spec *v1alpha1.SyncReviewSpec, path *field.Path) fi
 
 func validateReviewedParent(parent *v1alpha1.SyncReviewParent, path *field.Path) field.ErrorList {
 	if parent.Name == "" {
-		return field.ErrorList{field.Required(path.Child("name"), "is the name of the parent")}
+		return field.ErrorList{field.Required(path.Child("name"), "must be the name of the parent")}
 	}
 	return nil
 }
@@ -103,7 +103,7 @@ func validateReviewedResponse(response *v1alpha1.SyncReviewResponse, path *field
 	var errs field.ErrorList
 	switch {
 	case response.Hook == "":
-		errs = append(errs, field.Required(path.Child("hook"), "is sync, finalize or customize"))
+		errs = append(errs, field.Required(path.Child("hook"), "must be sync, finalize or customize"))
 	case !slices.Contains(hooks, response.Hook):
 		errs = append(errs, field.NotSupported(path.Child("hook"), response.Hook, hooks))
 	}

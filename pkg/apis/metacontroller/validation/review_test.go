@@ -46,8 +46,8 @@ spec:
 		"no controller": {
 			patch: "spec: {controller: null}",
 			want: []string{
-				`spec.controller.kind: Required value: is CompositeController or DecoratorController`,
-				`spec.controller.name: Required value: is the name of the controller`,
+				`spec.controller.kind: Required value: must be CompositeController or DecoratorController`,
+				`spec.controller.name: Required value: must be the name of the controller`,
 			},
 		},
 		"a controller of a kind that there is not": {
@@ -65,8 +65,8 @@ spec:
 		"a parent without a name": {
 			patch: "spec: {parent: {name: ''}, responses: [{hook: sync, parent: {namespace: shop}, response: {}}]}",
 			want: []string{
-				`spec.parent.name: Required value: is the name of the parent`,
-				`spec.responses[0].parent.name: Required value: is the name of the parent`,
+				`spec.parent.name: Required value: must be the name of the parent`,
+				`spec.responses[0].parent.name: Required value: must be the name of the parent`,
 			},
 		},
 		"parents that cannot be selected": {
@@ -96,7 +96,7 @@ spec:
 		"answers of hooks that there are not": {
 			patch: "spec: {responses: [{response: {}}, {hook: preupdate, response: {}}]}",
 			want: []string{
-				`spec.responses[0].hook: Required value: is sync, finalize or customize`,
+				`spec.responses[0].hook: Required value: must be sync, finalize or customize`,
 				`spec.responses[1].hook: Unsupported value: "preupdate": supported values: "sync", "finalize", "customize"`,
 			},
 		},
@@ -138,7 +138,7 @@ func TestValidateResyncRequest(t *testing.T) {
 		},
 		"a parent without a name": {
 			spec: v1alpha1.ResyncRequestSpec{Parent: &v1alpha1.SyncReviewParent{}},
-			want: []string{"spec.parent.name: Required value: is the name of the parent"},
+			want: []string{"spec.parent.name: Required value: must be the name of the parent"},
 		},
 		"a selector that is none": {
 			spec: v1alpha1.ResyncRequestSpec{Parents: &v1alpha1.ResyncParents{LabelSelector: operator}},

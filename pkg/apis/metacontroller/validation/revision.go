@@ -55,7 +55,7 @@ func validateParentPatch(patch *runtime.RawExtension, path *field.Path) field.Er
 		return nil
 	case nil:
 		return field.ErrorList{field.Required(path,
-			`is the part of the parent that this revision remembers, such as {"spec":{…}}`)}
+			`must be the part of the parent that this revision records, such as {"spec":{…}}`)}
 	default:
 		return field.ErrorList{field.Invalid(path, string(patch.Raw), `must be a JSON object, such as {"spec":{…}}`)}
 	}
@@ -64,10 +64,11 @@ func validateParentPatch(patch *runtime.RawExtension, path *field.Path) field.Er
 func validateRevisionChildren(children *v1alpha1.ControllerRevisionChildren, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if children.Kind == "" {
-		errs = append(errs, field.Required(path.Child("kind"), `is the kind of the children, such as "Pod"`))
+		errs = append(errs, field.Required(path.Child("kind"), `must be the kind of the children, such as "Pod"`))
 	}
 	if children.Names == nil {
-		errs = append(errs, field.Required(path.Child("names"), "lists the names of the children; it may be empty"))
+		errs = append(errs, field.Required(path.Child(
+			"names"), "must list the names of the children; the list may be empty"))
 	}
 	return errs
 }

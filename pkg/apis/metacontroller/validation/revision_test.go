@@ -10,7 +10,7 @@ import (
 )
 
 func TestValidateControllerRevision(t *testing.T) {
-	const parentPatchRequired = `parentPatch: Required value: is the part of the parent that this revision remembers, such as {"spec":{…}}`
+	const parentPatchRequired = `parentPatch: Required value: must be the part of the parent that this revision records, such as {"spec":{…}}`
 	tests := map[string]struct {
 		patch string
 		want  []string
@@ -31,8 +31,8 @@ func TestValidateControllerRevision(t *testing.T) {
 		"children without kind and names": {
 			patch: "children: [{apiGroup: apps}]",
 			want: []string{
-				`children[0].kind: Required value: is the kind of the children, such as "Pod"`,
-				"children[0].names: Required value: lists the names of the children; it may be empty",
+				`children[0].kind: Required value: must be the kind of the children, such as "Pod"`,
+				"children[0].names: Required value: must list the names of the children; the list may be empty",
 			},
 		},
 		"no namespace": {

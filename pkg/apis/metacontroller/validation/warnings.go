@@ -34,10 +34,10 @@ func CompositeControllerWarnings(controller *v1alpha1.CompositeController) []str
 	if hooks, path := spec.Hooks, path.Child("hooks"); hooks != nil {
 		w.hooks(hooks.Sync, hooks.Finalize, hooks.Customize, path)
 		if hooks.PreUpdateChild != nil {
-			w.add(path.Child("preUpdateChild"), "is never called")
+			w.add(path.Child("preUpdateChild"), "has no effect: the server never calls this hook")
 		}
 		if hooks.PostUpdateChild != nil {
-			w.add(path.Child("postUpdateChild"), "is never called")
+			w.add(path.Child("postUpdateChild"), "has no effect: the server never calls this hook")
 		}
 	}
 	w.endpointConfigs(spec.EndpointConfigs, compositeControllerHooks(spec.Hooks), path.Child("endpointConfigs"))
@@ -63,7 +63,7 @@ func DecoratorControllerWarnings(controller *v1alpha1.DecoratorController) []str
 
 func (w *warnings) resyncPeriod(seconds *int32, path *field.Path) {
 	if seconds != nil && *seconds < 1 {
-		w.add(path, "is below 1, so 1 is used")
+		w.add(path, "is below 1, so the server uses 1")
 	}
 }
 
@@ -91,13 +91,13 @@ func matchesNothing(fieldPath string) string {
 		case name == "":
 			return `a path consists of names separated by dots, such as "spec.template"`
 		case strings.ContainsAny(name, "[]*"):
-			return "a path cannot lead into a list; name the list as a whole"
+			return "a path cannot contain items of a list; use the list as a whole"
 		case strings.ContainsRune("/$", rune(name[0])) || strings.Contains(name, "{") || name != strings.TrimSpace(name):
 			return `a path consists of names separated by dots, such as "spec.template"`
 		}
 	}
 	if len(names) > 3 && names[0] == "metadata" && (names[1] == "labels" || names[1] == "annotations") {
-		return "a name with a dot in it cannot be written; name " + names[0] + "." + names[1] + " as a whole"
+		return "a path cannot contain a name with a dot; use " + names[0] + "." + names[1] + " as a whole"
 	}
 	return ""
 }
@@ -116,7 +116,7 @@ func (w *warnings) childResources(spec *v1alpha1.CompositeControllerSpec, path *
 		child, path := &spec.ChildResources[i], path.Index(i)
 		w.repeated(seen, child.ResourceRule, i, path)
 		if child.GroupResource() == spec.ParentResource.GroupResource() {
-			w.add(path, "is the parent type: children are parents, too, and get children of their own")
+			w.add(path, "is the parent type, so each child is also a parent, and gets children of its own")
 		}
 		w.updateStrategy(child.UpdateStrategy, path.Child("updateStrategy"))
 	}
@@ -135,8 +135,8 @@ func (w *warnings) updateStrategy(strategy *v1alpha1.CompositeControllerChildUpd
 	hasChecks := checks != nil && len(checks.Conditions) > 0
 	switch path := path.Child("statusChecks"); {
 	case strategy.Rolls() && !hasChecks:
-		w.add(path, "is empty: a rollout continues when the controller of a child has completed the change; after a Pod, "+
-			"or an object without status, it continues at once, even if the object does not work")
+		w.add(path, "is empty: a rollout continues when the controller of a child has completed the change; after a "+
+			"change of a Pod or of an object without status, it continues immediately, even if the object does not work")
 	case !strategy.Rolls() && hasChecks:
 		w.add(path, noRolling)
 	}
@@ -162,13 +162,13 @@ func (w *warnings) updateStrategy(strategy *v1alpha1.CompositeControllerChildUpd
 func (w *warnings) noMethod(method v1alpha1.ChildUpdateMethod, path *field.Path) {
 	if method == "" {
 		w.add(path.Child("method"),
-			"is not set, so existing objects of this type are never changed; see InPlace and Recreate")
+			"is not set, so the server never changes existing objects of this type; see InPlace and Recreate")
 	}
 }
 
 func (w *warnings) targets(spec *v1alpha1.DecoratorControllerSpec, path *field.Path) {
 	if len(spec.Resources) == 0 {
-		w.add(path, "is empty, so nothing is decorated")
+		w.add(path, "is empty, so the controller decorates nothing")
 	}
 	first := map[schema.GroupResource]int{}
 	for i, target := range spec.Resources {
@@ -193,7 +193,7 @@ func (w *warnings) attachments(spec *v1alpha1.DecoratorControllerSpec, path *fie
 		attachment, path := &spec.Attachments[i], path.Index(i)
 		w.repeated(seen, attachment.ResourceRule, i, path)
 		if target, found := targets[attachment.GroupResource()]; found {
-			w.add(path, "is the type of spec.resources[%d]: attachments are decorated, too, and get attachments of their own",
+			w.add(path, "is the type of spec.resources[%d]: attachments are also targets, and get attachments of their own",
 				target)
 		}
 		method := attachment.UpdateStrategy.GetMethod()
@@ -273,8 +273,9 @@ func (w *warnings) madeByOthers(spec *v1alpha1.CompositeControllerSpec, path *fi
 		}
 		for i := range spec.ChildResources {
 			if of := spec.ChildResources[i].GroupResource(); slices.Contains(maker.made, of) {
-				w.add(path.Index(i), "is a type that Kubernetes makes for the %s of %s, with the same labels: parents adopt "+
-					"those that their selector matches; remove the type unless the hook returns objects of this type",
+				w.add(path.Index(i), "is a type of objects that Kubernetes creates for the %s of %s, with the same labels: a "+
+					"parent adopts the objects that its selector matches; remove the type unless the hook returns objects of "+
+					"this type",
 					maker.of.Resource, by)
 			}
 		}

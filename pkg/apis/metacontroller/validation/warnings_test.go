@@ -17,11 +17,11 @@ func TestCompositeControllerWarnings(t *testing.T) {
 		"a minimal controller is nothing to warn of": {patch: "spec: {generateSelector: true}"},
 		"only a finalize hook": {
 			patch: `spec: {hooks: {sync: null, finalize: {webhook: {url: "http://hooks.example/finalize"}}}}`,
-			want:  "spec.hooks.sync: has no webhook, so only deletion is handled",
+			want:  "spec.hooks.sync: has no webhook, so the server only finalizes parents",
 		},
 		"a service beside a url": {
 			patch: `spec: {hooks: {sync: {webhook: {url: "http://hooks.example", service: {name: a, namespace: b}}}}}`,
-			want:  "spec.hooks.sync.webhook.service: has no effect beside url",
+			want:  "spec.hooks.sync.webhook.service: has no effect, because url is set",
 		},
 		"a service with https and no port": {
 			patch: `spec: {hooks: {sync: {webhook: {url: null, service: {name: a, namespace: b, protocol: https}, path: /sync}}}}`,
@@ -38,7 +38,7 @@ func TestCompositeControllerWarnings(t *testing.T) {
 		},
 		"a hook that is never called": {
 			patch: `spec: {hooks: {sync: {webhook: {url: "http://hooks.example"}}, postUpdateChild: {}}}`,
-			want:  "spec.hooks.postUpdateChild: is never called",
+			want:  "spec.hooks.postUpdateChild: has no effect: the server never calls this hook",
 		},
 	}
 	for name, test := range tests {
@@ -60,11 +60,11 @@ func TestDecoratorControllerWarnings(t *testing.T) {
 		},
 		"no targets": {
 			patch: "spec: {resources: []}",
-			want:  "spec.resources: is empty, so nothing is decorated",
+			want:  "spec.resources: is empty, so the controller decorates nothing",
 		},
 		"only a finalize hook": {
 			patch: `spec: {hooks: {sync: null, finalize: {webhook: {url: "http://hooks.example"}}}}`,
-			want:  "spec.hooks.sync: has no webhook, so only deletion is handled",
+			want:  "spec.hooks.sync: has no webhook, so the server only finalizes parents",
 		},
 	}
 	for name, test := range tests {

@@ -19,7 +19,7 @@ const (
 	brokenCompositeSpec = "{parentResource: {apiVersion: v1, resource: Foos}, hooks: {}}"
 	// oddCompositeSpec is a spec with something to warn of.
 	oddCompositeSpec = `{parentResource: {apiVersion: v1, resource: foos}, hooks: {sync: {version: v1, webhook: {url: "http://a"}}, preUpdateChild: {}}}`
-	oddWarning       = "spec.hooks.preUpdateChild: is never called"
+	oddWarning       = "spec.hooks.preUpdateChild: has no effect: the server never calls this hook"
 
 	storedComposite = compositeHeader + "metadata: {name: a, generation: 4, resourceVersion: '9'}, spec: " + compositeSpec + ", status: {observedGeneration: 3}}"
 )

@@ -32,7 +32,7 @@ func TestWritesOfDecoratorControllers(t *testing.T) {
 		"a create that is odd leads to a warning": {
 			Sent:         decoratorHeader + `metadata: {name: a}, spec: {resources: [], hooks: {sync: {version: v1, webhook: {url: "http://a"}}}}}`,
 			Want:         decoratorHeader + `metadata: {name: a, generation: 1}, spec: {resources: [], hooks: {sync: {version: v1, webhook: {url: "http://a"}}}}` + unread + "}",
-			WantWarnings: []string{"spec.resources: is empty, so nothing is decorated"},
+			WantWarnings: []string{"spec.resources: is empty, so the controller decorates nothing"},
 		},
 		"a new spec raises the generation and keeps the status": {
 			Stored: storedDecorator,
