@@ -53,7 +53,7 @@ func installFrontProxyHealth(
 	}
 	return server.AddReadyzChecks(healthz.NamedCheck("front-proxy-ca", func(*http.Request) error {
 		if !isKnown(header) {
-			return errors.New("it is not known yet which front proxy to trust")
+			return errors.New("the server does not know yet which front proxy to trust")
 		}
 		return nil
 	}))

@@ -132,8 +132,8 @@ func certificateMetrics(cert dynamiccertificates.CertKeyContentProvider) prometh
 	if shared, ok := cert.(sharedCertificate); ok {
 		registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "metacontroller_serving_authority_expiration_timestamp_seconds",
-			Help: "[ALPHA] Expiry of the authority in the Secret of --certificate-secret, in seconds since " +
-				"1970. The server replaces it long before.",
+			Help: "[ALPHA] Expiry of the authority in the Secret of --certificate-secret, in seconds since 1970. The " +
+				"server replaces the authority long before it expires.",
 		}, func() float64 { return float64(shared.AuthorityEnd().Unix()) }))
 	}
 	return registry

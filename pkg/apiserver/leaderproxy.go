@@ -99,11 +99,11 @@ func (p *LeaderProxy) applyTo(config *genericapiserver.Config) error {
 		}
 		replica, err := p.User(r.Context())
 		if err != nil {
-			return nil, false, fmt.Errorf("finding the user as which the replicas act: %w", err)
+			return nil, false, fmt.Errorf("finding the user that the replicas act as: %w", err)
 		}
 		if sender := found.User.GetName(); sender != replica {
-			return nil, false, fmt.Errorf("user %q must not forward requests of other users: only the replicas may, which "+
-				"are user %q", sender, replica)
+			return nil, false, fmt.Errorf("user %q must not forward requests of other users: only the replicas may forward "+
+				"them, as user %q", sender, replica)
 		}
 		return named.AuthenticateRequest(r)
 	}
@@ -158,7 +158,7 @@ func (p *LeaderProxy) pass(w http.ResponseWriter, r *http.Request, address strin
 		Transport: through,
 		ModifyResponse: func(answer *http.Response) error {
 			if answer.StatusCode == http.StatusUnauthorized { // which is about this replica, not about the user
-				return errors.New("it does not accept this replica: see the logs of both")
+				return errors.New("it rejected this replica: see the logs of both")
 			}
 			return nil
 		},
@@ -222,7 +222,7 @@ func (t *Trust) Connect(ctx context.Context) (http.RoundTripper, error) {
 	raw, err := t.client.Get().AbsPath("/apis/apiregistration.k8s.io/v1/apiservices", t.apiService).SetHeader("Accept",
 		"application/json").Do(ctx).Raw()
 	if err != nil {
-		return nil, fmt.Errorf("reading the certificate authority with which the cluster verifies the replicas: %w", err)
+		return nil, fmt.Errorf("reading the certificate authority that the cluster uses to verify the replicas: %w", err)
 	}
 	config, err := t.config(raw)
 	if err != nil {

@@ -258,7 +258,7 @@ func TestALeaderThatDoesNotAcceptTheReplicaIsUnavailable(t *testing.T) {
 	})
 	got := ask(t, p.other, http.MethodGet, ours+"syncs", "jane")
 	if got.status != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" ||
-		!strings.Contains(got.body, "it does not accept this replica") {
+		!strings.Contains(got.body, "it rejected this replica") {
 		t.Errorf("the answer is %+v", got)
 	}
 }

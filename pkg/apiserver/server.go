@@ -37,14 +37,14 @@ func (c CompletedConfig) New() (_ *Server, err error) {
 	provider := rest.StorageProvider{Scheme: c.scheme, Live: c.extra.Live, Reviews: c.extra.Reviews}
 	group, err := provider.NewRESTStorage(c.generic.RESTOptionsGetter)
 	if err != nil {
-		return nil, fmt.Errorf("making the storage of %s: %w", provider.GroupName(), err)
+		return nil, fmt.Errorf("creating the storage of %s: %w", provider.GroupName(), err)
 	}
 	// Discovery and errors are served as the group is: as JSON and YAML, without protobuf.
 	c.generic.Serializer = group.NegotiatedSerializer
 
 	generic, err := c.generic.New(Name, genericapiserver.NewEmptyDelegate())
 	if err != nil {
-		return nil, fmt.Errorf("making the API server: %w", err)
+		return nil, fmt.Errorf("creating the API server: %w", err)
 	}
 	defer func() {
 		if err != nil {

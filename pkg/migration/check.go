@@ -160,7 +160,7 @@ func (c *check) findDefinitions(ctx context.Context) error {
 	}
 	if err := c.switcher.discovered(ctx, inDefinitions); err != nil {
 		c.blocks.Insert(fmt.Sprintf("%s, so no namespace can be deleted, and kubectl does not find the kinds. "+
-			"kube-apiserver repairs it when it creates a new APIService; nothing is lost: kubectl delete apiservice %s",
+			"kube-apiserver repairs this when it creates a new APIService; nothing is lost. Run kubectl delete apiservice %s",
 			err, apiServiceName))
 	}
 	return nil
@@ -173,7 +173,7 @@ func (c *check) findOriginal(ctx context.Context) error {
 		return err
 	}
 	if len(workloads) == 0 && c.config.Original != NoWorkload {
-		c.blocks.Insert("no workload of Metacontroller was recognized, by its command or image. Name it by " +
+		c.blocks.Insert("no workload has the command or the image of Metacontroller. Specify the workload with " +
 			"--original=deployment/NAMESPACE/NAME or statefulset/NAMESPACE/NAME, or stop it yourself and use --original=none")
 	}
 	for _, of := range workloads {
@@ -288,8 +288,8 @@ func (c *check) findDifferences(all objects) error {
 func (c *check) ofComposite(name string, of *v1alpha1.CompositeController) {
 	for _, child := range of.Spec.ChildResources {
 		if child.UpdateStrategy.Rolls() {
-			c.differs.Insert(fmt.Sprintf("%s: %s are rolled one by one to the end, also if a rolling update is in progress; "+
-				"Metacontroller stops after the first child (Q2)", name, child.Resource))
+			c.differs.Insert(fmt.Sprintf("%s: the server updates all %s one by one, even if a rolling update is already in "+
+				"progress; Metacontroller stops after the first child (Q2)", name, child.Resource))
 		}
 	}
 }
@@ -299,8 +299,8 @@ func (c *check) ofDecorator(name string, of *v1alpha1.DecoratorController) {
 	seen := sets.Set[schema.GroupResource]{}
 	for _, rule := range of.Spec.Resources {
 		if seen.Has(rule.GroupResource()) {
-			c.differs.Insert(fmt.Sprintf("%s: %s are listed twice: an object is selected if any of the rules selects it; with "+
-				"Metacontroller only the last one counts (Q41)", name, rule.Resource))
+			c.differs.Insert(fmt.Sprintf("%s: %s are listed twice: the server selects an object if any of the rules "+
+				"selects it; Metacontroller uses only the last rule (Q41)", name, rule.Resource))
 		}
 		seen.Insert(rule.GroupResource())
 	}
@@ -310,12 +310,12 @@ func (c *check) ofDecorator(name string, of *v1alpha1.DecoratorController) {
 // Metacontroller, which the server does not find from another namespace.
 func (c *check) ofHooks(of object) {
 	if _, finalizes, _ := unstructured.NestedMap(of.Object, "spec", "hooks", "finalize"); finalizes {
-		c.differs.Insert(fmt.Sprintf("%s: it gets the finalizer %s; when it is deleted, its own finalizer is first removed "+
-			"from its parents (Q13)", of, v1alpha1.DrainFinalizer))
+		c.differs.Insert(fmt.Sprintf("%s: it gets the finalizer %s; when you delete it, the server first removes its own "+
+			"finalizer from its parents (Q13)", of, v1alpha1.DrainFinalizer))
 	}
 	if _, customizes, _ := unstructured.NestedMap(of.Object, "spec", "hooks", "customize"); customizes {
-		c.differs.Insert(fmt.Sprintf("%s: its customize hook is called again when labels or annotations of a parent change "+
-			"(Q26), and parents are synced when labels of namespaces change (Q28)", of))
+		c.differs.Insert(fmt.Sprintf("%s: the server also calls its customize hook when labels or annotations of a "+
+			"parent change (Q26), and syncs its parents when labels of namespaces change (Q28)", of))
 	}
 	for _, hook := range hooksOf(of) {
 		if hook.Webhook == nil {
@@ -327,8 +327,8 @@ func (c *check) ofHooks(of object) {
 		}
 		for _, from := range c.namespaces {
 			if server := c.config.Service.Namespace; from != server {
-				c.warns.Insert(fmt.Sprintf("%s: the host %q of a hook has no namespace. It is found from %s, where Metacontroller "+
-					"runs, and not from %s, where the server runs: write %s.%s", of, host, from, server, host, from))
+				c.warns.Insert(fmt.Sprintf("%s: the host %q of a hook has no namespace. It resolves in %s, where "+
+					"Metacontroller runs, but not in %s, where the server runs: write %s.%s", of, host, from, server, host, from))
 			}
 		}
 	}
@@ -366,7 +366,7 @@ func (m *Migration) dependents(ctx context.Context, all objects) (string, error)
 		case ctx.Err() != nil:
 			return "", ctx.Err()
 		case err != nil && !apierrors.IsNotFound(err) && !apierrors.IsMethodNotSupported(err):
-			m.say("cannot look for %s that belong to controllers: %s", resource.GroupResource(), err)
+			m.say("cannot check whether controllers own %s: %s", resource.GroupResource(), err)
 		}
 	}
 	if len(found) == 0 {

@@ -84,7 +84,7 @@ func New(config Config) (*Migration, error) {
 	metadata, ofMetadata := metadata.NewForConfig(host)
 	own, ofServer := metacontroller.NewForConfig(host)
 	if err := errors.Join(ofKube, ofDynamic, ofMetadata, ofServer); err != nil {
-		return nil, fmt.Errorf("make clients of the cluster: %w", err)
+		return nil, fmt.Errorf("create the clients for the cluster: %w", err)
 	}
 	c := &cluster{config, kube, dynamic, metadata, own}
 	return &Migration{c, &switcher{c}, &freezer{c}, &workloads{c}, &copier{c}}, nil

@@ -109,8 +109,8 @@ func controllerWith(hooks map[string]any) object {
 func TestHostsThatTheServerDoesNotFind(t *testing.T) {
 	webhook := func(of map[string]any) map[string]any { return map[string]any{"webhook": of} }
 	at := func(url string) map[string]any { return webhook(map[string]any{"url": url}) }
-	const lost = `CompositeController pages: the host "profiles" of a hook has no namespace. It is found from kubeflow, ` +
-		"where Metacontroller runs, and not from metacontroller, where the server runs: write profiles.kubeflow"
+	const lost = `CompositeController pages: the host "profiles" of a hook has no namespace. It resolves in kubeflow, ` +
+		"where Metacontroller runs, but not in metacontroller, where the server runs: write profiles.kubeflow"
 	for name, test := range map[string]struct {
 		hook   map[string]any
 		runsIn string

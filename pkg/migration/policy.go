@@ -48,7 +48,7 @@ spec:
       has(request.options.fieldManager) && request.options.fieldManager == 'metacontroller-apiserver-migrate')
     message: >-
       metacontroller-apiserver migrate is moving these objects, so nobody else can write them for some seconds: try
-      again. If this lasts, a step was interrupted: do 'metacontroller-apiserver migrate switch' or 'back' again
+      again. If this lasts, a step was interrupted: run 'metacontroller-apiserver migrate switch' or 'back' again
 `
 
 // binding is a binding of the policy. If several policies deny a request, the response names only one of them. It has

@@ -76,7 +76,7 @@ func (m *Migration) move(ctx context.Context, copyAll, complete, undo func(conte
 	if ctx.Err() != nil {
 		return incomplete(err)
 	}
-	m.say("undoing it, because: %s", err)
+	m.say("undoing the step, because it failed: %s", err)
 	return errors.Join(err, incomplete(undo(ctx)))
 }
 

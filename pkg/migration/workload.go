@@ -148,7 +148,7 @@ func (w *workloads) start(ctx context.Context) error {
 		switch {
 		case of.replicas > 0:
 		case before == 0:
-			w.say("%s has no replicas and had none before the migration: scale it up", of)
+			w.say("%s has 0 replicas, as before the migration: scale it up", of)
 		default:
 			if err := w.scale(ctx, of, before, nil); err != nil {
 				return err
@@ -166,7 +166,7 @@ func (w *workloads) sayBeside(ctx context.Context, now *state) error {
 	found, err := w.find(ctx)
 	for _, of := range found {
 		if now.leadsHere && of.replicas > 0 {
-			w.say("Metacontroller runs beside the server, as %s: stop it, or both run the same controllers", of)
+			w.say("Metacontroller still runs, as %s, and runs the same controllers as the server: stop it", of)
 		}
 	}
 	return err

@@ -64,7 +64,7 @@ func (t *Type) completeMetadata(object *unstructured.Unstructured) error {
 	case object.GetName() == "":
 		return errors.New("it has no metadata.name")
 	case !t.Namespaced && object.GetNamespace() != "":
-		return fmt.Errorf("it is cluster-scoped, and has the namespace %s", object.GetNamespace())
+		return fmt.Errorf("it is cluster-scoped, but has the namespace %s", object.GetNamespace())
 	case t.Namespaced && object.GetNamespace() == "":
 		object.SetNamespace(metav1.NamespaceDefault)
 	}

@@ -50,7 +50,7 @@ func newStaticHost(types *Types, objects []*unstructured.Unstructured) (*staticH
 		slices.SortFunc(all, func(a, b *unstructured.Unstructured) int { return strings.Compare(path(a), path(b)) })
 		for i := range all[1:] {
 			if path(all[i]) == path(all[i+1]) {
-				return nil, fmt.Errorf("there are two objects %s %s", all[i].GetKind(), path(all[i]))
+				return nil, fmt.Errorf("the object %s %s exists twice", all[i].GetKind(), path(all[i]))
 			}
 		}
 	}
@@ -175,7 +175,7 @@ func (h *staticHost) RoundTrip(request *http.Request) (*http.Response, error) {
 		return respond(request, http.StatusCreated, &authorizationv1.SubjectAccessReview{Status: allowed})
 	case request.Method != http.MethodGet:
 		return refuse(request, http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,
-			"nothing can be written here")
+			"this cluster is read-only")
 	case path == "openapi/v3":
 		return respond(request, http.StatusOK, h.types.documents())
 	case strings.HasPrefix(path, "openapi/v3/"):

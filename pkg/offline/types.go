@@ -107,7 +107,8 @@ func (t *Types) Of(kind schema.GroupVersionKind) (*Type, error) {
 	}
 	if len(versions) > 0 {
 		slices.Sort(versions)
-		return nil, fmt.Errorf("its apiVersion is %s, and there is %s", kind.GroupVersion(), strings.Join(versions, ", "))
+		return nil, fmt.Errorf(
+			"its apiVersion is %s, but its kind exists only in %s", kind.GroupVersion(), strings.Join(versions, ", "))
 	}
 	return nil, fmt.Errorf("unknown type %s of %s: add its CustomResourceDefinition", kind.Kind, kind.GroupVersion())
 }

@@ -116,9 +116,9 @@ func TestObjectsThatAClusterWouldNotTake(t *testing.T) {
 	for name, test := range map[string]struct{ given, want string }{
 		"a type that there is not": {`{apiVersion: example.com/v1, kind: Webside, metadata: {name: ` +
 			`a}}`, "unknown type Webside of example.com/v1: add its CustomResourceDefinition"},
-		"a version that is not served":   {`{apiVersion: example.com/v0, kind: Website, metadata: {name: a}}`, "its apiVersion is example.com/v0, and there is example.com/v1, example.com/v1beta1"},
+		"a version that is not served":   {`{apiVersion: example.com/v0, kind: Website, metadata: {name: a}}`, "its apiVersion is example.com/v0, but its kind exists only in example.com/v1, example.com/v1beta1"},
 		"no name":                        {`{apiVersion: v1, kind: Pod}`, "it has no metadata.name"},
-		"a namespace too much":           {`{apiVersion: v1, kind: Namespace, metadata: {name: a, namespace: b}}`, "it is cluster-scoped, and has the namespace b"},
+		"a namespace too much":           {`{apiVersion: v1, kind: Namespace, metadata: {name: a, namespace: b}}`, "it is cluster-scoped, but has the namespace b"},
 		"a required field":               {`{apiVersion: example.com/v1, kind: Website, metadata: {name: a}, spec: {}}`, "spec.text in body is required"},
 		"a value that is too small":      {`{apiVersion: example.com/v1, kind: Website, metadata: {name: a}, spec: {text: a, replicas: -1}}`, "spec.replicas in body should be greater than or equal to 0"},
 		"a value of another type":        {`{apiVersion: example.com/v1, kind: Website, metadata: {name: a}, spec: {text: 1}}`, "spec.text in body must be of type string"},

@@ -38,7 +38,7 @@ type authority struct {
 func newAuthority(now time.Time) (*authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("making the key of the certificate authority: %w", err)
+		return nil, fmt.Errorf("creating the key of the certificate authority: %w", err)
 	}
 	template := &x509.Certificate{
 		// The time distinguishes an authority from earlier ones.
@@ -51,7 +51,7 @@ func newAuthority(now time.Time) (*authority, error) {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
-		return nil, fmt.Errorf("making the certificate authority: %w", err)
+		return nil, fmt.Errorf("creating the certificate authority: %w", err)
 	}
 	parsed, err := x509.ParseCertificate(der)
 	if err != nil {
@@ -85,7 +85,7 @@ type serving struct {
 func (a *authority) issue(who subjects, now time.Time) (*serving, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("making the key of the serving certificate: %w", err)
+		return nil, fmt.Errorf("creating the key of the serving certificate: %w", err)
 	}
 	notAfter := now.Add(servingLife)
 	if notAfter.After(a.cert.NotAfter) {

@@ -40,7 +40,7 @@ func (s situation) next() (_ *content, reason string, err error) {
 	case s.stored != nil:
 		wanted = *s.stored
 	case s.held != nil:
-		wanted, reason = *s.held, "there is none that can be used"
+		wanted, reason = *s.held, "the current one cannot be used"
 	default:
 		reason = "there is none"
 	}

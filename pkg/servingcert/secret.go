@@ -369,7 +369,7 @@ func (p *SecretProvider) writeEvent(ctx context.Context, cause error) {
 			APIVersion: "v1", Kind: "Secret", Namespace: p.config.Namespace, Name: p.config.Name,
 		},
 		Type: corev1.EventTypeWarning, Reason: eventReason,
-		Message:             "The serving certificate cannot be kept: " + cause.Error(),
+		Message:             "The server cannot maintain the serving certificate: " + cause.Error(),
 		Source:              corev1.EventSource{Component: eventComponent},
 		ReportingController: eventComponent,
 		FirstTimestamp:      now, LastTimestamp: now, Count: 1,

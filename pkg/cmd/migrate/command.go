@@ -65,7 +65,7 @@ type step struct {
 
 func steps() []step {
 	return []step{
-		{"check", "Show what blocks the migration, and what will change, without a write", (*migration.Migration).Check},
+		{"check", "Show problems that block the migration, and the changes that it will make", (*migration.Migration).Check},
 		{"switch", "Move everything to the server", (*migration.Migration).Switch},
 		{"finish", "Remove the CustomResourceDefinitions with the copies in them", (*migration.Migration).Finish},
 		{"back", "Move everything to the CustomResourceDefinitions, at any time", (*migration.Migration).Back},
@@ -74,22 +74,23 @@ func steps() []step {
 
 func (o *options) addFlags(command *cobra.Command) {
 	flags := command.PersistentFlags()
-	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "The kubeconfig of the cluster. If empty, that of $KUBECONFIG "+
-		"or of the Pod is used.")
-	flags.StringVar(&o.context, "context", "", "The context of the kubeconfig.")
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "The kubeconfig of the cluster. If empty, the command uses the "+
+		"kubeconfig of $KUBECONFIG, or the ServiceAccount of its Pod.")
+	flags.StringVar(&o.context, "context", "", "The context to use from the kubeconfig.")
 	flags.StringVar(&o.Service.Name, "service-name", "metacontroller-apiserver",
 		"The name of the Service of the server.")
 	flags.StringVar(&o.Service.Namespace, "service-namespace", "metacontroller", "The namespace of that Service.")
 	flags.Int32Var(&o.Port, "service-port", 443, "The port of that Service.")
 	flags.StringVar(&o.Original, "original", "", "The workload of Metacontroller, as statefulset/NAMESPACE/NAME or "+
-		"deployment/NAMESPACE/NAME, or \"none\" if it does not run in the cluster. If empty, this finds the workload by "+
-		"the command of a container, or by its image if it has none.")
+		"deployment/NAMESPACE/NAME, or \"none\" if it does not run in the cluster. If empty, the command recognizes the "+
+		"workload by the command of a container, or by the image of a container that has no command.")
 	flags.BoolVar(&o.DiscardOthers, "discard-others", false,
 		"Remove objects from the server that are missing or different in the CustomResourceDefinitions.")
 	flags.BoolVar(&o.AcceptWrites, "accept-writes", false,
 		"Start the controllers even if the preview shows that they would write children, or fail.")
-	flags.DurationVar(&o.Propagation, "propagation", 2*time.Second, "The time in which a change of an admission policy "+
-		"or of an APIService reaches all kube-apiservers, and the writes that they admitted before complete.")
+	flags.DurationVar(&o.Propagation, "propagation", 2*time.Second, "The time to wait until a change of an admission "+
+		"policy or an APIService has reached all kube-apiservers, and until the writes that they admitted before are "+
+		"complete.")
 	flags.DurationVar(&o.Timeout, "timeout", 2*time.Minute, "The timeout of each wait for the cluster.")
 }
 

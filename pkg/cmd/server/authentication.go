@@ -58,7 +58,7 @@ func delegateAuthentication(
 	}
 	authenticator, definitions, err := delegate.New()
 	if err != nil {
-		return fmt.Errorf("making the authenticator: %w", err)
+		return fmt.Errorf("creating the authenticator: %w", err)
 	}
 	info.Authenticator = authenticator
 	if config.OpenAPIConfig != nil {
@@ -77,7 +77,7 @@ func reviewsClient(kubeconfig string) (kubernetes.Interface, error) {
 	config.QPS = -1
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("making a client of the cluster: %w", err)
+		return nil, fmt.Errorf("creating a client for the cluster: %w", err)
 	}
 	return client, nil
 }
@@ -130,7 +130,7 @@ func publishedCA(purpose, key string, client kubernetes.Interface) (*dynamiccert
 	ca, err := dynamiccertificates.NewDynamicCAFromConfigMapController(purpose, metav1.NamespaceSystem,
 		authenticationConfigMap, key, client)
 	if err != nil {
-		return nil, fmt.Errorf("following %s of ConfigMap %s/%s: %w", key, metav1.NamespaceSystem, authenticationConfigMap,
+		return nil, fmt.Errorf("watching %s of ConfigMap %s/%s: %w", key, metav1.NamespaceSystem, authenticationConfigMap,
 			err)
 	}
 	return ca, nil

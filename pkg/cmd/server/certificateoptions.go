@@ -37,12 +37,12 @@ func NewCertificateOptions() *CertificateOptions {
 
 func (o *CertificateOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.ServiceName, "service-name", o.ServiceName, "The name of the Service through which the cluster "+
-		"reaches this server, as in its APIService. The certificate that the server makes for itself is for this Service "+
-		"and localhost.")
+		"reaches this server, as in its APIService. The certificate that the server creates for itself is valid for this "+
+		"Service and localhost.")
 	flags.StringVar(&o.Secret, "certificate-secret", o.Secret, "The name of a Secret in the namespace of "+
-		"--service-namespace. The server makes an authority and a certificate, keeps both in that Secret, where replicas "+
-		"share them, renews them, and keeps the caBundle of the APIService. Without it, the server signs a certificate "+
-		"for itself and keeps it in --cert-dir, and does not change the caBundle.")
+		"--service-namespace. The server creates an authority and a certificate, stores both in this Secret, where "+
+		"replicas share them, renews them, and updates the caBundle of the APIService. Without this flag, the server "+
+		"stores a self-signed certificate in --cert-dir, and does not change the caBundle.")
 	flags.StringVar(&o.ServiceNamespace, "service-namespace", o.ServiceNamespace,
 		"The namespace of the Service of --service-name.")
 }
@@ -77,14 +77,14 @@ func (o *CertificateOptions) ensure(serving *genericoptions.SecureServingOptions
 	if o.Secret != "" {
 		provider, err := o.inSecret(kubeconfig)
 		if err != nil {
-			return fmt.Errorf("making a serving certificate: %w", err)
+			return fmt.Errorf("creating a serving certificate: %w", err)
 		}
 		serving.ServerCert.GeneratedCert = provider
 		return nil
 	}
 	names := o.names()
 	if err := serving.MaybeDefaultWithSelfSignedCerts(names[0], names[1:], loopbackIPs()); err != nil {
-		return fmt.Errorf("making a serving certificate: %w", err)
+		return fmt.Errorf("creating a serving certificate: %w", err)
 	}
 	return nil
 }

@@ -27,11 +27,11 @@ import (
 const description = `Serves the API group metacontroller.k8s.io through the aggregation layer of a Kubernetes cluster, and runs
 the controllers that its objects describe.
 
-Objects are kept in an etcd inside the process, under --data-dir, or in the etcd of --etcd-servers. On the first
-SIGTERM or SIGINT the process stops its controllers, finishes its requests and closes its storage; on a second one
-it ends at once.
+The server stores objects in an embedded etcd, under --data-dir, or in the etcd servers of --etcd-servers. On the
+first SIGTERM or SIGINT, it stops its controllers, finishes its requests and closes its storage. On the second signal,
+it exits immediately.
 
-The command "metacontroller-apiserver snapshot" saves and restores that storage; its --help says how.`
+To save and restore the embedded etcd, see "metacontroller-apiserver snapshot --help".`
 
 // NewCommand returns the command that runs a server until the process gets a signal to stop.
 func NewCommand() (*cobra.Command, error) {
@@ -121,29 +121,30 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 
 func (o *Options) addHostFlags(flags *pflag.FlagSet) {
 	o.Recommended.CoreAPI.AddFlags(flags)
-	flags.Lookup("kubeconfig").Usage = "The kubeconfig file of the cluster, the one to be extended. If empty, it is the " +
-		"cluster that this process runs in. --authentication-kubeconfig and --authorization-kubeconfig default to it."
-	flags.BoolVar(&o.Standalone, "standalone", o.Standalone, "Serve the API without a cluster, for development: "+
-		"no controllers, no admission webhooks or policies, and only those with a certificate of --client-ca-file "+
-		"for the group system:masters may do anything.")
+	flags.Lookup("kubeconfig").Usage = "The kubeconfig file of the cluster that the server extends. If empty, the " +
+		"server extends the cluster that it runs in. --authentication-kubeconfig and --authorization-kubeconfig default " +
+		"to this file."
+	flags.BoolVar(&o.Standalone, "standalone", o.Standalone, "Serve the API without a cluster, for development: no "+
+		"controllers, no admission webhooks or policies, and access only for clients with a certificate of "+
+		"--client-ca-file for the group system:masters.")
 }
 
 func (o *Options) addEtcdFlags(flags *pflag.FlagSet) {
 	addExcept(flags, o.Recommended.Etcd.AddFlags,
 		"storage-backend", "storage-media-type", // there is only one: JSON in etcd
 		"default-watch-cache-size") // has no effect
-	flags.Lookup("etcd-servers").Usage = "The URLs of the etcd servers to keep objects in, comma separated. " +
-		"Without this flag, an etcd runs inside this process and keeps its data under --data-dir."
+	flags.Lookup("etcd-servers").Usage = "Comma-separated list of the URLs of the etcd servers that store the objects. " +
+		"Without this flag, the server runs an embedded etcd, which stores its data under --data-dir."
 }
 
 func (o *Options) addServingFlags(flags *pflag.FlagSet) {
 	o.Recommended.SecureServing.AddFlags(flags)
-	flags.Lookup("cert-dir").Usage = "The directory of the certificate that the server signs for itself if neither " +
-		"--certificate-secret nor --tls-cert-file is given: serving.crt, with its authority, and serving.key. It is valid " +
-		"for a year and used as long as the files exist. Default: pki under --data-dir."
+	flags.Lookup("cert-dir").Usage = "The directory of the self-signed certificate that the server creates if neither " +
+		"--certificate-secret nor --tls-cert-file is set: serving.crt, with its authority, and serving.key. The " +
+		"certificate is valid for a year, and the server uses it as long as the files exist. Default: pki under --data-dir."
 	flags.Lookup("tls-min-version").Usage = "Minimum TLS version: VersionTLS12 (default) or VersionTLS13."
 	flags.Lookup("tls-cert-file").Usage = "File with the serving certificate, followed by intermediate certificates. " +
-		"The server reloads it when it changes. If empty, the server makes a certificate for itself, see --cert-dir."
+		"The server reloads it when it changes. If empty, the server creates a certificate for itself, see --cert-dir."
 }
 
 // addExcept adds the flags that add adds, except the ones with the names in except.

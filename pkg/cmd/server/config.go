@@ -243,7 +243,7 @@ func admissionHost(config *rest.Config) (admission.Host, error) {
 	hostConfig.QPS = -1
 	client, err := kubernetes.NewForConfig(hostConfig)
 	if err != nil {
-		return admission.Host{}, fmt.Errorf("making a client of the cluster for admission: %w", err)
+		return admission.Host{}, fmt.Errorf("creating a client for the cluster, for admission: %w", err)
 	}
 	schemas, err := host.NewClient(hostConfig, host.FieldManager)
 	if err != nil {
@@ -311,7 +311,7 @@ func (o *Options) newElection(config *apiserver.Config) (*leader.Election, error
 	hostConfig.QPS, hostConfig.Timeout = -1, leader.RequestTimeout
 	client, err := kubernetes.NewForConfig(hostConfig)
 	if err != nil {
-		return nil, fmt.Errorf("making a client of the cluster for the Lease: %w", err)
+		return nil, fmt.Errorf("creating a client for the cluster, for the Lease: %w", err)
 	}
 	election := leader.New(leader.Config{
 		Client: client.CoordinationV1(), Namespace: o.Controllers.LeaseNamespace, Name: o.Controllers.LeaseName,
@@ -330,7 +330,7 @@ func (o *Options) newElection(config *apiserver.Config) (*leader.Election, error
 func (o *Options) replicaAddress(listener net.Listener) (string, error) {
 	_, port, err := net.SplitHostPort(listener.Addr().String())
 	if err != nil {
-		return "", fmt.Errorf("finding out where this process listens: %w", err)
+		return "", fmt.Errorf("finding the address that this process listens on: %w", err)
 	}
 	ip := o.ServerRun.AdvertiseAddress
 	if len(ip) == 0 || ip.IsUnspecified() {
@@ -339,7 +339,7 @@ func (o *Options) replicaAddress(listener net.Listener) (string, error) {
 	if len(ip) == 0 || ip.IsUnspecified() {
 		if ip, err = utilnet.ResolveBindAddress(ip); err != nil {
 			return "", fmt.Errorf(
-				"finding the address at which other replicas reach this process (set --advertise-address): %w", err)
+				"finding the address that other replicas use to reach this process (set --advertise-address): %w", err)
 		}
 	}
 	return net.JoinHostPort(ip.String(), port), nil
@@ -377,7 +377,7 @@ func newLive(handle *controller.Handle, hostConfig *rest.Config) (metacontroller
 	hostConfig.QPS = -1
 	host, err := kubernetes.NewForConfig(hostConfig)
 	if err != nil {
-		return metacontrollerrest.Live{}, fmt.Errorf("making a client of the cluster for Syncs and HookCalls: %w",
+		return metacontrollerrest.Live{}, fmt.Errorf("creating a client for the cluster, for Syncs and HookCalls: %w",
 			err)
 	}
 	return metacontrollerrest.Live{

@@ -60,15 +60,16 @@ func (o *ControllerOptions) addFlags(flags *pflag.FlagSet) {
 		"Maximum number of concurrent writes to the cluster, for all controllers together.")
 	flags.IntVar(&o.ParallelWritesPerSync, "parallel-writes-per-sync", o.ParallelWritesPerSync,
 		"Maximum number of concurrent writes to the cluster for one parent.")
-	flags.StringVar(&o.TargetLabelSelector, "target-label-selector", o.TargetLabelSelector, "A label selector: only "+
-		"CompositeControllers and DecoratorControllers that it matches are run. If empty, all are.")
+	flags.StringVar(&o.TargetLabelSelector, "target-label-selector", o.TargetLabelSelector, "A label selector: the "+
+		"server runs only CompositeControllers and DecoratorControllers that it matches. If empty, the server runs all "+
+		"of them.")
 	flags.DurationVar(&o.CacheFlushInterval, "cache-flush-interval", o.CacheFlushInterval,
-		"Interval at which all parents are synced again, from the cache, in addition to any resyncPeriodSeconds. 0 "+
+		"Interval at which the server syncs all parents again, from the cache, in addition to any resyncPeriodSeconds. 0 "+
 			"disables it.")
 	flags.DurationVar(&o.DiscoveryInterval, "discovery-interval", o.DiscoveryInterval,
-		"Interval at which the types in use are read from the cluster again. The server notices changes of "+
-			"CustomResourceDefinitions and APIServices at once; the interval is for aggregated servers whose types change "+
-			"under the same APIService. 0 disables it.")
+		"Interval at which the server reads the types in use from the cluster again. It notices changes of "+
+			"CustomResourceDefinitions and APIServices immediately; the interval is for aggregated servers whose types "+
+			"change under the same APIService. 0 disables it.")
 	flags.Float32Var(&o.Client.QPS, "client-go-qps", o.Client.QPS,
 		"Maximum number of requests per second to the cluster, on average, for all controllers together. 0 means no "+
 			"limit. This is the default, unlike in Metacontroller, because the cluster's priority and fairness protects it, "+
@@ -82,17 +83,16 @@ func (o *ControllerOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar((*string)(&o.ApplyStrategy), "apply-strategy", string(o.ApplyStrategy),
 		"How to apply children whose type does not set updateStrategy.apply: dynamic-apply or server-side-apply.")
 	flags.StringVar(&o.ApplyFieldManager, "apply-strategy-ssa-field-manager", o.ApplyFieldManager,
-		"The field manager under which "+
-			"server-side apply owns the fields of children.")
+		"The field manager that owns the fields of children with server-side apply.")
 	flags.Int64Var(&o.Hooks.MaxResponseBytes, "hook-max-response-bytes", o.Hooks.MaxResponseBytes,
 		"Maximum size of an answer of a hook in bytes. The server rejects larger answers.")
 	flags.Int64Var(&o.Hooks.MaxBytesInFlight, "hook-max-bytes-in-flight", o.Hooks.MaxBytesInFlight,
-		"Maximum size in bytes of the hook requests and answers that all syncs together hold in memory. The controllers "+
-			"with service accounts of one namespace have at most half of them. Raise it with the memory limit: a sync takes "+
-			"several times the bytes of its answer.")
+		"Maximum size in bytes of the hook requests and answers that all syncs together hold in memory. All controllers "+
+			"with service accounts in the same namespace together use at most half of that. Raise it together with the "+
+			"memory limit: a sync takes several times the bytes of its answer.")
 	flags.StringSliceVar(&o.HookDenyCIDRs, "hook-deny-cidrs", o.HookDenyCIDRs,
-		"Comma-separated list of networks in which the server calls no hooks. A value replaces the default, which lists "+
-			"the addresses where clouds serve credentials; an empty value denies no network.")
+		"Comma-separated list of networks. The server calls no hooks in these networks. A value replaces the default, "+
+			"which lists the addresses where clouds serve credentials; an empty value denies no network.")
 	flags.StringVar((*string)(&o.Hooks.Redirects), "hook-redirects", string(o.Hooks.Redirects),
 		"Redirects of hooks to follow: same-host, only to the host of the hook, on any port; or any-host, all redirects, "+
 			"as Metacontroller does.")
@@ -100,9 +100,9 @@ func (o *ControllerOptions) addFlags(flags *pflag.FlagSet) {
 		"Reject new controllers without spec.serviceAccount, and changes to the spec of existing controllers without it. "+
 			"Existing controllers keep running, with a warning.")
 	flags.BoolVar(&o.DeveloperMode, "developer-mode", o.DeveloperMode,
-		"For developing hooks: events without practical limits, about each warning and each error each time; whole errors "+
-			"of hooks; a line in the log for each sync that changes something, for each field of an answer that is ignored, "+
-			"and for each call of a hook that takes more than half of its timeout.")
+		"For developing hooks: events without practical limits, about each warning and each error each time; whole "+
+			"errors of hooks; a line in the log for each sync that changes something, for each field of an answer that the "+
+			"server ignores, and for each call of a hook that takes more than half of its timeout.")
 	flags.BoolVar(&o.LeaderElection, "leader-election", o.LeaderElection, "Run the controllers only while this process "+
 		"holds a Lease in the cluster, so that only one of several replicas runs them. All replicas serve the API.")
 	flags.StringVar(&o.ResourceLock, "leader-election-resource-lock", o.ResourceLock,

@@ -48,7 +48,7 @@ func hostConfig(kubeconfig string) (*rest.Config, error) {
 	}
 	config, err := read()
 	if err != nil {
-		return nil, fmt.Errorf("reading how to reach the cluster: %w", err)
+		return nil, fmt.Errorf("reading the configuration of the connection to the cluster: %w", err)
 	}
 	config.Timeout = hostRequestTimeout
 	return config, nil
@@ -63,7 +63,7 @@ func hostClient(options *genericoptions.CoreAPIOptions) (kubernetes.Interface, *
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, nil, fmt.Errorf("making a client of the cluster: %w", err)
+		return nil, nil, fmt.Errorf("creating a client for the cluster: %w", err)
 	}
 	return client, config, nil
 }
@@ -255,7 +255,7 @@ func trimToHost(
 	for _, api := range watchedAPIs() {
 		served, err := serves(ctx, host, api.resource)
 		if err != nil {
-			return fmt.Errorf("asking the cluster whether it serves %s: %w", api.resource, err)
+			return fmt.Errorf("checking whether the cluster serves %s: %w", api.resource, err)
 		}
 		if served {
 			continue
@@ -264,13 +264,15 @@ func trimToHost(
 		switch {
 		case api.plugin == "":
 			options.Features.EnablePriorityAndFairness = false
-			logger.Info("Serving without priority and fairness, since the cluster does not have it")
+			logger.Info("Serving without priority and fairness, because the cluster does not have it")
 		case slices.Contains(options.Admission.EnablePlugins, api.plugin):
-			return fmt.Errorf("--enable-admission-plugins has %s, which needs %s, which the cluster does not serve", api.plugin,
+			return fmt.Errorf(
+				"--enable-admission-plugins has %s, which needs %s, but the cluster does not serve it", api.plugin,
 				api.resource)
 		default:
 			options.Admission.DisablePlugins = append(options.Admission.DisablePlugins, api.plugin)
-			logger.Info("Serving without an admission plugin, since the cluster lacks what it needs", "plugin", api.plugin)
+			logger.Info("Serving without an admission plugin, because the cluster does not serve its API", "plugin",
+				api.plugin)
 		}
 	}
 	return nil

@@ -208,15 +208,14 @@ func (o *Options) validateExternalEtcd() []error {
 	certificates := o.etcdCertificates()
 	switch {
 	case o.etcdServersGiven && o.blankServers():
-		return []error{errors.New("--etcd-servers is empty: give the URLs of the etcd, " +
-			"or leave the flag out to have one inside this process")}
+		return []error{errors.New("--etcd-servers is empty: specify the URLs of the etcd servers, or omit the flag to " +
+			"use the embedded etcd")}
 	case o.embedded() && len(certificates) > 0:
-		return []error{fmt.Errorf("--etcd-servers is missing: give the URLs of the etcd of %s, or leave out these flags, "+
-			"too, "+
-			"to have one inside this process", strings.Join(certificates, " and "))}
+		return []error{fmt.Errorf("--etcd-servers is missing: specify the URLs of the etcd servers for %s, or also omit "+
+			"these flags to use the embedded etcd", strings.Join(certificates, " and "))}
 	case !o.embedded() && o.Storage.QuotaBytes != 0:
-		return []error{errors.New("--etcd-quota-backend-bytes and --etcd-servers cannot be used together: " +
-			"leave out the quota here, and give it to the etcd itself")}
+		return []error{errors.New("--etcd-quota-backend-bytes and --etcd-servers cannot be used together: omit the quota " +
+			"here, and set it on the etcd servers")}
 	}
 	return nil
 }

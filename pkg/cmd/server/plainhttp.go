@@ -94,7 +94,7 @@ func (o *PlainHTTPOptions) validate() []error {
 	var errs []error
 	for _, listener := range o.listeners() {
 		if _, _, err := net.SplitHostPort(listener.address); err != nil {
-			errs = append(errs, fmt.Errorf("--%s: %w; it is host:port, :port, or 0 for none", listener.flag, err))
+			errs = append(errs, fmt.Errorf("--%s: %w; it must be host:port, :port, or 0 for none", listener.flag, err))
 		}
 	}
 	return errs

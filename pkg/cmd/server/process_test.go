@@ -206,7 +206,7 @@ func TestErrorsOfTheCommandAreReadable(t *testing.T) {
 		},
 		"a data directory that cannot be written": {
 			args: []string{"--standalone", "--data-dir=/dev/null/data"},
-			want: []string{"data directory /dev/null/data cannot be made"},
+			want: []string{"cannot create data directory /dev/null/data"},
 		},
 	}
 	for name, test := range tests {

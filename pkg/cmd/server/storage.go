@@ -36,14 +36,14 @@ func NewStorageOptions() *StorageOptions {
 func (o *StorageOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.DataDir, "data-dir", o.DataDir,
 		"Directory for the data of the embedded etcd and for the self-signed certificate. Only one process may use it, "+
-			"and it must outlive the process. The server creates it if it does not exist.")
+			"and its content must persist when the process ends. The server creates it if it does not exist.")
 	flags.Int64Var(&o.QuotaBytes, "etcd-quota-backend-bytes", o.QuotaBytes, "The size in bytes at which the embedded "+
 		"etcd rejects writes. It should be less than half of the volume of --data-dir. 0 is etcd's default, 2 GiB.")
 	flags.IntVar(&o.MaxObjectBytes, "max-object-bytes", o.MaxObjectBytes, "Maximum size of a controller or a "+
 		"ControllerRevision in bytes of JSON. Larger objects that are already stored remain valid.")
 	flags.IntVar(&o.MaxControllersPerNamespace, "max-controllers-per-namespace", o.MaxControllersPerNamespace,
 		"Maximum number of controllers that have a spec.serviceAccount in one namespace or, without an account, are "+
-			"limited to it by spec.namespaces. Controllers with neither are not counted.")
+			"limited to it by spec.namespaces. The server does not count controllers with neither.")
 }
 
 func (o *StorageOptions) validate() []error {

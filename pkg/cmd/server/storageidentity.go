@@ -197,17 +197,17 @@ func etcdClient(
 	if of := storage.Transport; of.TrustedCAFile != "" || of.CertFile != "" {
 		info := transport.TLSInfo{TrustedCAFile: of.TrustedCAFile, CertFile: of.CertFile, KeyFile: of.KeyFile}
 		if config, err = info.ClientConfig(); err != nil {
-			return nil, nil, fmt.Errorf("certificates for the etcd: %w", err)
+			return nil, nil, fmt.Errorf("read the certificates for etcd: %w", err)
 		}
 	}
 	client, err := clientv3.New(clientv3.Config{Endpoints: storage.Transport.ServerList, TLS: config,
 		Logger: zap.NewNop()})
 	if err != nil {
-		return nil, nil, fmt.Errorf("reach the etcd: %w", err)
+		return nil, nil, fmt.Errorf("create a client for etcd: %w", err)
 	}
 	return client, func() {
 		if err := client.Close(); err != nil {
-			klog.FromContext(ctx).Error(err, "Failed to close the connections to the etcd")
+			klog.FromContext(ctx).Error(err, "Failed to close the connections to etcd")
 		}
 	}, nil
 }

@@ -40,11 +40,11 @@ func newRestore() *cobra.Command {
 	var dataDir string
 	command := &cobra.Command{
 		Use:   "restore FILE --data-dir=DIRECTORY",
-		Short: "Make the storage of a data directory from a snapshot",
-		Long: `Makes the storage of a data directory from a snapshot, which may be compressed. No server may use the
-directory. If it has a storage, that is renamed and stays. Resource versions continue far above those of the snapshot
-and of the storages in the directory, so that clients that watch list again. If the restore is killed, run it again:
-until then no server starts.`,
+		Short: "Restore the storage of a data directory from a snapshot",
+		Long: `Restores the storage of a data directory from a snapshot, which may be compressed. No server may use the
+directory. If the directory already has a storage, the command renames that storage and keeps it. The resource versions
+of the new storage are far above those of the snapshot and of all storages in the directory, so that clients with a
+watch list again. If the restore is killed, run it again: no server starts before it is complete.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
 			if dataDir == "" {

@@ -50,8 +50,8 @@ func (d directory) save(open func() (io.ReadCloser, error), stderr io.Writer) er
 		if removed == "" {
 			return errors.Join(explainFull(err, d.path), tidyErr)
 		}
-		fmt.Fprintf(stderr, "The volume of %s is full with less than --keep=%d snapshots: enlarge it. "+
-			"Removed %s, the oldest\n", d.path, d.keep, removed)
+		fmt.Fprintf(stderr, "The volume of %s is full with fewer than --keep=%d snapshots: enlarge it. Removed %s, the "+
+			"oldest\n", d.path, d.keep, removed)
 	}
 }
 

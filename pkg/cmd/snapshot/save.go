@@ -41,8 +41,9 @@ func newSave() *cobra.Command {
 		Use:   "save [FILE | -]",
 		Short: "Save a snapshot of the storage of a running server",
 		Long: `Saves a snapshot of the storage of a running server in FILE, or writes it to stdout. A FILE whose name ends
-in .gz is compressed. The server is reached through the cluster that it extends, with the kubeconfig of --kubeconfig,
-of $KUBECONFIG or of the Pod. The user needs the verb get on the resource snapshots of metacontroller.k8s.io.`,
+in .gz is compressed. The command reaches the server through the cluster that it extends, with the kubeconfig of
+--kubeconfig or $KUBECONFIG, or with the ServiceAccount of its Pod. The user needs the verb get on the resource
+snapshots of metacontroller.k8s.io.`,
 		Example: `  metacontroller-apiserver snapshot save metacontroller.db.gz
   metacontroller-apiserver snapshot save --directory=/snapshots --keep=28`,
 		Args: cobra.MaximumNArgs(1),
@@ -57,11 +58,11 @@ of $KUBECONFIG or of the Pod. The user needs the verb get on the resource snapsh
 	}
 	flags := command.Flags()
 	flags.StringVar(&s.kubeconfig, "kubeconfig", "", "The kubeconfig of the cluster.")
-	flags.StringVar(&s.context, "context", "", "The context of the kubeconfig.")
-	flags.StringVar(&s.directory, "directory", "", "Make a compressed file in this directory, with the time as its "+
-		"name. A save that runs an hour later removes the incomplete file of a killed save.")
-	flags.IntVar(&s.keep, "keep", 0, "With --directory, the number of snapshot files to keep. 0 keeps all. On a full "+
-		"volume, the command removes the oldest files until three are left. It ignores files with other names.")
+	flags.StringVar(&s.context, "context", "", "The context to use from the kubeconfig.")
+	flags.StringVar(&s.directory, "directory", "", "Save to a compressed file in this directory, with the current time "+
+		"as its name. If a save is killed, a save at least an hour later removes its incomplete file.")
+	flags.IntVar(&s.keep, "keep", 0, "With --directory, the number of snapshot files to keep. 0 keeps all. If the "+
+		"volume is full, the command removes the oldest files until three are left. It ignores files with other names.")
 	return command
 }
 

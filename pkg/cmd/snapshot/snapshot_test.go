@@ -174,11 +174,11 @@ func TestWhatCannotBeSaved(t *testing.T) {
 			"the cluster has no available metacontroller-apiserver"},
 		"half a snapshot": {
 			[]string{"--kubeconfig=" + serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(content[:len(content)/2]) }), filepath.Join(t.TempDir(), "a.db")},
-			"not a whole snapshot"},
+			"not a complete snapshot"},
 		"something else": {
 			[]string{"--kubeconfig=" + serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, "text") }),
 				filepath.Join(t.TempDir(), "a.db")},
-			"not a whole snapshot"},
+			"not a complete snapshot"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := run(t, append([]string{"save"}, test.args...)...)

@@ -48,11 +48,11 @@ func prepareStorage(logger klog.Logger, etcdDir string) error {
 // read and write the storage.
 func makePrivate(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("data directory cannot be written: %w", err)
+		return fmt.Errorf("cannot write to the data directory: %w", err)
 	}
 	// It may exist with more rights: Kubernetes gives the group rights to a volume with an fsGroup.
 	if err := os.Chmod(dir, 0o700); err != nil {
-		return fmt.Errorf("directory of etcd cannot be made private: %w", err)
+		return fmt.Errorf("cannot make the directory of etcd private: %w", err)
 	}
 	return nil
 }
@@ -66,12 +66,12 @@ func beginFirstStart(logger klog.Logger, etcdDir string) error {
 	case !fileutil.Exist(member):
 	case fileutil.Exist(mark):
 		if last, err := lastRevision(filepath.Join(member, "snap", "db")); err == nil && last > 1 {
-			return fmt.Errorf("the storage %s has data, and %s says that it never was ready: if the data was put there "+
-				"by hand, as by etcdutl, remove that file", member, mark)
+			return fmt.Errorf("the storage %s has data, but the file %s marks it as never ready: if you put the data there "+
+				"yourself, for example with etcdutl, remove that file", member, mark)
 		}
 		logger.Info("Beginning again with an empty storage, because its first start was interrupted", "directory", member)
 		if err := os.RemoveAll(member); err != nil {
-			return fmt.Errorf("removing a storage whose first start was interrupted: %w", err)
+			return fmt.Errorf("removing the storage of an interrupted first start: %w", err)
 		}
 	default:
 		return nil
@@ -141,7 +141,7 @@ func lockDirectory(dataDir string) (*directoryLock, error) {
 		return nil, &LockedError{DataDir: dataDir, LockFile: path, Holder: readHolder(path)}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("data directory %s cannot be written: %w", dataDir, err)
+		return nil, fmt.Errorf("cannot write to data directory %s: %w", dataDir, err)
 	}
 	return &directoryLock{file: file}, nil
 }
@@ -214,15 +214,14 @@ func newClientSocket(etcdDir string) (*clientSocket, error) {
 	}
 	dir, err := os.MkdirTemp("", "etcd-") // mode 0700
 	if err != nil {
-		return nil, fmt.Errorf("making a directory for the socket of etcd (%s is longer than the %d bytes a socket path "+
-			"may have): %w",
+		return nil, fmt.Errorf("creating a directory for the socket of etcd (%s is longer than the maximum of %d bytes "+
+			"of a socket path): %w",
 			path, maxSocketPath, err)
 	}
 	path = filepath.Join(dir, socketName)
 	if len(path) > maxSocketPath {
-		return nil, fmt.Errorf("no place for the socket of etcd: %s and %s are longer than the %d bytes a socket path "+
-			"may have; "+
-			"use a shorter data directory or set TMPDIR to a shorter one", filepath.Join(etcdDir,
+		return nil, fmt.Errorf("no place for the socket of etcd: %s and %s are longer than the maximum of %d bytes of a "+
+			"socket path; use a data directory or a TMPDIR with a shorter path", filepath.Join(etcdDir,
 			socketName), path, maxSocketPath)
 	}
 	return &clientSocket{path: path, ownDir: dir}, nil

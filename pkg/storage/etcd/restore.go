@@ -46,7 +46,7 @@ func Restore(path, dataDir string) (restored *Restored, err error) {
 		return nil, err
 	}
 	if err := os.MkdirAll(dataDir, 0o700); err != nil {
-		return nil, fmt.Errorf("data directory %s cannot be made: %w", dataDir, err)
+		return nil, fmt.Errorf("cannot create data directory %s: %w", dataDir, err)
 	}
 	lock, err := lockDirectory(dataDir)
 	if err != nil {
@@ -75,8 +75,7 @@ func restoringIn(dataDir string) string { return storageOf(dataDir) + ".restorin
 // refuseUnfinishedRestore returns an error if a restore into a data directory was interrupted.
 func refuseUnfinishedRestore(dataDir string) error {
 	if restoring := restoringIn(dataDir); fileutil.Exist(restoring) {
-		return fmt.Errorf("a restore has not finished, and left %s: "+
-			"run `metacontroller-apiserver snapshot restore` again", restoring)
+		return fmt.Errorf("an incomplete restore left %s: run `metacontroller-apiserver snapshot restore` again", restoring)
 	}
 	return nil
 }
@@ -119,7 +118,7 @@ func setAside(dataDir string, now time.Time) (former string, err error) {
 	}
 	former = storage + ".before-" + now.UTC().Format("20060102T150405.000000Z")
 	if err := os.Rename(storage, former); err != nil {
-		return "", fmt.Errorf("the storage %s stays, because it cannot be renamed: %w", storage, err)
+		return "", fmt.Errorf("cannot rename the storage %s, which stays in place: %w", storage, err)
 	}
 	return former, syncDirectory(dataDir)
 }

@@ -254,7 +254,7 @@ func TestWhatIsNotRestored(t *testing.T) {
 	zipped := readFile(t, compressed(t, whole))
 	etcdDir, _ := endedWith(t, "old")
 	used := filepath.Dir(etcdDir)
-	const notWhole = "not a whole snapshot"
+	const notWhole = "not a complete snapshot"
 	for name, test := range map[string]struct {
 		path, dataDir string
 		words         []string
@@ -351,7 +351,7 @@ func TestARestoreThatWasKilledAnywhereLosesNothing(t *testing.T) {
 			if _, err := Start(t.Context(), Config{DataDir: dir}); err == nil {
 				t.Fatal("a server starts")
 			} else {
-				wantWords(t, err, "a restore has not finished", filepath.Join(dir, "etcd.restoring"), "run", "again")
+				wantWords(t, err, "an incomplete restore left", filepath.Join(dir, "etcd.restoring"), "run", "again")
 			}
 			// Another restore fails. No server may start with an empty storage.
 			if _, err := Restore(filepath.Join(half, "member", "snap", "db"), dir); err == nil {

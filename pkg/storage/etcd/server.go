@@ -86,7 +86,7 @@ func (s *Server) start(ctx context.Context, dataDir string, quotaBytes int64) er
 		return context.Cause(ctx)
 	}
 	if err := os.MkdirAll(dataDir, 0o700); err != nil {
-		return fmt.Errorf("data directory %s cannot be made: %w", dataDir, err)
+		return fmt.Errorf("cannot create data directory %s: %w", dataDir, err)
 	}
 	var err error
 	if s.lock, err = lockDirectory(dataDir); err != nil {
@@ -173,7 +173,7 @@ func (s *Server) awaitReady(ctx context.Context) error {
 	case err := <-s.etcd.Err():
 		return err
 	case <-s.etcd.Server.StopNotify():
-		return errors.New("it stopped before it was ready; its log says why")
+		return errors.New("it stopped before it was ready: see its log")
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -188,7 +188,7 @@ func (s *Server) watchForFailure(dataDir string) {
 	case err = <-s.fatal:
 	case err = <-s.etcd.Err():
 	case <-s.etcd.Server.StopNotify():
-		err = errors.New("it stopped by itself; its log says why")
+		err = errors.New("it stopped by itself: see its log")
 	}
 	if !s.closing.Load() {
 		s.failures <- fmt.Errorf("the embedded etcd failed: %w", explain(err, dataDir))

@@ -116,7 +116,7 @@ func decompress(from io.Reader, into io.Writer) error {
 	checksum := NewChecksum()
 	switch _, err := io.Copy(io.MultiWriter(into, checksum), content); {
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, gzip.ErrChecksum):
-		return fmt.Errorf("not a whole snapshot: %w", err)
+		return fmt.Errorf("not a complete snapshot: %w", err)
 	case err != nil:
 		return err
 	}
@@ -146,7 +146,7 @@ func (c *Checksum) Write(p []byte) (int, error) {
 // Verify returns an error unless what was written is a complete snapshot.
 func (c *Checksum) Verify() error {
 	if len(c.last) < sha256.Size || !bytes.Equal(c.of.Sum(nil), c.last) {
-		return errors.New("not a whole snapshot: its checksum is wrong")
+		return errors.New("not a complete snapshot: its checksum is wrong")
 	}
 	return nil
 }

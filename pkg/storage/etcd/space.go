@@ -33,9 +33,9 @@ func (s *Server) warnOfQuota(dataDir string, quotaBytes int64) {
 		return
 	}
 	if quota >= volume.size/2 {
-		s.logger.Error(nil, "The quota of the storage is not below half of the size of its volume: lower "+
-			"--etcd-quota-backend-bytes, or enlarge the volume. If the volume fills up before the quota is reached, the "+
-			"server exits",
+		s.logger.Error(nil, "The quota of the storage is not less than half of its volume: lower "+
+			"--etcd-quota-backend-bytes, or enlarge the volume. If the volume is full before the storage reaches the "+
+			"quota, the server exits",
 			"dataDir", dataDir, "quota", sizeText(quota), "volume", sizeText(volume.size))
 	}
 }
@@ -76,13 +76,14 @@ func (s *Server) makeRoom(
 		return err
 	}
 	if status.DbSize >= status.DbSizeQuota {
-		return fmt.Errorf("the objects take %s of the quota of %s: raise --etcd-quota-backend-bytes, on a larger volume if "+
-			"it is half of this one, or delete objects that are not needed and start the server again", sizeText(status.DbSize), sizeText(status.DbSizeQuota))
+		return fmt.Errorf("the objects take %s of the quota of %s: raise --etcd-quota-backend-bytes, and enlarge the "+
+			"volume if the quota is half of it, or delete objects that you do not need and restart the "+
+			"server", sizeText(status.DbSize), sizeText(status.DbSizeQuota))
 	}
 	if _, err := client.AlarmDisarm(ctx, (*clientv3.AlarmMember)(alarm)); err != nil {
 		return fmt.Errorf("disarm the alarm: %w", err)
 	}
-	s.logger.Info("Storage takes writes again: it had reached its quota, and has room after a defragmentation",
+	s.logger.Info("Storage accepts writes again: it had reached its quota, and has free space after a defragmentation",
 		"database", sizeText(status.DbSize), "quota", sizeText(status.DbSizeQuota))
 	return nil
 }
@@ -122,7 +123,7 @@ func sizeText(bytes int64) string {
 // explain adds to an error of the storage what can be done about it.
 func explain(err error, dataDir string) error {
 	if damaged(err) {
-		return fmt.Errorf("%w; the data in %s is damaged: restore a snapshot by metacontroller-apiserver snapshot "+
+		return fmt.Errorf("%w; the data in %s is damaged: restore a snapshot with metacontroller-apiserver snapshot "+
 			"restore --data-dir %s", err, storageOf(dataDir), dataDir)
 	}
 	return explainVolume(err, dataDir)
@@ -137,9 +138,9 @@ func explainVolume(err error, dataDir string) error {
 		return fmt.Errorf("%w; the volume is read-only, and must be writable: mount it read-write, "+
 			"or repair its file system if the system has made it read-only after an error", err)
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%w; the volume must be writable for user %d and group %d, as which this process runs: "+
-			"set fsGroup in the Pod's securityContext, or, where the provisioner ignores that (volumes of host paths), "+
-			"change the owner of the folder on its node: chown -R %[2]d:%[3]d", err, os.Getuid(), os.Getgid())
+		return fmt.Errorf("%w; this process runs as user %d and group %d, and must be able to write to the volume: set "+
+			"fsGroup in the Pod's securityContext; if the provisioner ignores it (volumes of host paths), change the owner "+
+			"of the folder on its node: chown -R %[2]d:%[3]d", err, os.Getuid(), os.Getgid())
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return fmt.Errorf("%w; the volume of %s is full%s: enlarge it", err, dataDir, spaceText(dataDir))
 	}

@@ -63,9 +63,9 @@ func TestADatabaseThatReachedItsQuotaTakesWritesAgainAfterARestart(t *testing.T)
 		refuses bool
 		says    string
 	}{
-		"with former versions of a few objects": {keys: 10, quota: 16 * mebi, says: "Storage takes writes again"},
-		"when objects have been deleted":        {keys: 100_000, deletes: true, quota: 16 * mebi, says: "takes writes again"},
-		"with a larger quota":                   {keys: 100_000, quota: 32 * mebi, says: "Storage takes writes again"},
+		"with former versions of a few objects": {keys: 10, quota: 16 * mebi, says: "Storage accepts writes again"},
+		"when objects have been deleted":        {keys: 100_000, deletes: true, quota: 16 * mebi, says: "accepts writes again"},
+		"with a larger quota":                   {keys: 100_000, quota: 32 * mebi, says: "Storage accepts writes again"},
 		"unless its objects need all of it": {keys: 100_000, quota: 12 * mebi, refuses: true,
 			says: "of the quota of 12 MiB: raise --etcd-quota-backend-bytes"},
 	} {
@@ -108,7 +108,7 @@ func TestAQuotaThatIsNotBelowHalfOfTheVolumeIsLogged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			volume := mountVolume(t, 256*mebi)
 			_, said := startLogging(t, Config{DataDir: volume.data, QuotaBytes: test.quota})
-			if logged := strings.Contains(said.String(), "not below half of the size of its volume"); logged != test.logs {
+			if logged := strings.Contains(said.String(), "not less than half of its volume"); logged != test.logs {
 				t.Errorf("logged: %v\n%s", logged, said)
 			}
 		})

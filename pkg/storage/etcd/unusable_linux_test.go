@@ -39,7 +39,7 @@ func TestAVolumeThatIsNotWritableForTheUserIsNamed(t *testing.T) {
 				Credential: &syscall.Credential{Uid: serverUser, Gid: serverUser},
 			})
 			wantWords(t, err, volume.data, "permission denied",
-				"must be writable for user 65532 and group 65532", "fsGroup", "chown -R 65532:65532")
+				"runs as user 65532 and group 65532", "fsGroup", "chown -R 65532:65532")
 		})
 	}
 }

@@ -48,8 +48,8 @@ func TestWhatCheckSays(t *testing.T) {
 		env.Apply(t, fmt.Sprintf(plain, name, "http://127.0.0.1:1"))
 	}
 	from := env.AuditEnd(t)
-	w.expectSays([]string{"check"}, true, "no workload of Metacontroller was recognized", "--original=none")
-	w.expectSays([]string{"switch"}, true, "no workload of Metacontroller was recognized", "the server is not installed")
+	w.expectSays([]string{"check"}, true, "no workload has the command or the image of Metacontroller", "--original=none")
+	w.expectSays([]string{"switch"}, true, "no workload has the command or the image of Metacontroller", "the server is not installed")
 	w.expectSays([]string{"check", "--original=none"}, false, "No problem blocks the migration")
 	w.installOriginal(1, "--apply-strategy=server-side-apply", "--workers=20")
 	w.expectSays([]string{"check"}, false,
@@ -108,7 +108,7 @@ func TestTheServerIsInstalledOverTheDefinitions(t *testing.T) {
 		t.Error("the log does not say what to do")
 	}
 	w.expectSays([]string{"check"}, false, "The server was installed over Metacontroller's CustomResourceDefinitions",
-		"Metacontroller runs beside the server")
+		"Metacontroller still runs, as ")
 	for _, step := range []string{"back", "switch"} { // somebody's write would be lost
 		w.expectSays([]string{step}, true, "the server has 1 object that differ",
 			"CompositeController applied-again is only there", "--discard-others")

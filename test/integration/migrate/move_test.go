@@ -50,7 +50,7 @@ func TestThereAndBack(t *testing.T) {
 	w.killAfter(3, "switch", os.Kill) // a switch that is repeated, and then fails, is undone, too
 	w.expectSays([]string{"switch"}, true, "parents: 1 write to children", fmt.Sprintf("CompositeController %s, Thing "+
 		"%[2]s/%[3]s: Update ConfigMap %[2]s/%[3]s", e.shapes[1].name, e.namespace, changed),
-		"undoing it, because", "--accept-writes", "from 0 to 1")
+		"undoing the step, because it failed", "--accept-writes", "from 0 to 1")
 	w.waitForDefinitions()
 	w.waitForOriginal(true)
 	e.expectSurvived(before, "what was undone")
@@ -87,7 +87,7 @@ func (w *world) expectSaysThatMetacontrollerRuns() {
 	env.Kubectl(w, "-n", "metacontroller", "scale", "statefulset", originalName, "--replicas=1")
 	for _, step := range []string{"check", "switch"} {
 		w.expectSays([]string{step}, false,
-			"Metacontroller runs beside the server, as statefulset/metacontroller/metacontroller")
+			"Metacontroller still runs, as statefulset/metacontroller/metacontroller")
 	}
 }
 

@@ -123,7 +123,7 @@ func TestARequestSaysWhatStaysPaused(t *testing.T) {
 	f.PatchParent("a", harness.Object{"metadata": harness.Object{"annotations": harness.Object{v1alpha1.PausedAnnotation: "true"}}})
 	waitForState(&f, "a", v1alpha1.SyncStatePaused)
 	before := len(f.Hook.Calls())
-	note := "1 parent is paused, by its annotation metacontroller.k8s.io/paused or by the controller's spec.paused, and stays so until that is removed"
+	note := "1 parent is paused, by its annotation metacontroller.k8s.io/paused or by the controller's spec.paused, and stays paused until you remove that"
 	ask(fmt.Sprintf(`{"parent":{"namespace":%q,"name":"a"}}`, f.Namespace), 0, 1, note)
 	ask(all, 1, 1, note)
 	env.Eventually(t, func(context.Context) error {
@@ -138,7 +138,7 @@ func TestARequestSaysWhatStaysPaused(t *testing.T) {
 
 	env.Kubectl(t, "patch", "compositecontroller", f.Controller.Name, "--type=merge", "-p", `{"spec":{"paused":true}}`)
 	waitForState(&f, "b", v1alpha1.SyncStatePaused)
-	ask(all, 0, 2, "2 parents are paused, by their annotation metacontroller.k8s.io/paused or by the controller's spec.paused, and stay so until that is removed")
+	ask(all, 0, 2, "2 parents are paused, by their annotation metacontroller.k8s.io/paused or by the controller's spec.paused, and stay paused until you remove that")
 }
 
 // Who has mended a hook and asks for a sync does not wait until the server tries the hook again by itself.

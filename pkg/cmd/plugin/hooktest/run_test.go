@@ -126,7 +126,7 @@ func TestCasesThatCannotBeRun(t *testing.T) {
 		"a file that is missing":             {"parent: none.yaml\nexpect: {}", "none.yaml"},
 		"a controller that the folder lacks": {"controller: other\n" + parent + "expect: {}", "no controller selects it"},
 		"a child with a misspelt field":      {parent + "children: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, dta: {}}]\nexpect: {}", "children[0]: the type ConfigMap of v1 has no field dta, did you mean data?"},
-		"two objects of the same name":       {parent + "others: [{apiVersion: v1, kind: Pod, metadata: {name: a}}, {apiVersion: v1, kind: Pod, metadata: {name: a}}]\nexpect: {}", "there are two objects Pod default/a"},
+		"two objects of the same name":       {parent + "others: [{apiVersion: v1, kind: Pod, metadata: {name: a}}, {apiVersion: v1, kind: Pod, metadata: {name: a}}]\nexpect: {}", "the object Pod default/a exists twice"},
 		"a revision without such children":   {parent + "revisions: [{parent: {}, children: {Pod: [a]}}]\nexpect: {}", "revisions[0]: children: no child is of the kind Pod"},
 		"no expectation":                     {parent, "the case expects nothing"},
 	} {

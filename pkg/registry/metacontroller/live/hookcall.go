@@ -82,7 +82,7 @@ func newHookCallTable() rest.TableConvertor {
 			Cell: func(of *v1alpha1.HookCall) any { return shortMessage(of.Status.Message) }},
 		column{Name: "Sent", Type: "integer", Wide: true, Description: "The size of the request in bytes.", Cell: sent},
 		column{Name: "Received", Wide: true, Description: "The size of the answer in bytes.", Cell: received},
-		column{Name: "URL", Wide: true, Description: "Where the hook was called.",
+		column{Name: "URL", Wide: true, Description: "The address of the call.",
 			Cell: func(of *v1alpha1.HookCall) any { return of.Spec.URL }},
 	)
 }
@@ -158,7 +158,7 @@ func (s *hookCallStorage) permit(ctx context.Context, name string, required []ri
 	defer cancel()
 	missing, err := rights.NewReviewer(s.reviews, userOf(reader)).Missing(ctx, required)
 	if err != nil {
-		return unavailable(fmt.Errorf("cannot check what user %q may see: %w", reader.GetName(), err))
+		return unavailable(fmt.Errorf("cannot check which objects user %q may see: %w", reader.GetName(), err))
 	}
 	if len(missing) == 0 {
 		return nil

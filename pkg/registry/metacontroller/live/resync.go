@@ -94,10 +94,10 @@ func resyncNotes(found *v1alpha1.ResyncRequestStatus) []string {
 	switch {
 	case found.Paused == 1:
 		return []string{"1 parent is paused, by its annotation " + v1alpha1.PausedAnnotation +
-			" or by the controller's spec.paused, and stays so until that is removed"}
+			" or by the controller's spec.paused, and stays paused until you remove that"}
 	case found.Paused > 1:
 		return []string{fmt.Sprintf("%d parents are paused, by their annotation %s or by the controller's spec.paused, "+
-			"and stay so until that is removed", found.Paused, v1alpha1.PausedAnnotation)}
+			"and stay paused until you remove that", found.Paused, v1alpha1.PausedAnnotation)}
 	case found.Parents == 0:
 		return []string{"the running controller has no such parent"}
 	}

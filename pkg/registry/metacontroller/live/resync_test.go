@@ -49,10 +49,10 @@ func TestResyncRequests(t *testing.T) {
 		"count them in a dry run": {spec: all, parents: 3, options: &metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}, asked: true, onlyCount: true},
 		"say when there are none": {spec: all, asked: true, notes: []string{"the running controller has no such parent"}},
 		"say that one is paused": {spec: all, parents: 2, paused: 1, asked: true, notes: []string{
-			"1 parent is paused, by its annotation metacontroller.k8s.io/paused or by the controller's spec.paused, and stays so until that is removed",
+			"1 parent is paused, by its annotation metacontroller.k8s.io/paused or by the controller's spec.paused, and stays paused until you remove that",
 		}},
 		"say that some are paused": {spec: all, paused: 2, asked: true, notes: []string{
-			"2 parents are paused, by their annotation metacontroller.k8s.io/paused or by the controller's spec.paused, and stay so until that is removed",
+			"2 parents are paused, by their annotation metacontroller.k8s.io/paused or by the controller's spec.paused, and stay paused until you remove that",
 		}},
 		"that say nothing":         {is: apierrors.IsInvalid},
 		"about another controller": {spec: all, name: "other", is: apierrors.IsNotFound},

@@ -74,7 +74,7 @@ func newSyncTable(now func() time.Time) rest.TableConvertor {
 			Cell: func(row syncRow) any { return ago(durations, row.status.LastSyncTime, row.now) }},
 		column{Name: "Next", Description: "Time until the next sync, unless something changes first.",
 			Cell: func(row syncRow) any { return in(durations, row.status.NextSyncTime, row.now) }},
-		column{Name: "Message", Description: "Error of the last sync, what the parent waits for, or a warning.",
+		column{Name: "Message", Description: "Error of the last sync, reason why the parent waits, or a warning.",
 			Cell: func(row syncRow) any { return shortMessage(row.status.Message) }},
 		column{Name: "Took", Wide: true, Description: "Duration of the last sync.",
 			Cell: func(row syncRow) any { return took(row.status.LastSyncDuration) }},

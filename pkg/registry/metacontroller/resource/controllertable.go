@@ -46,7 +46,7 @@ func newControllerTable[O metav1.Object](rowOf func(O) controllerRow) rest.Table
 	},
 		column{Name: "Parent", Description: "The resources of the parents.",
 			Cell: func(row controllerRow) any { return parentTypes(row.parents) }},
-		column{Name: "Ready", Description: "Whether the controller runs as its current spec says.",
+		column{Name: "Ready", Description: "Whether the controller runs with its current spec.",
 			Cell: conditionCell(v1alpha1.ConditionReady)},
 		column{Name: "Parents", Description: "Number of parents.",
 			Cell: parentsCell(func(counts *v1alpha1.ParentCounts) int32 { return counts.Total })},
@@ -56,13 +56,13 @@ func newControllerTable[O metav1.Object](rowOf func(O) controllerRow) rest.Table
 			"answers of their hook or in the controller.",
 			Cell: parentsCell(func(counts *v1alpha1.ParentCounts) int32 { return counts.Warned })},
 		ageColumn(func(row controllerRow) metav1.Time { return row.created }),
-		column{Name: "Children", Wide: true, Description: "The resources of the objects that the controller makes.",
+		column{Name: "Children", Wide: true, Description: "The resources of the objects that the controller creates.",
 			Cell: func(row controllerRow) any { return resources(row.children) }},
 		column{Name: "Synced", Wide: true, Description: "Whether every parent is in its desired state.",
 			Cell: conditionCell(v1alpha1.ConditionParentsSynced)},
-		column{Name: "Outdated", Wide: true, Description: "Number of children that differ from what the hook wants and that " +
-			"the update method OnDelete does not update. Under server-side apply, children that another client has changed " +
-			"also count.",
+		column{Name: "Outdated", Wide: true, Description: "Number of children that differ from the answer of the hook, and " +
+			"that the server does not update because of the update method OnDelete. With server-side apply, this number " +
+			"includes children that another client has changed.",
 			Cell: outdated},
 		column{Name: "Hook", Wide: true, Description: "The address of the sync hook.",
 			Cell: func(row controllerRow) any { return address(row.sync) }},
@@ -70,7 +70,7 @@ func newControllerTable[O metav1.Object](rowOf func(O) controllerRow) rest.Table
 			Description: "Reason why the controller is or is not ready, or of another problem.",
 			Cell:        func(row controllerRow) any { return cmp.Or(v1alpha1.WorstReason(row.status.Conditions), None) }},
 		column{Name: "Resync", Wide: true,
-			Description: "Interval at which every parent is synced again, even if nothing changed.",
+			Description: "Interval at which the server syncs every parent again, even if nothing has changed.",
 			Cell:        func(row controllerRow) any { return period(row.resyncPeriodSeconds) }},
 	)
 }
