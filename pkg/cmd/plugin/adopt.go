@@ -28,15 +28,15 @@ func newAdopt(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
 		Short: "Adopt existing objects as children of a parent",
 		Long: `Adopt existing objects as children of a parent.
 
-After a restore, or after a controller was replaced, objects with the names of children may exist that the controller
-cannot use (event ChildNameTaken): their label controller-uid has the UID of the former parent, or their annotation
+After a restore, or after a controller was replaced, the controller may be unable to use existing objects with the names
+of children (event ChildNameTaken): their label controller-uid has the UID of the former parent, or their annotation
 metacontroller.k8s.io/decorator-controller is missing or names another controller. The command calls the hook, like
-preview, to learn which children the parent should have, and lists each object with the name of one, and its owner if
-the object names it. It then changes the objects without another owner, so that the controller finds them: their labels,
-that annotation and, for a DecoratorController, their owner reference. It also updates ControllerRevisions with the UID
-of the former parent. The rest of the objects stays unchanged until the next sync. The command skips objects that
-another object controls or that another controller uses and, without --unmarked, objects that no controller seems to
-have created.`,
+preview, to find out which children the parent should have. It lists each existing object with the name of such a child,
+and its owner, if the object names one. It then changes the objects without another owner so that the controller finds
+them: it sets their labels, that annotation and, for a DecoratorController, their owner reference. It also updates
+ControllerRevisions with the UID of the former parent. All other fields stay unchanged until the next sync. The command
+skips objects that another object controls or that another controller uses. Without --unmarked, it also skips objects
+that no controller seems to have created.`,
 		Example: `  # Which objects would become children of a Website?
   kubectl metacontroller adopt website/front -n shop --dry-run
 
@@ -78,7 +78,7 @@ func (a *adopt) run(ctx context.Context, args []string) error {
 		return err
 	}
 	if len(parents) == 0 {
-		return fmt.Errorf("specify a parent of %s, too", controller)
+		return fmt.Errorf("also specify a parent of %s", controller)
 	}
 	client, err := a.DynamicClient()
 	if err != nil {
@@ -120,7 +120,7 @@ func (a *adopt) parent(
 			continue // another controller selects the parent
 		}
 		if err != nil {
-			return fmt.Errorf("%s: find the children that it wants for %s: %w", controller, argument, err)
+			return fmt.Errorf("%s: find the desired children of %s: %w", controller, argument, err)
 		}
 		found = append(found, one)
 	}
@@ -180,7 +180,7 @@ func (a *adopt) show(of *adoption.Adoption) error {
 		rows = append(rows, []string{"  " + one.Holder.String() + " (" + of.Claimant.Whose(one.Holder) + ")", said})
 	}
 	if len(of.Candidates) == 0 {
-		rows[0][0] += ": no object that is not its child has the name of a child that the hook wants"
+		rows[0][0] += ": nothing to adopt, because no other object has the name of a child"
 	}
 	return printTable(a.streams.Out, rows)
 }

@@ -40,8 +40,8 @@ func newCalls(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
 
 The server keeps a limited number of recent calls of each controller, and keeps failed calls longer. A call is in the
 namespace of its parent. Without a parent, list the calls in all namespaces, unless --namespace is set; the newest comes
-last. With the name of a CALL from the list, print its request and response; values of Secrets and credentials are
-redacted.`,
+last. With the name of a CALL from the list, print its request and response, without values of Secrets and
+credentials.`,
 		Example: `  # The recent calls of a controller.
   kubectl metacontroller calls cc/websites
 
@@ -124,7 +124,7 @@ func (c *cluster) call(ctx context.Context, name string) (*v1alpha1.HookCall, er
 		found, err := client.MetacontrollerV1alpha1().HookCalls("").List(ctx,
 			metav1.ListOptions{FieldSelector: "metadata.name=" + name})
 		if err != nil {
-			return nil, fmt.Errorf("find the call, without --namespace: %w", err)
+			return nil, fmt.Errorf("find the call in all namespaces: %w", err)
 		}
 		if len(found.Items) == 0 {
 			return nil, fmt.Errorf("call %s not found: the server may have dropped it", name)
@@ -157,7 +157,7 @@ func (l *calls) list(ctx context.Context, namespace string, selector fields.Set)
 	}
 	var table metav1.Table
 	if err := json.Unmarshal(raw, &table); err != nil {
-		return fmt.Errorf("read the answer of the server: %w", err)
+		return fmt.Errorf("read the response of the server: %w", err)
 	}
 	if len(table.Rows) == 0 {
 		_, err := fmt.Fprintln(l.streams.ErrOut, "No calls are recorded.")
@@ -166,7 +166,7 @@ func (l *calls) list(ctx context.Context, namespace string, selector fields.Set)
 	for i := range table.Rows {
 		of := &table.Rows[i].Object // it has the namespace
 		if of.Object, err = runtime.Decode(unstructured.UnstructuredJSONScheme, of.Raw); err != nil {
-			return fmt.Errorf("read the answer of the server: %w", err)
+			return fmt.Errorf("read the response of the server: %w", err)
 		}
 	}
 	options := printers.PrintOptions{Wide: *l.printFlags.OutputFormat == "wide", WithNamespace: namespace == ""}
@@ -236,11 +236,11 @@ func newReplay(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
 		Short: "Send the request of a recorded call to the hook again",
 		Long: `Send the request of a recorded call to the hook again.
 
-The command compares the response with the recorded one, and prints the writes that would follow now, like preview.
-Nothing is written. Recorded calls do not have the values of Secrets: the hook gets the current values, or placeholders
-if a Secret no longer exists. The comparison ignores these values.
+The command compares the response with the recorded one, and prints the writes that would follow now, like preview. It
+writes nothing. Recorded calls do not have the values of Secrets: the hook gets the current values, or placeholders if a
+Secret no longer exists. The comparison ignores these values.
 
-The exit codes are those of preview.`,
+The exit codes are the same as for preview.`,
 		Example: `  # Does the hook still respond the same?
   kubectl metacontroller calls cc/websites
   kubectl metacontroller replay 20261124-101500-123456-abcd -n shop
@@ -261,8 +261,9 @@ The exit codes are those of preview.`,
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&r.hook, "hook", "", "URL of a hook on this machine to call instead of that of the controller.")
-	cmdutil.AddFilenameOptionFlags(command, &r.files, "with a changed controller to use instead of the stored one.")
+	flags.StringVar(&r.hook,
+		"hook", "", "URL of a hook on this machine. The command calls it instead of the hook of the controller.")
+	cmdutil.AddFilenameOptionFlags(command, &r.files, "with a changed controller, which replaces the stored one.")
 	r.output.addFlags(command)
 	return command
 }

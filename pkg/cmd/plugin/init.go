@@ -68,7 +68,7 @@ func (i *initialization) run(command *cobra.Command, name string) error {
 	language, known := scaffold.Languages()[i.language]
 	if !known {
 		known := strings.Join(languages(), ", ")
-		return cmdutil.UsageErrorf(command, "--lang is %q, it should be one of %s", i.language, known)
+		return cmdutil.UsageErrorf(command, "--lang must be one of %s, not %q", known, i.language)
 	}
 	hook, run := "a hook in "+language.Name, fmt.Sprintf(`Run it on this machine:
   %s 8080 &
@@ -103,7 +103,7 @@ Test the hook, without a cluster:
   kubectl wait --for=condition=Ready -f controller.yaml
   kubectl apply -f example.yaml
 
-README.md says more.
+For more, see README.md.
 `, folder, i.names.Kind, i.names.Plural, i.names.Group, hook, run)
 	return err
 }
@@ -122,7 +122,7 @@ func (i *initialization) validate() error {
 		return fmt.Errorf("--group is %q: %s", i.names.Group, wrong[0])
 	}
 	if !strings.Contains(i.names.Group, ".") {
-		return errors.New("--group has no dot: such groups belong to Kubernetes")
+		return errors.New("--group must contain a dot: groups without a dot belong to Kubernetes")
 	}
 	return nil
 }

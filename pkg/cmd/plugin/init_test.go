@@ -82,8 +82,8 @@ func TestNamesThatNoTypeCanHave(t *testing.T) {
 		"a name with a capital letter": {[]string{"Website"}, `NAME is "Website"`},
 		"a kind with a space":          {[]string{"website", "--kind", "Web Site"}, "--kind"},
 		"a plural that is none":        {[]string{"website", "--plural", "web_sites"}, "--plural"},
-		"a group without a dot":        {[]string{"website", "--group", "apps"}, "--group has no dot"},
-		"another language":             {[]string{"website", "--lang", "cobol"}, "it should be one of go, node, python"},
+		"a group without a dot":        {[]string{"website", "--group", "apps"}, "--group must contain a dot"},
+		"another language":             {[]string{"website", "--lang", "cobol"}, "--lang must be one of go, node, python"},
 		"an inline hook in a language": {[]string{"website", "--inline", "--lang", "go"}, "[inline lang]"},
 	} {
 		t.Run(name, func(t *testing.T) {

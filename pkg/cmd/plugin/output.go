@@ -49,7 +49,7 @@ func (o *output) addFlags(command *cobra.Command, forPeople ...string) {
 	o.printFlags.JSONYamlPrintFlags.AddFlags(command)
 	o.printFlags.TemplatePrinterFlags.AddFlags(command)
 	command.Flags().StringVarP(o.printFlags.OutputFormat, "output", "o", "",
-		"Output format. One of: ("+strings.Join(o.formats(), ", ")+"). By default, the output is for people.")
+		"Output format. One of: ("+strings.Join(o.formats(), ", ")+"). The default output is for humans.")
 	o.printFlags.OutputFlagSpecified = func() bool { return command.Flags().Changed("output") }
 	completeFlag(command, "output", oneOf(o.formats()...))
 	o.addColor(command)
@@ -68,7 +68,7 @@ func (o *output) addColor(command *cobra.Command) {
 
 func (o *output) validate(command *cobra.Command) error {
 	if !slices.Contains([]string{"auto", "always", "never"}, o.color) {
-		return cmdutil.UsageErrorf(command, "--color is %q, it should be auto, always or never", o.color)
+		return cmdutil.UsageErrorf(command, "--color must be auto, always or never, not %q", o.color)
 	}
 	printer, err := o.toPrinter()
 	if err != nil {

@@ -41,10 +41,10 @@ func newPreview(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
 		Long: `Preview what syncs would write.
 
 The server calls the hook with the current objects, and the command prints the writes that would follow as a diff, each
-with its reason. Nothing is written, and the calls do not count as syncs.
+with its reason. The server writes nothing, and the calls do not count as syncs.
 
  * With -f, use controllers or parents from files instead of the stored ones.
- * With --hook, call a hook on this machine instead of the one of the controller. The cluster does not have to reach it.
+ * With --hook, call a hook on this machine instead of the hook of the controller. The cluster does not need to reach it.
    Requests have digests instead of the values of Secrets.
  * With --dry-run, send each write to the cluster with dryRun=All, so that it applies defaults, admission and quotas.
 
@@ -258,7 +258,8 @@ func (p *preview) conclude(subjects int) error {
 		}
 	}
 	if p.summary.Parents == 0 && subjects > 1 {
-		return &exit{code: codeFailed, err: errors.New("no controller selects this parent, by its selectors and namespaces")}
+		return &exit{code: codeFailed, err: errors.New(
+			"the selectors and namespaces of all controllers exclude this parent")}
 	}
 	return exitOf(&p.summary)
 }

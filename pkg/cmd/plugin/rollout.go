@@ -49,7 +49,7 @@ func newRolloutStatus(c *cluster, streams genericiooptions.IOStreams) *cobra.Com
 		Long: `Show the progress of a rolling update, and wait until it is done.
 
 A ControllerRevision records each version of the parent that children still use. The update is done when all children
-are healthy at the current version, and the parent is synced. With -o, print the ControllerRevisions: when the update is
+are healthy at the current version, and the parent is synced. With -o, print the ControllerRevisions when the update is
 done, or immediately with --watch=false.`,
 		Example: `  # Wait until all children of a CatSet have the new template.
   kubectl metacontroller rollout status catset/web
@@ -268,9 +268,9 @@ func newRolloutUndo(c *cluster, streams genericiooptions.IOStreams) *cobra.Comma
 		Short: "Roll a parent back to an earlier version",
 		Long: `Roll a parent back to an earlier version.
 
-The fields of the parent that its revisions record are reset to an earlier version. Children that were already updated
-are rolled back one by one. Earlier versions exist until the update is done: to undo a complete update, apply the
-earlier parent, for example from a repository. If the parent is applied from a repository, change it there, too.`,
+The command resets the fields of the parent that its revisions record to an earlier version. The server then rolls back
+the updated children one by one. Earlier versions exist until the update is done: to undo a complete update, apply the
+earlier parent, for example from a repository. If you apply the parent from a repository, also change it there.`,
 		Example: `  # Roll back to the previous version.
   kubectl metacontroller rollout undo catset/web
 

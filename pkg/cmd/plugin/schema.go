@@ -42,7 +42,7 @@ schemas.`,
 			case len(args) > 1 || len(args) == 1 && folder != "":
 				return cmdutil.UsageErrorf(command, "specify one NAME, or --folder")
 			case format != "json" && format != "yaml":
-				return cmdutil.UsageErrorf(command, "--output is %q, it should be json or yaml", format)
+				return cmdutil.UsageErrorf(command, "--output must be json or yaml, not %q", format)
 			case folder != "":
 				return writeSchemas(folder)
 			case len(args) == 0:

@@ -76,7 +76,7 @@ func (s *status) showIdle(
 		if why == "" || !one.IsFor(resource) || slices.ContainsFunc(rows, isShown) {
 			continue
 		}
-		note := s.style().Warning(fmt.Sprintf("%s may be for it, too: %s", one, why))
+		note := s.style().Warning(fmt.Sprintf("%s may also handle it: %s", one, why))
 		if _, err := fmt.Fprintln(s.streams.Out, note); err != nil {
 			return err
 		}
@@ -245,7 +245,7 @@ func (s *status) answeredBefore(ctx context.Context, row *v1alpha1.Sync) string 
 	case answered == nil:
 		return " when the hook last answered, before the recorded calls"
 	}
-	return " when the hook answered last, " + ago(&answered.Status.StartTime) + " ago"
+	return " when the hook last answered, " + ago(&answered.Status.StartTime) + " ago"
 }
 
 // whyNoController returns an error that explains why no controller has the parent: no controller of its type runs, or
@@ -272,13 +272,13 @@ func (s *status) whyNoController(
 		reasons = append(reasons, fmt.Sprintf("%s %s controls it: %s", owner.Kind, owner.Name, command))
 	}
 	for _, one := range controllers {
-		reason := cmp.Or(whyNotRunning(one), "its selectors or namespaces leave it out")
+		reason := cmp.Or(whyNotRunning(one), "its selectors or namespaces exclude it")
 		reasons = append(reasons, one.String()+": "+reason)
 	}
 	if len(controllers) == 0 {
 		reasons = append(reasons, "no controller handles "+resource.String())
 	}
-	return fmt.Errorf("no controller has %s as a parent: %s", objectName(object, ""), strings.Join(reasons, "; "))
+	return fmt.Errorf("no controller handles %s: %s", objectName(object, ""), strings.Join(reasons, "; "))
 }
 
 // failedSteps returns the failed steps of the last sync.

@@ -26,10 +26,10 @@ func newPause(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
 		Short: "Pause reconciliation of controllers or parents",
 		Long: `Pause reconciliation of controllers or parents.
 
-While a controller or parent is paused, no hook is called and nothing is written; finalizers wait. The command sets
+While a controller or parent is paused, the server calls no hook, writes nothing and keeps finalizers. The command sets
 spec.paused of a controller, or the annotation metacontroller.k8s.io/paused of a parent, which applies to all
-controllers. After a controller, parents can be specified by name only: then they are paused, and the controller is not.
-If objects are applied from a repository, change them there, too.`,
+controllers. After a controller, specify parents by name only: the command then pauses the parents, and not the
+controller. If you apply the objects from a repository, also change them there.`,
 		Example: `  # Pause a Website while you repair it manually.
   kubectl metacontroller pause website/front -n shop
 
@@ -48,7 +48,7 @@ func newResume(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
 		Short: "Resume reconciliation of controllers or parents",
 		Long: `Resume reconciliation of controllers or parents.
 
-The parent, or all parents of the controller, are synced.`,
+The server then syncs the parent, or all parents of the controller.`,
 		Example: `  kubectl metacontroller resume website/front -n shop
   kubectl metacontroller resume cc/websites`,
 	})
@@ -209,8 +209,8 @@ func newResync(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
 		Short: "Sync parents now, even if nothing has changed",
 		Long: `Sync parents now, even if nothing has changed.
 
-Without parents, sync all parents of the controller: in all namespaces, unless --namespace is set. They are synced one
-after the other, so that the hook and the cluster are not overloaded. Without a controller, all controllers of the
+Without parents, sync all parents of the controller: in all namespaces, unless --namespace is set. The server syncs them
+one after the other, so that it does not overload the hook and the cluster. Without a controller, all controllers of the
 parent sync it. Paused parents stay paused.`,
 		Example: `  # All Websites, because the hook has changed, or reads something that is not in the cluster.
   kubectl metacontroller resync cc/websites
@@ -313,7 +313,8 @@ func (r *resync) resyncParent(ctx context.Context, find *lookup.Lookup, only *lo
 		}
 	}
 	if !found {
-		return fmt.Errorf("no running controller handles %s: it does not exist, or is not selected", argument)
+		return fmt.Errorf(
+			"no running controller handles %s: the object does not exist, or no controller selects it", argument)
 	}
 	return nil
 }

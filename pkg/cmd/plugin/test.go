@@ -57,7 +57,8 @@ all others, the file tests/suite.yaml has the command that starts the hook:
 
   hookCommand: python3 hook.py $PORT
 
-The plugin prints that command and runs it with all your rights: read the folder of another person before you test it.
+The plugin prints that command and runs it with all your permissions: review the folder of another person before you
+test it.
 
 The exit code is 0 if all cases pass, 1 if some fail, and greater than 1 if they cannot be run.`,
 		Example: `  # Run all cases in the folder tests, with the hook that suite.yaml starts.
@@ -66,7 +67,7 @@ The exit code is 0 if all cases pass, 1 if some fail, and greater than 1 if they
   # Run the cases with "scale" in their names against a hook that is already running.
   kubectl metacontroller test --hook http://localhost:8080 --run scale
 
-  # Write the results of the cases to expect in their files, and review the changes.
+  # Write the results of the cases to the field expect in their files, and review the changes.
   kubectl metacontroller test --update && git diff
 
   # Write a report for a build server.
@@ -86,8 +87,8 @@ The exit code is 0 if all cases pass, 1 if some fail, and greater than 1 if they
 		"with the controllers and their CustomResourceDefinitions, if the folder does not have them.")
 	flags.StringVar(&t.pattern, "run", "", "Regular expression for the names of the cases to run.")
 	flags.BoolVar(&t.update, "update", false,
-		"Write the results of the cases to expect in their files, unless they are probably a mistake: an unexpected "+
-			"failure or warning, or another response to the second call.")
+		"Write the results of the cases to the field expect in their files, unless they are probably a mistake: an "+
+			"unexpected failure or warning, or another response to the second call.")
 	flags.StringVar(&t.junit, "junit", "", "File to write a report to, in the JUnit format.")
 	t.addColor(command)
 	return command
@@ -338,15 +339,15 @@ func newRecord(c *cluster, streams genericiooptions.IOStreams) *cobra.Command {
 		Long: `Create a test case from a recorded call.
 
 The command writes a file to the folder tests, with the parent, its children and the related objects of the request. The
-case expects the response of the hook and the writes that follow. Values of Secrets are redacted. Review the file before
-you keep it: it has objects of your cluster.`,
+case expects the response of the hook and the writes that follow. It has placeholders for the values of Secrets. Review
+the file before you keep it: it has objects of your cluster.`,
 		Example: `  kubectl metacontroller calls website/front -n shop
   kubectl metacontroller record 20261124-101500-123456-abcd -n shop --name scaled-down`,
 		Args:              oneArg("the name of a call, see 'kubectl metacontroller calls'"),
 		ValidArgsFunction: c.completeCalls,
 		RunE: func(command *cobra.Command, args []string) error {
 			if strings.ContainsAny(r.name, `/\`) {
-				return cmdutil.UsageErrorf(command, "--name is %q, it should be the name of a file, without its extension", r.name)
+				return cmdutil.UsageErrorf(command, "--name must be the name of a file without its extension, not %q", r.name)
 			}
 			return r.run(command.Context(), args[0])
 		},

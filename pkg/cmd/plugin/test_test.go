@@ -199,7 +199,7 @@ func TestUpdateWritesNoMistakes(t *testing.T) {
 		"a crash that is expected": {`raise ValueError("typo")`, "expect: {error: x}", ""},
 		"a warning":                {strings.Replace(answer, "labels", "labells", 1), "", "write warnings into expect first"},
 		"a random value": {`self.wfile.write(b'{"labels":{"seen":"%d"}}' % random.getrandbits(60))`, "",
-			"the hook answered something else the second time"},
+			"the hook returned a different answer the second time"},
 		"what is as it should be": {answer, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -297,7 +297,7 @@ func TestTestsThatCannotBeRun(t *testing.T) {
 		want string
 	}{
 		"no folder":               {[]string{"test", filepath.Join(folder, "none")}, "does not exist"},
-		"a hook that ends":        {[]string{"test", folder, "--hook-command", "false"}, "it has ended"},
+		"a hook that ends":        {[]string{"test", folder, "--hook-command", "false"}, "the program has ended"},
 		"two ways to the hook":    {[]string{"test", folder, "--hook-command", "false", "--hook", "a:1"}, "not both"},
 		"an address that is none": {[]string{"test", folder, "--hook", "ftp://a"}, "address of the hook"},
 		"a pattern that is none":  {[]string{"test", folder, "--run", "["}, "--run"},

@@ -200,9 +200,9 @@ func (f *Finder) reasonAgainst(ctx context.Context, of *Adoption, one *Candidate
 	case owner != nil && owner.UID != of.Claimant.Parent.UID:
 		return "another object controls it", nil
 	case one.Change == nil && of.Claimant.Selector.Matches(labels.Set(holder.Labels)):
-		return "its labels match, so that the controller adopts it", nil
+		return "its labels match, so the controller adopts it", nil
 	case one.Change == nil:
-		return "no label can be set so that the selector of the parent matches it", nil
+		return "no change of its labels makes the selector of the parent match it", nil
 	case !f.Unmarked && !object.IsMarked(holder):
 		return "it has no sign that a controller created it; --unmarked adopts it, too", nil
 	}

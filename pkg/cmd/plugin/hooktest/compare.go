@@ -20,7 +20,7 @@ import (
 )
 
 // errNothingExpected is the error of a case without expectations.
-var errNothingExpected = errors.New("the case expects nothing: write expect, or let --update write it")
+var errNothingExpected = errors.New("the case has no field expect: add it, or use --update")
 
 // compare returns a diff of the expected and the actual result; empty if they are equal.
 func compare(expected *Expected, came *Outcome) (string, error) {

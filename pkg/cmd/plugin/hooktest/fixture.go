@@ -173,11 +173,12 @@ func (s *Suite) parentOf(of *Case) (*unstructured.Unstructured, *testedControlle
 	case len(parents) == 1:
 		return parents[0], controllers[0], nil
 	case len(parents) == 0:
-		return nil, nil, fmt.Errorf("no controller selects it; the folder has %s", strings.Join(s.controllerNames(), ", "))
+		return nil, nil, fmt.Errorf(
+			"no controller handles it; the folder has %s", strings.Join(s.controllerNames(), ", "))
 	case parents[0] != parents[1]:
 		return nil, nil, fmt.Errorf("several objects in %s are parents: set name", of.Parent.File)
 	}
-	return nil, nil, fmt.Errorf("several controllers select it: set controller to one of %s",
+	return nil, nil, fmt.Errorf("several controllers handle it: set controller to one of %s",
 		strings.Join(s.controllerNames(), ", "))
 }
 

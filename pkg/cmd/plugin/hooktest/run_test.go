@@ -122,13 +122,13 @@ func TestCasesThatCannotBeRun(t *testing.T) {
 		"a parent of an unknown type": {"parent: {apiVersion: example.com/v1, kind: Other, metadata: {name: " +
 			"a}}\nexpect: {}", "add its CustomResourceDefinition"},
 		"a parent that no controller is for": {"parent: {apiVersion: v1, kind: Pod, metadata: {name: a}}\nexpect: {}",
-			"no controller selects it; the folder has cc/websites"},
+			"no controller handles it; the folder has cc/websites"},
 		"a file that is missing":             {"parent: none.yaml\nexpect: {}", "none.yaml"},
-		"a controller that the folder lacks": {"controller: other\n" + parent + "expect: {}", "no controller selects it"},
+		"a controller that the folder lacks": {"controller: other\n" + parent + "expect: {}", "no controller handles it"},
 		"a child with a misspelt field":      {parent + "children: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, dta: {}}]\nexpect: {}", "children[0]: the type ConfigMap of v1 has no field dta, did you mean data?"},
 		"two objects of the same name":       {parent + "others: [{apiVersion: v1, kind: Pod, metadata: {name: a}}, {apiVersion: v1, kind: Pod, metadata: {name: a}}]\nexpect: {}", "the object Pod default/a exists twice"},
 		"a revision without such children":   {parent + "revisions: [{parent: {}, children: {Pod: [a]}}]\nexpect: {}", "revisions[0]: children: no child is of the kind Pod"},
-		"no expectation":                     {parent, "the case expects nothing"},
+		"no expectation":                     {parent, "the case has no field expect"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			result := runOne(t, map[string]string{"controller.yaml": composite, "tests/a.yaml": test.test}, wantsA)

@@ -44,7 +44,7 @@ func At(address string) (*Hook, error) {
 		return nil, fmt.Errorf("the address of the hook: %w", err)
 	}
 	if base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
-		return nil, fmt.Errorf("the address of the hook is %q, it should be like http://localhost:8080", address)
+		return nil, fmt.Errorf("the address of the hook must be a URL such as http://localhost:8080, not %q", address)
 	}
 	return &Hook{base: base, client: &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

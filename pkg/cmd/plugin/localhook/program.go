@@ -50,7 +50,7 @@ func Start(ctx context.Context, command, folder string) (*Program, error) {
 		return nil, err
 	}
 	if p.output, err = outputFile(); err != nil {
-		return nil, fmt.Errorf("keep what the hook prints: %w", err)
+		return nil, fmt.Errorf("store the output of the hook: %w", err)
 	}
 	// Python buffers what it prints into a file.
 	p.command.Dir, p.command.Env = folder, append(os.Environ(), "PORT="+port, "PYTHONUNBUFFERED=1")
@@ -65,7 +65,7 @@ func Start(ctx context.Context, command, folder string) (*Program, error) {
 	}()
 	if err := p.waitFor(ctx, port); err != nil {
 		defer p.Stop()
-		return nil, fmt.Errorf("start the hook by %q: %w%s", command, err, p.said())
+		return nil, fmt.Errorf("start the hook with %q: %w%s", command, err, p.said())
 	}
 	return p, nil
 }
@@ -93,7 +93,7 @@ func freePort() (string, error) {
 // waitFor waits until the program listens on the port.
 func (p *Program) waitFor(ctx context.Context, port string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout,
-		fmt.Errorf("nothing listens on port %s, which is $PORT, after %s", port, startTimeout))
+		fmt.Errorf("the program does not listen on port %s ($PORT) after %s", port, startTimeout))
 	defer cancel()
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
@@ -104,7 +104,7 @@ func (p *Program) waitFor(ctx context.Context, port string) error {
 		}
 		select {
 		case <-p.ended:
-			return errors.New("it has ended")
+			return errors.New("the program has ended")
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-ticker.C:

@@ -71,7 +71,7 @@ func TestAProgramIsStartedAndEndsWithAllThatItHasStarted(t *testing.T) {
 
 func TestAProgramThatEndsIsAnErrorWithWhatItPrinted(t *testing.T) {
 	_, err := Start(t.Context(), "echo oh no >&2; exit 3", t.TempDir())
-	if err == nil || !strings.Contains(err.Error(), "it has ended") || !strings.Contains(err.Error(), "oh no") {
+	if err == nil || !strings.Contains(err.Error(), "the program has ended") || !strings.Contains(err.Error(), "oh no") {
 		t.Errorf("the error is %v", err)
 	}
 }

@@ -100,7 +100,7 @@ func (l *Lookup) ParentIn(controller *Controller, argument string) (*Parent, err
 	}
 	mapping, err := l.typeOf(rules[0])
 	if err != nil {
-		return nil, fmt.Errorf("the parents of %s: %w", controller, err)
+		return nil, fmt.Errorf("read the type of the parents of %s: %w", controller, err)
 	}
 	return l.parent(mapping, name), nil
 }

@@ -131,7 +131,7 @@ func (a *asking) answered(ctx context.Context, reviewer Reviewer) (*v1alpha1.Syn
 			return nil, err
 		}
 	}
-	return nil, fmt.Errorf("the review keeps requesting other responses of the hook, because its parents keep changing")
+	return nil, fmt.Errorf("the server keeps requesting new responses of the hook, because the parents keep changing")
 }
 
 // missingCall is a call whose answer is missing.
@@ -149,7 +149,7 @@ func (a *asking) missing(review *v1alpha1.SyncReview) (missing []missingCall) {
 				continue
 			}
 			if call.Request == nil {
-				a.failed[key] = errors.New("the request exceeds the maximum size of a response of the server")
+				a.failed[key] = errors.New("the server did not return the request for the hook, because it is too large")
 				continue
 			}
 			missing = append(missing, missingCall{key, call.Request.Raw})

@@ -159,7 +159,7 @@ func TestARequestThatIsLeftOutIsAFailure(t *testing.T) {
 		t.Errorf("called would be %v", missing)
 	}
 	asked.markFailed(review)
-	if sync := review.Status.Syncs[0]; sync.Result != v1alpha1.ReviewedFailed || !strings.Contains(sync.Error, "exceeds the maximum size") {
+	if sync := review.Status.Syncs[0]; sync.Result != v1alpha1.ReviewedFailed || !strings.Contains(sync.Error, "it is too large") {
 		t.Errorf("the sync is %+v", sync)
 	}
 }

@@ -72,7 +72,7 @@ func (r *run) follow(ctx context.Context, parent *object.Object) error {
 		return err
 	}
 	if !r.planner.Observer.Handles(parent) {
-		return fmt.Errorf("the controller does not handle %s: its selectors or namespaces leave it out", parent)
+		return fmt.Errorf("the controller does not handle %s: its selectors or namespaces exclude it", parent)
 	}
 	if r.of.Lacks != nil && parent.DeletionTimestamp == nil {
 		return r.of.Lacks

@@ -336,7 +336,9 @@ func (s *state) hashOthers() uint64 {
 }
 
 // hashOf returns the hash of an object. Those of several are added up, because caches do not keep their order.
-func hashOf(one *object.Object) uint64 { return xxhash.Sum64String(string(one.UID) + one.ResourceVersion) }
+func hashOf(one *object.Object) uint64 {
+	return xxhash.Sum64String(string(one.UID) + one.ResourceVersion)
+}
 
 // alternating returns the two values of the field that a step sets, as JSON: the one that the object has and the one
 // that the hook wants. Both are empty for Secrets, and if one of them is neither a number nor a boolean. Strings may
