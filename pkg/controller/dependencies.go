@@ -64,7 +64,7 @@ func newClients(config Config, term *leader.Term) (*clients, error) {
 	guardWrites(loopback, term)
 	own, err := versioned.NewForConfig(loopback)
 	if err != nil {
-		return nil, fmt.Errorf("make a client of this server's API: %w", err)
+		return nil, fmt.Errorf("create a client for this server's API: %w", err)
 	}
 	return &clients{hostConfig: hostConfig, host: client, own: own}, nil
 }
@@ -165,7 +165,7 @@ func forgetNamespaces(namespaces clientcache.SharedInformer, calls *calllog.Log)
 		DeleteFunc: forget,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("follow the deletion of namespaces: %w", err)
+		return nil, fmt.Errorf("watch the deletion of namespaces: %w", err)
 	}
 	return func() { _ = namespaces.RemoveEventHandler(added) }, nil
 }
@@ -176,7 +176,7 @@ func newReviews(hostConfig *rest.Config) (rights.Reviews, error) {
 	config.QPS = -1
 	client, err := authorizationv1.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("make a client for access reviews: %w", err)
+		return nil, fmt.Errorf("create a client for access reviews: %w", err)
 	}
 	return client.SubjectAccessReviews(), nil
 }

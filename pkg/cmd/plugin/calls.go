@@ -261,8 +261,8 @@ The exit codes are the same as for preview.`,
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&r.hook,
-		"hook", "", "URL of a hook on this machine. The command calls it instead of the hook of the controller.")
+	flags.StringVar(&r.hook, "hook", "",
+		"URL of a hook on this machine. The command calls it instead of the hook of the controller.")
 	cmdutil.AddFilenameOptionFlags(command, &r.files, "with a changed controller, which replaces the stored one.")
 	r.output.addFlags(command)
 	return command

@@ -49,7 +49,7 @@ func NewClient(config *rest.Config, applier string) (*Client, error) {
 	config.GroupVersion = &schema.GroupVersion{}
 	client, err := rest.UnversionedRESTClientFor(config)
 	if err != nil {
-		return nil, fmt.Errorf("make a client for the host: %w", err)
+		return nil, fmt.Errorf("create a client for the host: %w", err)
 	}
 	return &Client{rest: client, applier: applier, objects: objects}, nil
 }

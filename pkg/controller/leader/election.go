@@ -118,7 +118,7 @@ func (e *Election) awaitPermission(ctx context.Context, identity string) bool {
 		}
 		if err != nil && ctx.Err() == nil && err.Error() != logged {
 			logged = err.Error()
-			klog.FromContext(ctx).Error(err, "Waiting before the controllers can run")
+			klog.FromContext(ctx).Error(err, "Waiting until the controllers can run")
 		}
 		return err == nil, nil
 	})

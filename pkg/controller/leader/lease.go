@@ -57,7 +57,7 @@ func (l *leases) Update(ctx context.Context, of *lease, options metav1.UpdateOpt
 
 // errLedMeanwhile is the error of a renewal after another process has led. The term has ended, and the process may
 // be elected again.
-var errLedMeanwhile = errors.New("another process has become the leader in the meantime")
+var errLedMeanwhile = errors.New("another process has become the leader")
 
 func (l *leases) write(ctx context.Context, of *lease, send func() (*lease, error)) (*lease, error) {
 	if of.Annotations == nil {
@@ -100,7 +100,7 @@ func foreign(found *lease, storage string) error {
 		holder = "no process at the moment"
 	}
 	return fmt.Errorf("this server runs no controllers: its storage is %s, and the Lease %s/%s belongs to storage %s "+
-		"(held by %s), so that two servers would keep different objects; stop this server if the other storage is the "+
-		"right one (scale a StatefulSet to 1), or stop the other server and delete that Lease",
+		"(held by %s), so two servers would store different objects; stop this server if the other storage is the right "+
+		"one (scale a StatefulSet to 1), or stop the other server and delete that Lease",
 		storage, found.Namespace, found.Name, of, holder)
 }

@@ -48,7 +48,7 @@ func deletionWait(left parentcontroller.LeftToDo, deleted, now time.Time) error 
 			"their CustomResourceDefinition, and then calls its finalize hook for them", left.ToBeDeleted)
 	case left.Staying > 0 && now.Before(grace):
 		return fmt.Errorf("the controller is being deleted: it calls its finalize hook for parents that are deleted "+
-			"before %s; then its finalizer is removed from the others", grace.UTC().Format(time.RFC3339))
+			"before %s; then the server removes its finalizer from the others", grace.UTC().Format(time.RFC3339))
 	}
 	return nil
 }

@@ -75,7 +75,7 @@ func (f *finalizers) ensure(
 		object, err = f.setHeldResources(ctx, object, slices.Concat(object.GetStatus().HeldResources, added))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("note that parents get a finalizer: %w", err)
+		return nil, fmt.Errorf("record that parents get a finalizer: %w", err)
 	}
 	return object, nil
 }
@@ -161,7 +161,7 @@ func (e *waitsForDrain) Error() string {
 	if e.failure != nil {
 		return e.failure.Error()
 	}
-	return "finalizers are still being removed or searched for"
+	return "the server is still searching for finalizers or removing them"
 }
 
 func (e *waitsForDrain) Unwrap() error { return e.failure }

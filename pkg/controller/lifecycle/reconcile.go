@@ -83,7 +83,7 @@ func (r *Reconciler) forget(ctx context.Context, name string) error {
 	r.end(ctx, state)
 	r.Calls.Forget(v1alpha1.ControllerReference{Kind: r.kind.Name, Name: name})
 	if err := r.statuses.writeNotSelected(ctx, state); err != nil {
-		return fmt.Errorf("write that it is not selected: %w", err)
+		return fmt.Errorf("write the status of a controller that is not selected: %w", err)
 	}
 	r.states.remove(name)
 	return nil

@@ -134,7 +134,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 		AddFunc: enqueue, UpdateFunc: func(_, after any) { enqueue(after) }, DeleteFunc: enqueue,
 	})
 	if err != nil {
-		return fmt.Errorf("follow %ss: %w", r.kind.Name, err)
+		return fmt.Errorf("watch %ss: %w", r.kind.Name, err)
 	}
 	if !cache.WaitFor(ctx, r.kind.Name+"s", informer.HasSyncedChecker()) {
 		return nil

@@ -312,7 +312,7 @@ func (r *Reconciler) resolveWithoutTypes(
 			break
 		}
 	}
-	spec.Lacks = fmt.Errorf("only objects that are being deleted are synced: %w", lacks)
+	spec.Lacks = fmt.Errorf("the controller syncs only objects that are being deleted: %w", lacks)
 	spec.Object, err = parentcontroller.ControllerJSON(r.kind, object.DeepCopyObject().(controllerObject))
 	return spec, err
 }

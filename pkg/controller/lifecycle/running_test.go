@@ -218,7 +218,7 @@ func TestTheFormerSpecRunsWhileTheClusterCannotBeAskedAboutANewRight(t *testing.
 	f.update(t, "webs", func(object *v1alpha1.CompositeController) {
 		object.Spec.ChildResources[0].ResourceRule = rules("v1 namespaces")[0]
 	})
-	f.untilReady(t, "webs", "False ClusterUnreachable: cannot check what service account shop/websites may read",
+	f.untilReady(t, "webs", "False ClusterUnreachable: cannot check which objects service account shop/websites may read",
 		"connection refused", "the controller still runs with its last working spec")
 	f.reviews.set(func(r *reviews) { r.unanswered = "" })
 	f.untilReady(t, "webs", "True Running")
@@ -303,8 +303,8 @@ func TestAControllerRunsOnUntilTheNextOneSeesItsTypes(t *testing.T) {
 		does behaviour
 		says []string
 	}{
-		"the cluster refuses to list one": {forbids, []string{"False WatchFailed: the cluster does not let " +
-			"Visit.ctl.example/v1 be listed: ", "visits is forbidden"}},
+		"the cluster refuses to list one": {forbids, []string{"False WatchFailed: the server cannot list " +
+			"Visit.ctl.example/v1: ", "visits is forbidden"}},
 		"the cluster does not end the list": {hangs, []string{"False TypesNotListed: the cluster has not completed its " +
 			"response to the list of Visit.ctl.example/v1"}},
 	} {
@@ -395,8 +395,8 @@ func TestAControllerIsNotReadyBeforeItSeesItsTypes(t *testing.T) {
 		does behaviour
 		says []string
 	}{
-		"the cluster refuses to list one": {forbids, []string{"False WatchFailed: the cluster does not let " +
-			"Visit.ctl.example/v1 be listed: ", "visits is forbidden"}},
+		"the cluster refuses to list one": {forbids, []string{"False WatchFailed: the server cannot list " +
+			"Visit.ctl.example/v1: ", "visits is forbidden"}},
 		"the cluster does not end the list": {hangs, []string{"False TypesNotListed: the cluster has not completed its " +
 			"response to the list of Visit.ctl.example/v1"}},
 		"the host cannot send what it watches": {breaks, []string{"False WatchFailed", "Visit.ctl.example/v1", "conversion webhook failed"}},

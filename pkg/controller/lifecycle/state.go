@@ -239,8 +239,8 @@ func (s *controllerState) setProblem(object controllerObject, problem *report.Pr
 // setDeleting sets the problem of an object that is being deleted: what its controller waits for before it stops, or if
 // that is nil, that its finalizer is being removed from its parents.
 func (s *controllerState) setDeleting(object controllerObject, wait error) {
-	err := cmp.Or(wait, errors.New("the controller is being deleted and no longer runs; "+
-		"it disappears when all its parents have lost its finalizer"))
+	err := cmp.Or(wait, errors.New("the controller is being deleted and no longer runs; its deletion ends when all its "+
+		"parents have lost its finalizer"))
 	if s.drainErr != nil && wait == nil {
 		err = fmt.Errorf("the controller is being deleted and waits for its parents: %w "+
 			"(set the annotation %s: \"true\" to delete it anyway)", s.drainErr, v1alpha1.SkipDrainAnnotation)

@@ -93,9 +93,9 @@ func (c Claimant) Whose(of *Object) string {
 	}
 	switch uid := of.Labels[GeneratedLabel]; {
 	case decorator != "":
-		said += ", made by DecoratorController " + decorator
+		said += ", created by DecoratorController " + decorator
 	case owner != nil && owner.UID == c.Parent.UID && c.Decorator != "":
-		said += ", made by a CompositeController"
+		said += ", created by a CompositeController"
 	case owner == nil && uid != "" && types.UID(uid) != c.Parent.UID:
 		said += "; its label " + GeneratedLabel + " is the UID of another parent, such as a former one"
 	}

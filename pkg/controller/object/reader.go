@@ -95,7 +95,7 @@ func (o *Object) AppendJSON(to []byte) []byte {
 	end := len(to) + int(o.size)
 	// Decode writes into the slice that it is given, which is large enough.
 	if _, err := s2.Decode(to[len(to):end], o.json); err != nil {
-		panic(fmt.Sprintf("what was compressed of %s cannot be decompressed: %v", o, err))
+		panic(fmt.Sprintf("the compressed part of %s cannot be decompressed: %v", o, err))
 	}
 	return to[:end]
 }

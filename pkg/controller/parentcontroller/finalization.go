@@ -157,18 +157,18 @@ func (f *finalization) describe(snapshot *pipeline.Snapshot, definitionWaits boo
 		since = deleted.Time
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "the finalize hook has not finished, and this object cannot be deleted until it has; it has "+
-		"been waiting since %s: ", since.UTC().Format(time.RFC3339))
+	fmt.Fprintf(&text, "the finalize hook has not finished, and this object has been waiting for it since %s: ",
+		since.UTC().Format(time.RFC3339))
 	if f.saysFalse {
-		text.WriteString(`its last answer says "finalized": false`)
+		text.WriteString(`the last answer of the hook has "finalized": false`)
 	} else {
-		text.WriteString(`its last answer has no field "finalized"`)
+		text.WriteString(`the last answer of the hook has no field "finalized"`)
 	}
-	text.WriteString(`, and the object stays until the hook returns "finalized": true`)
+	text.WriteString(`; the cluster cannot delete this object until the hook returns "finalized": true`)
 	if children := describeChildren(snapshot); children == "" {
 		text.WriteString("; the hook no longer sees any children")
 	} else {
-		text.WriteString("; children that are still there: " + children)
+		text.WriteString("; children that still exist: " + children)
 	}
 	if definitionWaits {
 		text.WriteString("; its CustomResourceDefinition is being deleted and waits, too")

@@ -82,9 +82,9 @@ func TestAFinalizeHookThatDoesNotFinishIsAFailure(t *testing.T) {
 			t.Errorf("the next sync is %v", next)
 		}
 		r.expect(0, 1)
-		want := fmt.Sprintf(`the finalize hook has not finished, and this object cannot be deleted until it has; it has `+
-			`been waiting since %s: its last answer has no field "finalized", and the object stays until the hook returns `+
-			`"finalized": true; children that are still there: Pod default/p, Pod default/q`, begun.Format(time.RFC3339))
+		want := fmt.Sprintf(`the finalize hook has not finished, and this object has been waiting for it since %s: `+
+			`the last answer of the hook has no field "finalized"; the cluster cannot delete this object until the hook `+
+			`returns "finalized": true; children that still exist: Pod default/p, Pod default/q`, begun.Format(time.RFC3339))
 		if message := r.Health().LastError.Message; message != want {
 			t.Errorf("the last error is\n%s\nwant\n%s", message, want)
 		}
@@ -95,7 +95,7 @@ func TestAFinalizeHookThatDoesNotFinishIsAFailure(t *testing.T) {
 		time.Sleep(finalizeThreshold)
 		r.finalizes(finalizing(pod("p", time.Time{})), pipeline.Response{IsNoOp: true})
 		r.expect(0, 1)
-		if message := r.Health().LastError.Message; !strings.Contains(message, `says "finalized": false`) || !strings.Contains(message, begun.Format(time.RFC3339)) {
+		if message := r.Health().LastError.Message; !strings.Contains(message, `has "finalized": false`) || !strings.Contains(message, begun.Format(time.RFC3339)) {
 			t.Errorf("the last error is %s", message)
 		}
 
@@ -155,12 +155,12 @@ func TestWhatAFinalizationWaitsFor(t *testing.T) {
 		definition bool
 		want       string // the end of the message
 	}{
-		"nothing": {want: `the object stays until the hook returns "finalized": true; the hook no ` +
+		"nothing": {want: `the cluster cannot delete this object until the hook returns "finalized": true; the hook no ` +
 			`longer sees any children`},
-		"a child without finalizers": {children: []*object.Object{pod("p", deleted)}, want: `still there: Pod default/p (is being deleted)`},
+		"a child without finalizers": {children: []*object.Object{pod("p", deleted)}, want: `still exist: Pod default/p (is being deleted)`},
 		"those that leave come first": {
 			children: []*object.Object{pod("p", time.Time{}), pod("q", deleted, "x/y", "z")},
-			want:     `still there: Pod default/q (is being deleted, and the owners of its finalizers ["x/y" "z"] have to remove them), Pod default/p`,
+			want:     `still exist: Pod default/q (is being deleted, and the owners of its finalizers ["x/y" "z"] have to remove them), Pod default/p`,
 		},
 		"many": {
 			children: []*object.Object{pod("a", deleted), pod("b", deleted), pod("c", deleted), pod("d", deleted), pod("e", time.Time{}), pod("f", time.Time{}), pod("g", time.Time{})},
@@ -173,7 +173,7 @@ func TestWhatAFinalizationWaitsFor(t *testing.T) {
 			at := metav1.NewTime(deleted)
 			snapshot.Parent.DeletionTimestamp = &at
 			message := f.describe(snapshot, test.definition)
-			if !strings.HasSuffix(message, test.want) || !strings.Contains(message, "has been waiting since 2026-03-04T05:06:07Z: ") {
+			if !strings.HasSuffix(message, test.want) || !strings.Contains(message, "has been waiting for it since 2026-03-04T05:06:07Z: ") {
 				t.Errorf("it says\n%s\nwant the end\n%s", message, test.want)
 			}
 		})

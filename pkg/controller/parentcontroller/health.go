@@ -218,12 +218,12 @@ func watchProblem(view *cache.View) *report.Problem {
 	if err == nil {
 		return nil
 	}
-	verb := "watched"
+	verb := "watch"
 	if !view.WaitsSince().IsZero() {
-		verb = "listed"
+		verb = "list"
 	}
 	return &report.Problem{Reason: v1alpha1.ReasonWatchFailed,
-		Err: fmt.Errorf("the cluster does not let %s be %s: %w", view.Type, verb, err)}
+		Err: fmt.Errorf("the server cannot %s %s: %w", verb, view.Type, err)}
 }
 
 // listProblem returns the problem of a type that the host has not listed completely; nil if it has.

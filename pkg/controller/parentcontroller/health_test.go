@@ -247,7 +247,7 @@ func TestTheHealthOfAControllerIsMeasured(t *testing.T) {
 	c.pause(web("d"), &parentState{})
 	c.reporter.SetFindings(web("a"), []pipeline.Warning{{Reason: v1alpha1.ReasonUnknownField, Message: "spec.x"}}, 3)
 	err := testutil.CollectAndCompare(status.NewMetrics(c, c.spec.Kind.Name, c.spec.Name, c.planner.Hooks.ByName()), strings.NewReader(`
-# HELP metacontroller_children_outdated [ALPHA] Outdated children that OnDelete, or no update method, keeps.
+# HELP metacontroller_children_outdated [ALPHA] Outdated children whose update method is OnDelete or not set.
 # TYPE metacontroller_children_outdated gauge
 metacontroller_children_outdated{controller_name="webs",controller_type="CompositeController"} 3
 # HELP metacontroller_controller_ready [ALPHA] 1 if the running controller sees the cluster and reaches its hooks, 0 if not.

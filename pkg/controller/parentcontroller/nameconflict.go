@@ -68,7 +68,7 @@ func isLeft(outcome *pipeline.Outcome, parent *object.Object) bool {
 
 // leftError returns the error about a child whose name an object of a former parent has.
 func leftError(outcome *pipeline.Outcome, parent *object.Object) error {
-	return fmt.Errorf("%s belongs to a deleted %s, and the garbage collector has yet to delete it", outcome.Key(),
+	return fmt.Errorf("%s belongs to a deleted %s, and the garbage collector has not deleted it yet", outcome.Key(),
 		parent)
 }
 
@@ -101,11 +101,11 @@ func nameConflictError(outcomes []pipeline.Outcome, snapshot *pipeline.Snapshot)
 	}
 	slices.Sort(taken)
 	what := taken[0] + " exists and is not this object's child, so the server did not change it; "
-	adopt, other := "if it should be: %s; otherwise ", "make the hook choose another name"
+	adopt, other := "to make it a child, run %s; otherwise ", "make the hook choose another name"
 	if len(taken) > 1 {
-		what = "these exist and are not this object's children, so the server did not change them: " +
+		what = "these objects exist and are not this object's children, so the server did not change them: " +
 			text.JoinFirst(status.MaxListed, taken) + "; "
-		adopt, other = "if they should be: %s; otherwise ", "make the hook choose other names"
+		adopt, other = "to make them children, run %s; otherwise ", "make the hook choose other names"
 	}
 	if len(handovers) > 0 {
 		what += fmt.Sprintf(adopt, howToTakeOver(handovers, snapshot))

@@ -140,14 +140,14 @@ func TestWhatIsSaidOfTakenNames(t *testing.T) {
 
 		alone    = " exists and is not this object's child, so the server did not change it; "
 		another  = "make the hook choose another name"
-		several  = "these exist and are not this object's children, so the server did not change them: "
+		several  = "these objects exist and are not this object's children, so the server did not change them: "
 		others   = "; otherwise make the hook choose other names"
 		adopt    = "kubectl metacontroller adopt -n default configmaps/parent"
 		unmarked = adopt + " --unmarked" // of those that no controller seems to have made
 		does     = " does this for all children)"
 		done     = " (" + adopt + does + "; otherwise " + another
-		relabel  = "if it should be: kubectl -n default label --overwrite pods/a controller-uid=present" + done
-		annotate = "if it should be: kubectl -n default annotate --overwrite pods/a " +
+		relabel  = "to make it a child, run kubectl -n default label --overwrite pods/a controller-uid=present" + done
+		annotate = "to make it a child, run kubectl -n default annotate --overwrite pods/a " +
 			"metacontroller.k8s.io/decorator-controller=badges" + done
 	)
 	composite := pipeline.Snapshot{Selector: labels.SelectorFromSet(labels.Set{"controller-uid": "present"})}
@@ -190,17 +190,17 @@ func TestWhatIsSaidOfTakenNames(t *testing.T) {
 		},
 		"by an attachment of the same parent": {
 			composite, taken("a", holder(ours+deco+`"labels":{"controller-uid":"present"},`)),
-			"Pod default/a (of this object, made by DecoratorController deco)" + alone + "if it should be: " +
+			"Pod default/a (of this object, created by DecoratorController deco)" + alone + "to make it a child, run " +
 				"kubectl -n default annotate pods/a metacontroller.k8s.io/decorator-controller-" + done,
 		},
 		"by an attachment of another": {
 			composite, taken("a", holder(owned+deco)),
-			"Pod default/a (of StatefulSet db, made by DecoratorController deco)" + alone + another,
+			"Pod default/a (of StatefulSet db, created by DecoratorController deco)" + alone + another,
 		},
 		"by one that the selector of the parent does not match": {
 			selecting("app=web,tier in (front)"), taken("a", holder(`"labels":{"app":"web"},`)),
 			"Pod default/a (of no controller)" + alone +
-				"if it should be: kubectl -n default label --overwrite pods/a tier=front (" + unmarked + does + "; otherwise " + another,
+				"to make it a child, run kubectl -n default label --overwrite pods/a tier=front (" + unmarked + does + "; otherwise " + another,
 		},
 		"by one that no label can have matched": {
 			selecting("app=web,!legacy"), taken("a", holder(`"labels":{"legacy":"yes"},`)),
@@ -214,25 +214,25 @@ func TestWhatIsSaidOfTakenNames(t *testing.T) {
 		},
 		"a decorator's, by what a composite made": {
 			decorator, taken("a", holder(ours)),
-			"Pod default/a (of this object, made by a CompositeController)" + alone + annotate,
+			"Pod default/a (of this object, created by a CompositeController)" + alone + annotate,
 		},
 		"a decorator's, by what another one made": {
 			decorator, taken("a", holder(ours+deco)),
-			"Pod default/a (of this object, made by DecoratorController deco)" + alone + annotate,
+			"Pod default/a (of this object, created by DecoratorController deco)" + alone + annotate,
 		},
 		"a decorator's, by one without a controller": {
 			decorator, taken("a", holder("")),
-			"Pod default/a (of no controller)" + alone + "if it should be: " + unmarked + "; otherwise " + another,
+			"Pod default/a (of no controller)" + alone + "to make it a child, run " + unmarked + "; otherwise " + another,
 		},
 		"several, of which not all can be taken over": {
 			composite, append(taken("b c", holder("")), nameTaken("a", holder(owned))),
 			several + "Pod default/a (of StatefulSet db), Pod default/b (of no controller), Pod default/c (of no controller); " +
-				"if they should be: kubectl -n default label --overwrite pods/b pods/c controller-uid=present (" + unmarked + does + others,
+				"to make them children, run kubectl -n default label --overwrite pods/b pods/c controller-uid=present (" + unmarked + does + others,
 		},
 		"more than a message has room for": {
 			composite, taken(long+"x "+long+"y", holder("")),
 			several + "Pod default/" + long + "x (of no controller), Pod default/" + long + "y (of no controller); " +
-				"if they should be: " + unmarked + others,
+				"to make them children, run " + unmarked + others,
 		},
 	}
 	for name, test := range tests {

@@ -121,7 +121,8 @@ func (w *objectWatcher) watch(ctx context.Context, i int, of WatchedObject, read
 			return
 		}
 		if err != nil {
-			err = fmt.Errorf("%s: %s cannot be read, so no parent is synced when it changes: %w", of.Field, of, err)
+			err = fmt.Errorf(
+				"%s: the server cannot read %s, so it syncs no parents when this object changes: %w", of.Field, of, err)
 		}
 		if w.setProblem(i, err) {
 			klog.FromContext(ctx).Error(err, "Failed to follow an object")

@@ -206,7 +206,7 @@ func TestAControllerRunsWithoutATypeOfResyncOn(t *testing.T) {
 	}
 	defer c.watcher.start(t.Context())()
 	problem := c.RuntimeProblem()
-	if problem == nil || !strings.Contains(problem.Err.Error(), "spec.resyncOn[0]: hooks/hook cannot be read") ||
+	if problem == nil || !strings.Contains(problem.Err.Error(), "spec.resyncOn[0]: the server cannot read hooks/hook") ||
 		!strings.Contains(problem.Err.Error(), `can't find resource "rollouts"`) {
 		t.Errorf("the problem is %v", problem)
 	}

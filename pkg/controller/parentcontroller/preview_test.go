@@ -191,8 +191,7 @@ func TestAPreviewWaitsForRoom(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 3*recallInterval, errors.New("time is up"))
 	defer cancel()
-	const want = "the preview waits for room for requests and answers of hooks, which --hook-max-bytes-in-flight limits " +
-		"for all syncs and for those of CompositeController/webs: time is up (try again later, or raise the limit)"
+	const want = "the preview waits for memory for requests and answers of hooks; --hook-max-bytes-in-flight limits this memory for all syncs together, and for the syncs of CompositeController/webs: time is up (try again later, or raise the limit)"
 	found := c.Previews.Preview(ctx, web("a"), allowed(v1alpha1.SyncReviewUntilPlan))
 	if found.Err == nil || found.Err.Error() != want {
 		t.Errorf("the error is %v", found.Err)

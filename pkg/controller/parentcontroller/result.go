@@ -70,7 +70,7 @@ func (f *syncFacts) progress(children rows.ChildCounts) *rows.Note {
 	case f.rollout != "":
 		return &rows.Note{State: v1alpha1.SyncStateProgressing, Text: f.rollout}
 	case children.AsWanted+children.Outdated < children.Wanted:
-		return &rows.Note{State: v1alpha1.SyncStateProgressing, Text: "children are deleted, to be created again"}
+		return &rows.Note{State: v1alpha1.SyncStateProgressing, Text: "the server deletes children to create them again"}
 	}
 	return nil
 }
@@ -205,7 +205,7 @@ func waitForOthers(state *parentState, why error, next syncqueue.Result, now tim
 	case throttled.After < stallThreshold: // the hook must not be called before
 		return waiting
 	}
-	why = fmt.Errorf("the sync has not succeeded since %s, and waits: %w", since.UTC().Format(time.RFC3339), why)
+	why = fmt.Errorf("no sync has succeeded since %s; the sync waits: %w", since.UTC().Format(time.RFC3339), why)
 	return syncResult{kind: failedStalled, why: why, wait: since.String(), next: next, note: waiting.note}
 }
 
@@ -241,7 +241,8 @@ func waitForChild(child *object.Object, next syncqueue.Result, progress *rows.No
 	}
 	return syncResult{
 		kind: failedStalled, next: next, note: progress, wait: due.String(),
-		why: fmt.Errorf("the child %s should have been gone since %s: %s", child, due.UTC().Format(time.RFC3339), why),
+		why: fmt.Errorf(
+			"the deletion of the child %s should have ended at %s: %s", child, due.UTC().Format(time.RFC3339), why),
 	}
 }
 

@@ -114,7 +114,7 @@ func TestAParentThatWaitsForOverAMinuteIsFailing(t *testing.T) {
 				if why == nil {
 					why = unfinished.overtaken
 				}
-				want := "the sync has not succeeded since " + since + ", and waits: " + why.Error()
+				want := "no sync has succeeded since " + since + "; the sync waits: " + why.Error()
 				if last := r.Health().LastError; last == nil || last.Message != want {
 					t.Errorf("the last error is %+v, want %s", last, want)
 				}
@@ -140,7 +140,7 @@ func TestAFailureInBetweenDoesNotEndAWait(t *testing.T) {
 		time.Sleep(stallThreshold / 2)
 		r.reports(unfinished)
 		r.expect(0, 1)
-		if message := r.Health().LastError.Message; !strings.Contains(message, "has not succeeded since") {
+		if message := r.Health().LastError.Message; !strings.Contains(message, "no sync has succeeded since") {
 			t.Errorf("the last error is %s", message)
 		}
 	})
@@ -193,7 +193,7 @@ func TestAChildThatDoesNotGo(t *testing.T) {
 				time.Sleep(30*time.Second + stallThreshold)
 				r.reports(result)
 				r.expect(0, 1)
-				want := "the child Pod default/p should have been gone since " + due + ": " + want
+				want := "the deletion of the child Pod default/p should have ended at " + due + ": " + want
 				if message := r.Health().LastError.Message; message != want {
 					t.Errorf("the last error is %q, want %q", message, want)
 				}

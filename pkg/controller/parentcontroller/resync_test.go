@@ -78,7 +78,7 @@ func TestRequestsAreSpread(t *testing.T) {
 		requests.add(syncqueue.Resync, many)
 		requests.add(syncqueue.Asked, []object.Key{web("249"), web("last")})
 		<-time.After(time.Minute)
-		if len(into.parents) != 251 || !slices.Contains(into.parents, "249 asked for") || into.parents[250] != "last asked for" {
+		if len(into.parents) != 251 || !slices.Contains(into.parents, "249 requested") || into.parents[250] != "last requested" {
 			t.Errorf("enqueued are %d, the last ones %q", len(into.parents), into.parents[max(0, len(into.parents)-3):])
 		}
 		if into.at[0] != 0 || into.at[99] >= time.Second || into.at[100] < time.Second || into.at[250] < 2*time.Second {
@@ -87,7 +87,7 @@ func TestRequestsAreSpread(t *testing.T) {
 		requests.add(syncqueue.Asked, []object.Key{web("later")})
 		<-time.After(resyncInterval)
 		synctest.Wait()
-		if last := into.parents[len(into.parents)-1]; last != "later asked for" {
+		if last := into.parents[len(into.parents)-1]; last != "later requested" {
 			t.Errorf("the last is %s", last)
 		}
 		cancel()

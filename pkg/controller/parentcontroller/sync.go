@@ -115,7 +115,7 @@ func (c *Controller) checkOwnWrites(state *parentState, now time.Time) (wait boo
 	if err := state.pending.Unseen(); err != nil {
 		return true, err
 	}
-	return true, errors.New("the watch of ControllerRevisions does not show what was written")
+	return true, errors.New("the watch of ControllerRevisions does not show the last write yet")
 }
 
 // isPaused reports whether syncs of a parent do nothing: they call no hook and write nothing, not even its finalizer.

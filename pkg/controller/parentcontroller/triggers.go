@@ -165,7 +165,7 @@ func (t *triggers) RequestSyncs(selection Selection, onlyCount bool) (parents, p
 
 // resyncAll enqueues all parents soon because of an object.
 func (t *triggers) resyncAll(ctx context.Context, because WatchedObject) {
-	klog.FromContext(ctx).Info("All parents are synced again, because an object of spec.resyncOn has changed", "object",
+	klog.FromContext(ctx).Info("Syncing all parents again, because an object of spec.resyncOn has changed", "object",
 		because.Name, "kind", because.Type.Kind)
 	t.requests.add(syncqueue.Resync, t.allParents())
 }

@@ -131,8 +131,7 @@ func TestTheClusterIsAskedAboutTheHolderOfTheAccountsToken(t *testing.T) {
 	requirement := p.Require(websites, ToShow(typeOf("pods"), []string{"shop"}, "its children"), func() {})
 	defer requirement.Close()
 	err := requirement.Check(t.Context())
-	const want = "service account shop/websites lacks permissions to read what the controller needs; " +
-		"bind a role with these rules to it, and the controller continues within a minute\n" +
+	const want = "service account shop/websites lacks permissions to read objects that the controller needs; bind a role with these rules to it: the controller continues within a minute\n" +
 		`# missing permissions in a Role of namespace "shop":
 rules:
 - apiGroups: [""] # for its children

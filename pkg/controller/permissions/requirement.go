@@ -144,11 +144,11 @@ func (e *Error) IsForbidden() bool { return len(e.Missing) > 0 }
 // Error returns the missing rights as rules to paste into a role.
 func (e *Error) Error() string {
 	if !e.IsForbidden() {
-		return fmt.Sprintf("cannot check what service account %s/%s may read, so "+
-			"the hooks get no objects: %v", e.Account.Namespace, e.Account.Name, e.Unanswered)
+		return fmt.Sprintf("cannot check which objects service account %s/%s may read, so the hooks get no objects: %v",
+			e.Account.Namespace, e.Account.Name, e.Unanswered)
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s; bind a role with these rules to it, and the controller continues within a minute\n", e.lack())
+	fmt.Fprintf(&text, "%s; bind a role with these rules to it: the controller continues within a minute\n", e.lack())
 	text.WriteString(strings.TrimSuffix(rights.Rules(e.Missing), "\n"))
 	if len(e.Troubles) > 0 {
 		fmt.Fprintf(&text, "\n# The cluster could not evaluate everything: %s", strings.Join(e.Troubles, "; "))
@@ -173,11 +173,11 @@ func (e *Error) Summary() string {
 	if !e.IsForbidden() {
 		return e.Error()
 	}
-	return e.lack() + "; the condition Ready of the controller has the rules to bind to it"
+	return e.lack() + "; see the condition Ready of the controller for the rules to bind to it"
 }
 
 func (e *Error) lack() string {
-	return fmt.Sprintf("service account %s/%s lacks permissions to read what the controller needs",
+	return fmt.Sprintf("service account %s/%s lacks permissions to read objects that the controller needs",
 		e.Account.Namespace, e.Account.Name)
 }
 

@@ -68,7 +68,7 @@ type state struct {
 func New(host *rest.Config, config Config) (*Registration, error) {
 	client, err := dynamic.NewForConfig(host)
 	if err != nil {
-		return nil, fmt.Errorf("make a client for the APIService: %w", err)
+		return nil, fmt.Errorf("create a client for the APIService: %w", err)
 	}
 	return newRegistration(client, config), nil
 }
@@ -144,7 +144,7 @@ func (r *Registration) Run(ctx context.Context) error {
 	defer running.Wait()
 	for _, informer := range followed {
 		if err := informer.SetWatchErrorHandlerWithContext(r.failed); err != nil {
-			return fmt.Errorf("follow the APIService %s: %w", r.config.APIService, err)
+			return fmt.Errorf("watch the APIService %s: %w", r.config.APIService, err)
 		}
 		synced = append(synced, informer.HasSyncedChecker())
 	}
@@ -153,7 +153,7 @@ func (r *Registration) Run(ctx context.Context) error {
 			AddFunc: look, UpdateFunc: func(_, now any) { look(now) }, DeleteFunc: look,
 		})
 		if err != nil {
-			return fmt.Errorf("follow the APIService %s: %w", r.config.APIService, err)
+			return fmt.Errorf("watch the APIService %s: %w", r.config.APIService, err)
 		}
 		running.Go(func() { informer.RunWithContext(ctx) })
 	}
@@ -269,9 +269,8 @@ func (c Config) read(found *unstructured.Unstructured, definitions ...*unstructu
 	for _, of := range definitions {
 		if HidesObjects(found, of) {
 			return state{leadsHere: true, held: fmt.Errorf("the server was installed over Metacontroller's "+
-				"CustomResourceDefinition %s, whose objects are still there: "+
-				"`metacontroller-apiserver migrate switch` moves them, "+
-				"`metacontroller-apiserver migrate back` has Metacontroller's API served again", of.GetName())}
+				"CustomResourceDefinition %s, whose objects still exist: run `metacontroller-apiserver migrate switch` to "+
+				"move them, or `metacontroller-apiserver migrate back` to serve Metacontroller's API again", of.GetName())}
 		}
 	}
 	return state{leadsHere: true}

@@ -84,7 +84,7 @@ func (a *ownAPI) mayUpdate(ctx context.Context, stored parentcontroller.Controll
 		return err
 	}
 	about := status.ErrStatus.DeepCopy()
-	about.Message = "spec.request requires what an update of the controller requires: " + about.Message
+	about.Message = "spec.request requires the same permissions as an update of the controller: " + about.Message
 	return &apierrors.StatusError{ErrStatus: *about}
 }
 
@@ -142,7 +142,7 @@ func (a *ownAPI) clientOfAuthor(warned *warnings) (rest.Interface, error) {
 	config.ContentType, config.QPS = "application/json", -1
 	client, err := versioned.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("make a client of this server's API: %w", err)
+		return nil, fmt.Errorf("create a client for this server's API: %w", err)
 	}
 	return client.MetacontrollerV1alpha1().RESTClient(), nil
 }

@@ -163,7 +163,7 @@ func TestARequestOfOnesOwnRequiresWhatAnUpdateRequires(t *testing.T) {
 	policy.ErrStatus.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
 	loopback, _ = storing(t, policy)
 	err := reviewOf(loopback, spec).mayUpdate(t.Context(), storedWebs())
-	want := "spec.request requires what an update of the controller requires: " + policy.Error()
+	want := "spec.request requires the same permissions as an update of the controller: " + policy.Error()
 	if !apierrors.IsForbidden(err) || err.Error() != want {
 		t.Errorf("error is %v, want %s", err, want)
 	}

@@ -73,7 +73,8 @@ func (r *reviewing) named(ctx context.Context, controller *preview.Previewer) ([
 	parent := controller.Get(key)
 	if parent == nil {
 		notFound := apierrors.NewNotFound(of.GroupResource(), key.Path())
-		notFound.ErrStatus.Message = fmt.Sprintf("the controller sees no %s: it does not exist, or is not selected", key)
+		notFound.ErrStatus.Message = fmt.Sprintf("the controller does not handle %s: the object does not exist, or the "+
+			"controller does not select it", key)
 		return nil, notFound
 	}
 	return []*object.Object{parent}, nil

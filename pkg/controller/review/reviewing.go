@@ -99,7 +99,8 @@ func pause(ctx context.Context, took time.Duration) {
 // status already has other syncs.
 func (r *reviewing) reviewParent(ctx context.Context, parent *object.Object) (done bool, err error) {
 	if ctx.Err() != nil && len(r.status.Syncs) > 0 {
-		r.note(fmt.Sprintf("the review is not complete: %v; status.continue is for the other parents", context.Cause(ctx)))
+		r.note(fmt.Sprintf("the review is not complete: %v; to review the other parents, set spec.parents.continue to "+
+			"status.continue", context.Cause(ctx)))
 		return false, nil
 	}
 	controller, runs, err := r.subject.controller(ctx)
@@ -109,7 +110,8 @@ func (r *reviewing) reviewParent(ctx context.Context, parent *object.Object) (do
 	of := r.newSync(controller)
 	preview := controller.Preview(ctx, object.KeyOf(parent), of.options())
 	if ctx.Err() != nil && preview.Err != nil && len(r.status.Syncs) > 0 {
-		r.note(fmt.Sprintf("the review is not complete: %v; status.continue is for the other parents", context.Cause(ctx)))
+		r.note(fmt.Sprintf("the review is not complete: %v; to review the other parents, set spec.parents.continue to "+
+			"status.continue", context.Cause(ctx)))
 		return false, nil
 	}
 	return r.add(of, preview, runs)
@@ -157,7 +159,8 @@ func (r *reviewing) add(of *syncing, preview *preview.Preview, runs bool) (done 
 	sync := of.sync(preview)
 	size := sizeOf(sync)
 	if r.size+size > maxAnswerBytes && len(r.status.Syncs) > 0 {
-		r.note(fmt.Sprintf("the answer would be larger than %d MiB; status.continue is for the other parents",
+		r.note(fmt.Sprintf("the answer would be larger than %d MiB; to review the other parents, set "+
+			"spec.parents.continue to status.continue",
 			maxAnswerBytes>>20))
 		return false, nil
 	}

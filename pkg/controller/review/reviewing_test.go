@@ -56,7 +56,7 @@ func TestAnAnswerIsBoundedInSize(t *testing.T) {
 		}
 	}
 	if len(r.status.Syncs) != 2 || r.status.Summary.Parents != 2 || len(r.status.Notes) != 1 ||
-		r.status.Notes[0] != "the answer would be larger than 6 MiB; status.continue is for the other parents" {
+		r.status.Notes[0] != "the answer would be larger than 6 MiB; to review the other parents, set spec.parents.continue to status.continue" {
 		t.Errorf("there are %d syncs, summary is %+v, notes are %q", len(r.status.Syncs), r.status.Summary, r.status.Notes)
 	}
 }

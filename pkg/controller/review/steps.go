@@ -108,8 +108,8 @@ func (s *syncing) revision(write *preview.Revision) v1alpha1.ReviewedStep {
 	case pipeline.Delete:
 		shown.Why = "no child is at this version of the parent"
 	default:
-		shown.Why = "the children at this version of the parent have changed, or it has become or is no longer the " +
-			"current version"
+		shown.Why = "the children at this version of the parent have changed, or the version has become the current one, " +
+			"or is no longer the current one"
 	}
 	if write.Tried {
 		shown.DryRun = &v1alpha1.ReviewedDryRun{Outcome: v1alpha1.ReviewedAccepted}

@@ -46,7 +46,7 @@ func TestAFinalizeHookThatNeverFinishesIsTold(t *testing.T) {
 		f.waitForSynced("a")
 		f.PatchConfigMap("a", object{"metadata": object{"finalizers": []any{harness.OtherFinalizer}}})
 		f.DeleteParent("a", metav1.DeletePropagationBackground)
-		f.waitUntilFinalizationIsShown(`its last answer says "finalized": false`,
+		f.waitUntilFinalizationIsShown(`the last answer of the hook has "finalized": false`,
 			`ConfigMap `+f.Namespace+`/a (is being deleted, and the owners of its finalizers ["`+harness.OtherFinalizer+`"] have to remove them)`)
 		f.PatchConfigMap("a", object{"metadata": object{"finalizers": nil}})
 		f.PatchParent("a", object{"metadata": object{"annotations": object{"touched": "yes"}}})
@@ -61,7 +61,7 @@ func TestAFinalizeHookThatNeverFinishesIsTold(t *testing.T) {
 		f.createParent("a")
 		f.waitForSynced("a")
 		f.deleteDefinition()
-		f.waitUntilFinalizationIsShown("children that are still there: ConfigMap " + f.Namespace + "/a; its CustomResourceDefinition is being deleted and waits, too")
+		f.waitUntilFinalizationIsShown("children that still exist: ConfigMap " + f.Namespace + "/a; its CustomResourceDefinition is being deleted and waits, too")
 		f.PatchParent("a", object{"metadata": object{"annotations": object{"touched": "yes"}}})
 		f.WaitUntilParentIsGone("a")
 		f.waitUntilDefinitionIsGone()

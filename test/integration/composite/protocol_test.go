@@ -77,7 +77,7 @@ func TestQ32MisspeltChildrenDeleteUnlessReadStrictly(t *testing.T) {
 			f.PatchParent("a", object{"spec": object{"value": "2"}})
 			if says == "" {
 				f.WaitUntilConfigMapIsGone("a")
-				env.WaitForEvent(t, f.Namespace, "a", "ChildrenDeleted", `It has the field "chlidren", which is not read: did you mean "children"?`)
+				env.WaitForEvent(t, f.Namespace, "a", "ChildrenDeleted", `The server ignores its field "chlidren": did you mean "children"?`)
 				return
 			}
 			env.WaitForEvent(t, f.Namespace, "a", "SyncError", says)

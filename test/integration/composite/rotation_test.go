@@ -75,7 +75,7 @@ func TestCredentialsThatComeLateAreNoticed(t *testing.T) {
 	g.CreateParent("a", object{"value": "1"})
 	says("caBundle.secretRef: Secret " + g.Namespace + "/hooks-ca: it does not exist")
 	g.secret("hooks-ca", map[string]string{"ca.crt": "what-is-no-certificate"})
-	says("caBundle.secretRef: Secret " + g.Namespace + `/hooks-ca: key "ca.crt": no PEM certificate is in it`)
+	says("caBundle.secretRef: Secret " + g.Namespace + `/hooks-ca: key "ca.crt" contains no PEM certificate`)
 	g.secret("hooks-ca", map[string]string{"ca.crt": string(g.ca.Cert)})
 	says("authorization.secretRef: Secret " + g.Namespace + "/credential: it does not exist")
 	g.secret("credential", map[string]string{"word": "a-token-that-comes-late"})

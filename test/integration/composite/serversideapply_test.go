@@ -173,7 +173,7 @@ func TestQ10RecreateUnderServerSideApply(t *testing.T) {
 			before := f.waitForChild(jobs, exists).GetUID()
 			invalid := strings.Replace(job, "restartPolicy: Never", "restartPolicy: Sometimes", 1)
 			f.PatchParent("a", object{"spec": children(invalid)})
-			env.WaitForEvent(t, f.Namespace, "a", "SyncError", "it was not deleted, since a dry run of its creation failed")
+			env.WaitForEvent(t, f.Namespace, "a", "SyncError", "the server did not delete it, because a dry run of its creation failed")
 			if after := f.waitForChild(jobs, exists).GetUID(); after != before {
 				t.Error("it was deleted")
 			}

@@ -61,7 +61,7 @@ func TestWaitingHasAnEnd(t *testing.T) {
 		f.WaitForConfigMap("a", harness.Exists)
 		f.PatchConfigMap("a", object{"metadata": object{"finalizers": []any{harness.OtherFinalizer}}})
 		f.DeleteConfigMap("a")
-		f.waitUntilStalled("the child ConfigMap " + f.Namespace + "/a should have been gone since")
+		f.waitUntilStalled("the deletion of the child ConfigMap " + f.Namespace + "/a should have ended at")
 		env.WaitForEvent(t, f.Namespace, "a", "SyncStalled", `its finalizers are ["`+harness.OtherFinalizer+`"]`)
 		f.PatchConfigMap("a", object{"metadata": object{"finalizers": nil}})
 		f.waitUntilNoneFails()

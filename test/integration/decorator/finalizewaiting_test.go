@@ -21,8 +21,8 @@ func TestAFinalizeHookThatNeverFinishesIsTold(t *testing.T) {
 	f := start(t, script.handle, withFinalize, selecting)
 	f.createDecorated("a")
 	f.DeleteParent("a")
-	event := env.WaitForEvent(t, f.Namespace, "a", "FinalizeWaiting", `its last answer has no field "finalized", and `+
-		`the object stays until the hook returns "finalized": true; children that are still there: ConfigMap `+
+	event := env.WaitForEvent(t, f.Namespace, "a", "FinalizeWaiting", `the last answer of the hook has no field "finalized"; `+
+		`the cluster cannot delete this object until the hook returns "finalized": true; children that still exist: ConfigMap `+
 		f.Namespace+"/a-other")
 	f.WaitForController(func(_ metav1.ObjectMeta, status v1alpha1.ControllerStatus) error {
 		synced := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionParentsSynced)

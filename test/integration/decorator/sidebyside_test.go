@@ -181,7 +181,7 @@ func TestANameThatAnotherControllerOfTheTargetHasIsTaken(t *testing.T) {
 		t.Errorf("the composite's child should be another one, but is %v", child.ObjectMeta)
 	}
 	f.PatchParent("a", object{"spec": object{"wanted": true}})
-	env.WaitForEvent(t, f.Namespace, "a", "ChildNameTaken", "(of this object, made by a CompositeController)")
+	env.WaitForEvent(t, f.Namespace, "a", "ChildNameTaken", "(of this object, created by a CompositeController)")
 }
 
 // The attachments of each level are the targets of the next, and those of the last are parents.

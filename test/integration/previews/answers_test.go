@@ -114,8 +114,7 @@ func TestAReviewIsBoundedInTime(t *testing.T) {
 	review := v1alpha1.SyncReviewSpec{Controller: f.reviewed(), Parents: &v1alpha1.SyncReviewParents{Namespace: f.Namespace}, TimeoutSeconds: &second}
 	status := f.review(review)
 	if len(status.Syncs) != 2 || status.Continue == "" || len(status.Notes) != 1 ||
-		status.Notes[0] != "the review is not complete: spec.timeoutSeconds (1s) has elapsed; status.continue is for the "+
-			"other parents" {
+		status.Notes[0] != "the review is not complete: spec.timeoutSeconds (1s) has elapsed; to review the other parents, set spec.parents.continue to status.continue" {
 		t.Errorf("%d parents are reviewed, continue is %q, notes are %q", len(status.Syncs), status.Continue, status.Notes)
 	}
 	review.Parents.Continue = status.Continue

@@ -126,7 +126,7 @@ func testReviewsThatCannotBeAnswered(t *testing.T, f *fixture) {
 			composite(func(s *v1alpha1.SyncReviewSpec) { s.Controller.Name = "nobody" }), `compositecontrollers.metacontroller.k8s.io "nobody" not found`,
 		},
 		"a parent that does not exist": {
-			composite(func(s *v1alpha1.SyncReviewSpec) { s.Parent.Name = "b" }), `the controller sees no Thing ` + f.Namespace + `/b: it does not exist, or is not selected`,
+			composite(func(s *v1alpha1.SyncReviewSpec) { s.Parent.Name = "b" }), `the controller does not handle Thing ` + f.Namespace + `/b: the object does not exist, or the controller does not select it`,
 		},
 		"a parent of another kind": {
 			composite(func(s *v1alpha1.SyncReviewSpec) { s.Parent.Kind = "Pod" }),

@@ -67,8 +67,8 @@ func validateRevisionChildren(children *v1alpha1.ControllerRevisionChildren, pat
 		errs = append(errs, field.Required(path.Child("kind"), `must be the kind of the children, such as "Pod"`))
 	}
 	if children.Names == nil {
-		errs = append(errs, field.Required(path.Child(
-			"names"), "must list the names of the children; the list may be empty"))
+		errs = append(errs, field.Required(path.Child("names"),
+			"must list the names of the children; the list may be empty"))
 	}
 	return errs
 }

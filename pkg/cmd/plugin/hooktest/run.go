@@ -78,8 +78,8 @@ func (s *Suite) RunTwice(ctx context.Context, of *Case, hooks Hooks) *Result {
 	case err != nil:
 		result.Doubt = err.Error()
 	case difference != "":
-		result.Doubt = "the hook returned a different answer the second time, such as a time or a random value (- first, " +
-			"+ second):\n" + difference
+		result.Doubt = "the hook returned a different answer the second time, such as a time or a random value " +
+			"(- first, + second):\n" + difference
 	}
 	return result
 }

@@ -102,8 +102,8 @@ func TestACallWithoutAnAnswer(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err = hook.Call(t.Context(), &v1alpha1.Webhook{URL: ptr.To("http://hooks/sync")}, nil)
-			const want = "EOF (the hook closed the connection before it had answered: " +
-				"it has probably crashed, so look at its log)"
+			const want = "EOF (the hook closed the connection before it answered: " +
+				"it has probably crashed, so see its log)"
 			if err == nil || !strings.HasSuffix(err.Error(), want) {
 				t.Errorf("the error is %v, want %q", err, want)
 			}

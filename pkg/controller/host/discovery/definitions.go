@@ -32,7 +32,7 @@ var (
 func (d *Discovery) Follow(ctx context.Context, config *rest.Config) error {
 	client, err := metadata.NewForConfig(config)
 	if err != nil {
-		return fmt.Errorf("make a client for the cluster's metadata: %w", err)
+		return fmt.Errorf("create a client for the metadata of the cluster: %w", err)
 	}
 	informers := metadatainformer.NewSharedInformerFactoryWithOptions(client, 0,
 		metadatainformer.WithTransform(keepNameAndTimes))
@@ -43,12 +43,12 @@ func (d *Discovery) Follow(ctx context.Context, config *rest.Config) error {
 			DeleteFunc: d.onDefinitionChanged,
 		})
 		if err != nil {
-			return fmt.Errorf("follow %s: %w", definer.GroupResource(), err)
+			return fmt.Errorf("watch %s: %w", definer.GroupResource(), err)
 		}
 	}
 	custom := informers.ForResource(definitions).Informer()
 	if err := custom.SetWatchErrorHandlerWithContext(d.custom.onWatchError); err != nil {
-		return fmt.Errorf("follow %s: %w", definitions.GroupResource(), err)
+		return fmt.Errorf("watch %s: %w", definitions.GroupResource(), err)
 	}
 	informers.Start(ctx.Done())
 	defer informers.Shutdown()

@@ -134,7 +134,7 @@ func (p *Previewer) tryParent(ctx context.Context, of object.Type, parent *Given
 		return err
 	}
 	for _, text := range warnings.Texts() {
-		parent.Notes = append(parent.Notes, "the cluster warns of the object: "+text)
+		parent.Notes = append(parent.Notes, "the cluster returned a warning about the object: "+text)
 	}
 	content, err := stored.Decode()
 	if err != nil {

@@ -85,8 +85,9 @@ func (r *run) follow(ctx context.Context, parent *object.Object) error {
 	// A sync of the parent, for which Recall waits, may itself have waited for room.
 	ctx, room, err := r.of.Budget.Enter(ctx, r.of.Owner, max(bytes, r.bytes))
 	if err != nil {
-		return fmt.Errorf("the preview waits for room for requests and answers of hooks, which --hook-max-bytes-in-flight "+
-			"limits for all syncs and for those of %s: %w (try again later, or raise the limit)", r.of.Owner, err)
+		return fmt.Errorf("the preview waits for memory for requests and answers of hooks; --hook-max-bytes-in-flight "+
+			"limits this memory for all syncs together, and for the syncs of %s: %w (try again later, or raise the "+
+			"limit)", r.of.Owner, err)
 	}
 	defer func() { r.bytes = room.Leave() }()
 	snapshot := r.planner.Observer.ParentAs(parent)

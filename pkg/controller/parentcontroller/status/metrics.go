@@ -39,7 +39,7 @@ func NewMetrics(of Controller, kind, name string, hooks map[string]*hook.Webhook
 		parents: describe("parents", "Parents of the controller by how their last sync ended: synced, failing, paused, "+
 			"or pending if there was none.", "state"),
 		warned:   describe("parents_warned", "Parents whose last sync found a probable mistake."),
-		outdated: describe("children_outdated", "Outdated children that OnDelete, or no update method, keeps."),
+		outdated: describe("children_outdated", "Outdated children whose update method is OnDelete or not set."),
 		loops:    describe("write_loops", "Writes that the server throttles because they repeat in a loop."),
 		downs:    describe("hook_down", "1 if several consecutive calls of the hook got no answer, 0 otherwise.", "hook"),
 	}

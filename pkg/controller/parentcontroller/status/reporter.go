@@ -219,5 +219,5 @@ func (r *Reporter) WriteLoopError(parent object.Key) error {
 }
 
 // ErrCalmingDown is the error of a parent whose write loops have just ended.
-var ErrCalmingDown = errors.New("a write loop seems to be over, and this object counts as synced when nothing was " +
-	"undone for a minute; no action is needed")
+var ErrCalmingDown = errors.New("a write loop seems to have ended; this object counts as synced when no write was " +
+	"undone for one minute; no action is needed")

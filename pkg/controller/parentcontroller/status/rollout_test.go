@@ -47,7 +47,7 @@ func TestWhatIsReportedOfARollout(t *testing.T) {
 		},
 		"a rollout from its beginning to its end": {
 			steps: []step{{0, "True", moves, 0}, {time.Second, "False", waits, time.Minute}, {time.Second, "False", isOver, 0}, {time.Second, "True", isOver, 0}},
-			want:  []string{"RolloutStarted: A change is rolled out: updating Pod a", "RolloutFinished: The rollout is finished: latest"},
+			want:  []string{"RolloutStarted: Rolling out a change: updating Pod a", "RolloutFinished: The rollout is finished: latest"},
 		},
 		"one that was under way when the server started": {
 			steps: []step{{0, "False", waits, time.Minute}, {time.Second, "False", isOver, 0}},
@@ -64,7 +64,7 @@ func TestWhatIsReportedOfARollout(t *testing.T) {
 				{time.Second, "False", waits, pipeline.EventRepeatInterval},
 				{time.Minute, "False", waits, pipeline.EventRepeatInterval},
 			},
-			want: []string{"RolloutStarted: A change is rolled out: " + missing, "RolloutWaiting: The rollout waits: " + missing},
+			want: []string{"RolloutStarted: Rolling out a change: " + missing, "RolloutWaiting: The rollout waits: " + missing},
 		},
 		"one that waits for a status check": {
 			steps: []step{{0, "False", advised, time.Minute}, {time.Minute, "False", advised, pipeline.EventRepeatInterval}},

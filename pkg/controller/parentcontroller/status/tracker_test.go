@@ -56,8 +56,7 @@ func TestHowTheLastSyncsEnded(t *testing.T) {
 func TestTheFailureOfAParentIsWithoutTheMissingRules(t *testing.T) {
 	health := NewTracker()
 	health.Update(web("a"), fmt.Errorf("observe: %w", refused("secrets")))
-	const want = "observe: service account shop/websites lacks permissions to read what the controller needs; the " +
-		"condition Ready of the controller has the rules to bind to it"
+	const want = "observe: service account shop/websites lacks permissions to read objects that the controller needs; see the condition Ready of the controller for the rules to bind to it"
 	if got := health.lastError.Message; got != want {
 		t.Errorf("the message is %q, want %q", got, want)
 	}

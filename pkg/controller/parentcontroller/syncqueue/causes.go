@@ -56,7 +56,7 @@ type causeInfo struct {
 
 func (c Cause) info() causeInfo {
 	return [causes]causeInfo{
-		Asked:             {"asked for", pipeline.TriggerRequest, requested},
+		Asked:             {"requested", pipeline.TriggerRequest, requested},
 		ParentChanged:     {"parent changed", pipeline.TriggerParent, changed},
 		ControllerStarted: {"controller started", pipeline.TriggerParent, started},
 		StatusChanged:     {"status of the parent changed", pipeline.TriggerParent, affected},

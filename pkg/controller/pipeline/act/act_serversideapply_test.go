@@ -170,8 +170,8 @@ func TestQ10RecreateAsksTheHostWhatDiffers(t *testing.T) {
 		"the host cannot try": {triedCode: 400, tried: failure(400, metav1.StatusReasonBadRequest, cannotTry), requests: []request{try}, op: pipeline.Keep},
 		"the host cannot try, and a rollout waits for the child": {
 			rolls: true, triedCode: 400, tried: failure(400, metav1.StatusReasonBadRequest, cannotTry), requests: []request{try}, op: pipeline.Recreate,
-			err: "can't recreate ConfigMap default/a: the server did not change it, because only a dry run could show " +
-				"whether it differs: " + cannotTry +
+			err: "can't recreate ConfigMap default/a: the server did not change it, because the dry run " +
+				"that compares it with the desired state failed: " + cannotTry +
 				" (set sideEffects of the webhook to None or NoneOnDryRun, or updateStrategy.apply to DynamicApply)",
 		},
 		"the cluster is broken": {

@@ -33,8 +33,9 @@ func (a *Actor) recreate(ctx context.Context, step pipeline.Step) (*object.Objec
 	switch {
 	case isNoDryRun(err) && step.Rolls:
 		// A rollout considers a kept child up to date.
-		return nil, fmt.Errorf("the server did not change it, because only a dry run could show whether it differs: %w "+
-			"(set sideEffects of the webhook to None or NoneOnDryRun, or updateStrategy.apply to DynamicApply)", err)
+		return nil, fmt.Errorf("the server did not change it, because the dry run that compares it with the desired "+
+			"state failed: %w (set sideEffects of the webhook to None or NoneOnDryRun, or updateStrategy.apply to "+
+			"DynamicApply)", err)
 	case isNoDryRun(err):
 		klog.FromContext(ctx).Error(err, "A dry run could not show whether a child would change; leaving it unchanged",
 			"kind", step.Type.Kind, "object", klog.KRef(step.Namespace, step.Name))
@@ -61,7 +62,7 @@ func (a *Actor) replace(ctx context.Context, step pipeline.Step) error {
 	case err == nil, apierrors.IsAlreadyExists(err), isNoDryRun(err), isFreedByDeletion(step, err):
 		return a.delete(ctx, step)
 	default:
-		return fmt.Errorf("it was not deleted, since a dry run of its creation failed: %w", err)
+		return fmt.Errorf("the server did not delete it, because a dry run of its creation failed: %w", err)
 	}
 }
 
@@ -143,7 +144,7 @@ func insteadOfRecreate(step pipeline.Step, result *object.Object) (op pipeline.O
 	if result == step.Observed {
 		return pipeline.Keep, "applying it would change nothing"
 	}
-	return pipeline.Apply, "applying it changed only who owns its fields"
+	return pipeline.Apply, "applying it changed only the owners of its fields"
 }
 
 // isNameConflict reports whether a child was not created because an object with its name exists. An Apply that

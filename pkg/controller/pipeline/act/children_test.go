@@ -19,7 +19,7 @@ import (
 )
 
 // notCreatable is how errors begin about a child that stays because its replacement was rejected.
-const notCreatable = "it was not deleted, since a dry run of its creation failed: "
+const notCreatable = "the server did not delete it, because a dry run of its creation failed: "
 
 // A child is deleted only if the host would create the one that replaces it. What the host cannot try, and
 // what it rejects only because the child is still there, is no reason to keep it.

@@ -123,8 +123,8 @@ func (w *Webhook) warnings(d *protocol.Decoder, childrenField string, snapshot *
 // another field.
 func (w *Webhook) childrenDeleted(field *protocol.UnknownField, childrenField string, lost []string) pipeline.Warning {
 	message := fmt.Sprintf(
-		"All %[1]s of this object are deleted (%[2]s), because the answer of the %[3]s hook (%[4]s) has no field %[1]q. "+
-			"It has the field %[5]q, which is not read: %[6]s Hooks of version v2, or with responseUnMarshallMode: strict, "+
+		"The server deletes all %[1]s of this object (%[2]s), because the answer of the %[3]s hook (%[4]s) has no field "+
+			"%[1]q. The server ignores its field %[5]q: %[6]s Hooks of version v2, or with responseUnMarshallMode: strict, "+
 			"reject such an answer and delete nothing.",
 		childrenField, text.JoinFirst(maxListed, lost), w.name, w.shown, field.Path, advice(field))
 	return pipeline.Warning{
@@ -133,8 +133,8 @@ func (w *Webhook) childrenDeleted(field *protocol.UnknownField, childrenField st
 }
 
 func (w *Webhook) unknownField(field *protocol.UnknownField) string {
-	return fmt.Sprintf("The answer of the %s hook (%s) has the field %q, which is not read, because the hook protocol "+
-		"has no such field: %s",
+	return fmt.Sprintf("The answer of the %s hook (%s) has the field %q, which the server ignores, because the hook "+
+		"protocol has no such field: %s",
 		w.name, w.shown, field.Path, advice(field))
 }
 

@@ -196,7 +196,7 @@ func checkForgotten(t *testing.T, err error, want string) {
 	}
 }
 
-const notRead = `, which is not read, because the hook protocol has no such field`
+const notRead = `, which the server ignores, because the hook protocol has no such field`
 
 func TestWarningsAboutAnAnswer(t *testing.T) {
 	type want []pipeline.Warning
@@ -205,8 +205,8 @@ func TestWarningsAboutAnAnswer(t *testing.T) {
 	deletes := func(path, advice string) pipeline.Warning {
 		return pipeline.Warning{
 			Reason: v1alpha1.ReasonChildrenDeleted, EachTime: true, About: field + path + notRead + ": " + advice,
-			Message: `All children of this object are deleted (Pod a), because the answer of the sync hook (http://hook) has no field "children". ` +
-				`It has the field ` + path + `, which is not read: ` + advice +
+			Message: `The server deletes all children of this object (Pod a), because the answer of the sync hook (http://hook) has no field "children". ` +
+				`The server ignores its field ` + path + `: ` + advice +
 				` Hooks of version v2, or with responseUnMarshallMode: strict, reject such an answer and delete nothing.`,
 		}
 	}
@@ -223,7 +223,7 @@ func TestWarningsAboutAnAnswer(t *testing.T) {
 		"that one comes first":     {answer: `{"A":[],"Children":[]}`, want: append(want{allDeleted}, one(field+`"A"`+notRead+`: leave it out.`)...)},
 		"they are inside of another field": {
 			answer: `{"response":{"children":[]}}`,
-			want:   want{deletes(`"response"`, `children must be at the top of the answer, not inside of this field.`)},
+			want:   want{deletes(`"response"`, `children must be at the top level of the answer, not inside this field.`)},
 		},
 		"an exception that the hook answers as JSON with status 200": {
 			answer: `{"error":"KeyError: 'size'","status":null}`, want: one(field + `"error"` + notRead + `: leave it out.`),

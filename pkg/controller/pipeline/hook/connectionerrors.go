@@ -52,12 +52,12 @@ func (a *address) hint(err error) string {
 	}
 	switch {
 	case at.Scheme == "https" && isPlain(err):
-		return "it speaks http there: " + a.changeScheme(at, "http")
+		return "the hook serves http at this address: " + a.changeScheme(at, "http")
 	case at.Scheme == "http" && strings.Contains(err.Error(), tlsAlert):
-		return "it speaks https there: " + a.changeScheme(at, "https")
+		return "the hook serves https at this address: " + a.changeScheme(at, "https")
 	case at.Scheme == "http" && isClosed(err) &&
 		(errors.Is(err, syscall.ECONNRESET) || slices.Contains(portsOfHTTPS, at.Port())):
-		return fmt.Sprintf("%s: either it speaks https there, so %s, or it has crashed, so look at its log",
+		return fmt.Sprintf("%s: either it serves https at this address, so %s, or it has crashed, so see its log",
 			closedEarly, a.changeScheme(at, "https"))
 	case isClosed(err):
 		return hasCrashed
@@ -67,8 +67,8 @@ func (a *address) hint(err error) string {
 
 // The hints if the hook closed the connection.
 const (
-	closedEarly = "the hook closed the connection before it had answered"
-	hasCrashed  = closedEarly + ": it has probably crashed, so look at its log"
+	closedEarly = "the hook closed the connection before it answered"
+	hasCrashed  = closedEarly + ": it has probably crashed, so see its log"
 )
 
 // ClosedHint returns a text to add to the error of a request that got no complete answer because the other side closed
@@ -95,7 +95,7 @@ func isPlain(err error) bool {
 // changeScheme says how to call the hook with another scheme. The spec does not say where the hook redirects to.
 func (a *address) changeScheme(at *url.URL, scheme string) string {
 	if at.Host != a.url.Host {
-		return fmt.Sprintf("have the hook redirect to %s://%s", scheme, at.Host)
+		return fmt.Sprintf("make the hook redirect to %s://%s", scheme, at.Host)
 	}
 	return fmt.Sprintf("write %s in %s", scheme, a.schemeField)
 }
@@ -107,11 +107,12 @@ func (a *address) unreachable(at *url.URL, err error) string {
 		return ""
 	}
 	if errors.Is(err, syscall.ECONNREFUSED) {
-		return fmt.Sprintf("nothing listens at %s: %s, or start the hook", hostAndPort(at), a.correct(at, "host and port"))
+		return fmt.Sprintf(
+			"no process listens at %s: %s, or start the hook", hostAndPort(at), a.correct(at, "host and port"))
 	}
 	if lookup, ok := errors.AsType[*net.DNSError](err); ok && lookup.IsNotFound {
-		return fmt.Sprintf("the host %q cannot be resolved where the server runs: %s if it is misspelled, or create its "+
-			"Service or DNS name",
+		return fmt.Sprintf(
+			"the server cannot resolve the host %q: %s if it is misspelled, or create its Service or DNS name",
 			at.Hostname(), a.correct(at, "it"))
 	}
 	return ""
@@ -120,7 +121,7 @@ func (a *address) unreachable(at *url.URL, err error) string {
 // correct says where to correct a part of an address.
 func (a *address) correct(at *url.URL, part string) string {
 	if at.Host != a.url.Host {
-		return fmt.Sprintf("correct %s where the hook redirects to", part)
+		return fmt.Sprintf("correct %s in the redirect of the hook", part)
 	}
 	return fmt.Sprintf("correct %s in %s", part, a.field)
 }

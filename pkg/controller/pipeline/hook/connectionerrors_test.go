@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	writeHTTPS = " (it speaks https there: write https in spec.hooks.sync.webhook.url)"
-	writeHTTP  = " (it speaks http there: write http in spec.hooks.sync.webhook.url)"
+	writeHTTPS = " (the hook serves https at this address: write https in spec.hooks.sync.webhook.url)"
+	writeHTTP  = " (the hook serves http at this address: write http in spec.hooks.sync.webhook.url)"
 )
 
 func TestAHookThatIsCalledWithTheWrongScheme(t *testing.T) {
@@ -72,9 +72,8 @@ func TestAHookThatIsCalledWithTheWrongScheme(t *testing.T) {
 
 func TestAHookThatClosesTheConnectionMaySpeakHTTPS(t *testing.T) {
 	const (
-		either = "the hook closed the connection before it had answered: either it speaks https there, " +
-			"so write https in spec.hooks.sync.webhook.url, or it has crashed, so look at its log"
-		crashed = "the hook closed the connection before it had answered: it has probably crashed, so look at its log"
+		either  = "the hook closed the connection before it answered: either it serves https at this address, so write https in spec.hooks.sync.webhook.url, or it has crashed, so see its log"
+		crashed = "the hook closed the connection before it answered: it has probably crashed, so see its log"
 	)
 	for name, test := range map[string]struct {
 		url     string
@@ -85,7 +84,7 @@ func TestAHookThatClosesTheConnectionMaySpeakHTTPS(t *testing.T) {
 		"at a port of https":    {"http://hooks.example:8443/", io.EOF, either},
 		"at another port":       {"http://hooks.example:8080/", io.EOF, crashed},
 		"called with https":     {"https://hooks.example/", syscall.ECONNRESET, crashed},
-		"where it redirects to": {"http://other.example:443/", io.EOF, strings.Replace(either, "write https in spec.hooks.sync.webhook.url", "have the hook redirect to https://other.example:443", 1)},
+		"where it redirects to": {"http://other.example:443/", io.EOF, strings.Replace(either, "write https in spec.hooks.sync.webhook.url", "make the hook redirect to https://other.example:443", 1)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			address := test.url
@@ -141,20 +140,19 @@ func TestAHookThatCannotBeReached(t *testing.T) {
 	}{
 		"nothing listens": {
 			byURL, "http://hooks.example:8080/sync", refused,
-			"nothing listens at hooks.example:8080: correct host and port in spec.hooks.sync.webhook.url, or start the hook",
+			"no process listens at hooks.example:8080: correct host and port in spec.hooks.sync.webhook.url, or start the hook",
 		},
 		"nothing listens at the port of a Service": {
 			byService, "http://hooks.tools:80/sync", refused,
-			"nothing listens at hooks.tools:80: correct host and port in spec.hooks.sync.webhook.service, or start the hook",
+			"no process listens at hooks.tools:80: correct host and port in spec.hooks.sync.webhook.service, or start the hook",
 		},
 		"nothing listens where it redirects to": {
 			byURL, "https://other.example/", refused,
-			"nothing listens at other.example:443: correct host and port where the hook redirects to, or start the hook",
+			"no process listens at other.example:443: correct host and port in the redirect of the hook, or start the hook",
 		},
 		"its name is unknown": {
 			byURL, "http://hooks.example:8080/sync", unknown,
-			`the host "hooks.example" cannot be resolved where the server runs: correct it in spec.hooks.sync.webhook.url if ` +
-				`it is misspelled, or create its Service or DNS name`,
+			`the server cannot resolve the host "hooks.example": correct it in spec.hooks.sync.webhook.url if it is misspelled, or create its Service or DNS name`,
 		},
 		"a name server does not answer":     {byURL, "http://hooks.example:8080/sync", &net.DNSError{Err: "server misbehaving", Name: "hooks.example"}, ""},
 		"nothing listens where a proxy was": {byURL, "http://hooks.example:8080/sync", &net.OpError{Op: "proxyconnect", Net: "tcp", Err: refused}, ""},
@@ -197,7 +195,7 @@ func TestAHookThatClosesTheConnectionHasProbablyCrashed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			address := serve(t, handler)
 			_, err := webhook(t, address, "").SyncComposite(t.Context(), snapshot(t))
-			const want = "so look at its log)"
+			const want = "so see its log)"
 			if err == nil || !strings.HasPrefix(err.Error(), "sync hook failed: "+address+": http error: ") ||
 				!strings.HasSuffix(err.Error(), want) {
 				t.Errorf("error is\n%v\nwant it to end with\n%s", err, want)
@@ -216,7 +214,7 @@ func TestAHookThatIsNotThere(t *testing.T) {
 	_, err := webhook(t, address, "").SyncComposite(t.Context(), snapshot(t))
 	at := strings.TrimPrefix(address, "http://")
 	want := "sync hook failed: " + address + ": http error: dial tcp " + at + ": connect: connection refused " +
-		"(nothing listens at " + at + ": correct host and port in spec.hooks.sync.webhook.url, or start the hook)"
+		"(no process listens at " + at + ": correct host and port in spec.hooks.sync.webhook.url, or start the hook)"
 	if err == nil || err.Error() != want {
 		t.Errorf("error is\n%v\nwant\n%s", err, want)
 	}

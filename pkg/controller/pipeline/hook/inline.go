@@ -23,7 +23,7 @@ import (
 // evaluationTimeout is the longest time that an evaluation may take.
 const evaluationTimeout = 10 * time.Second
 
-var errEvaluationTimeout = fmt.Errorf("costs too much: an evaluation may take %v", evaluationTimeout)
+var errEvaluationTimeout = fmt.Errorf("costs too much: an evaluation may take at most %v", evaluationTimeout)
 
 // inlineAddress is shown in place of the URL that other hooks have.
 const inlineAddress = "inline"

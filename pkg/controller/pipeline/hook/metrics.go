@@ -134,7 +134,7 @@ func newCallMetrics(hook string) *callMetrics {
 	return &callMetrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: "metacontroller", Subsystem: hook, Name: "requests_total",
-			Help: "Number of requests to the hook that were answered, redirects included, by status code and method.",
+			Help: "Number of answered requests to the hook, including redirects, by status code and method.",
 		}, labels("code", "method")),
 		duration: histogram("request_duration_histogram_seconds",
 			"Time from sending a request to the hook to receiving the "+
@@ -147,7 +147,7 @@ func newCallMetrics(hook string) *callMetrics {
 			[]float64{.05, .1, .25, .5}, "event"),
 		inFlight: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Namespace: "metacontroller", Subsystem: hook, Name: "in_flight_requests",
-			Help: "Number of requests to the hook that wait for the header of the response.",
+			Help: "Number of requests for which the server waits for the header of the response of the hook.",
 		}, labels()),
 	}
 }

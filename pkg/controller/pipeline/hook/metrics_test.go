@@ -87,14 +87,14 @@ func TestCallsAreMeasured(t *testing.T) {
 		return strings.Replace(labels(`code="`+code+`",`), "method=%s", `method="`+method+`",`, 1)
 	}
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(`
-# HELP metacontroller_sync_requests_total Number of requests to the hook that were answered, redirects included, by status code and method.
+# HELP metacontroller_sync_requests_total Number of answered requests to the hook, including redirects, by status code and method.
 # TYPE metacontroller_sync_requests_total counter
 metacontroller_sync_requests_total`+with("200", "post")+` 2
 metacontroller_sync_requests_total`+with("500", "post")+` 1
 metacontroller_sync_requests_total`+with("429", "post")+` 1
 metacontroller_sync_requests_total`+with("302", "post")+` 1
 metacontroller_sync_requests_total`+with("200", "get")+` 1
-# HELP metacontroller_sync_in_flight_requests Number of requests to the hook that wait for the header of the response.
+# HELP metacontroller_sync_in_flight_requests Number of requests for which the server waits for the header of the response of the hook.
 # TYPE metacontroller_sync_in_flight_requests gauge
 metacontroller_sync_in_flight_requests`+strings.Replace(labels(""), "method=%s", "", 1)+` 0
 `), "metacontroller_sync_requests_total", "metacontroller_sync_in_flight_requests"); err != nil {
@@ -136,13 +136,12 @@ func TestEvaluationsAreMeasured(t *testing.T) {
 	}).SyncComposite(t.Context(), about)
 	const labels = `controller_name="webs",controller_type="CompositeController",`
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(`
-# HELP metacontroller_sync_requests_total Number of requests to the hook that were answered, `+
-		`redirects included, by status code and method.
+# HELP metacontroller_sync_requests_total Number of answered requests to the hook, including redirects, by status code and method.
 # TYPE metacontroller_sync_requests_total counter
 metacontroller_sync_requests_total{code="200",`+labels+`method="post",url="inline"} 1
 metacontroller_sync_requests_total{code="304",`+labels+`method="post",url="inline"} 1
 metacontroller_sync_requests_total{code="500",`+labels+`method="post",url="inline"} 2
-# HELP metacontroller_sync_in_flight_requests Number of requests to the hook that wait for the header of the response.
+# HELP metacontroller_sync_in_flight_requests Number of requests for which the server waits for the header of the response of the hook.
 # TYPE metacontroller_sync_in_flight_requests gauge
 metacontroller_sync_in_flight_requests{`+labels+`url="inline"} 0
 `), "metacontroller_sync_requests_total", "metacontroller_sync_in_flight_requests"); err != nil {

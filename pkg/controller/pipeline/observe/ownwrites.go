@@ -96,7 +96,8 @@ func (w *OwnWrites) Unseen() error {
 		why = errors.New("the watch has not sent it yet")
 	}
 	of := object.Key{GroupKind: first.view.Type.GroupKind(), NamespacedName: first.name}
-	return fmt.Errorf("%s was written (%s) and the watch of %s does not show that: %w", of, first.op, first.view.Type, why)
+	return fmt.Errorf(
+		"the server wrote %s (%s), and the watch of %s does not show the write: %w", of, first.op, first.view.Type, why)
 }
 
 // seen reports whether the cache shows the write or a later one.

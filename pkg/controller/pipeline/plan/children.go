@@ -50,8 +50,8 @@ func (c *children) manage(snapshot *pipeline.Snapshot, desired []*object.Object)
 	c.plan.Steps = slices.Grow(c.plan.Steps, len(desired)+1) // and the status
 	wanted := c.groupDesired(observed, desired)
 	if c.strict && len(c.duplicates) > 0 {
-		return fmt.Errorf("the hook lists %s more than once: no child and no status was written; list each child once, or "+
-			"set responseUnMarshallMode of a webhook to loose, which makes the last one count", c.duplicates[0])
+		return fmt.Errorf("the hook lists %s more than once: no child and no status was written; list each child once, "+
+			"or set responseUnMarshallMode of the webhook to loose to use the last one", c.duplicates[0])
 	}
 	for _, group := range observed {
 		c.deleteUnwanted(group, observed, wanted)
@@ -134,10 +134,10 @@ func duplicateWarnings(children []string) []pipeline.Warning {
 		return nil
 	case 1:
 		return []pipeline.Warning{{Reason: v1alpha1.ReasonDuplicateChild,
-			Message: "the hook lists " + children[0] + " more than once, and the last one counts; list it once"}}
+			Message: "the hook lists " + children[0] + " more than once, and the server uses the last one; list it once"}}
 	default:
 		return []pipeline.Warning{{Reason: v1alpha1.ReasonDuplicateChild,
-			Message: "the hook lists children more than once, and the last one of each counts; list each once: " +
+			Message: "the hook lists children more than once, and the server uses the last one of each; list each once: " +
 				text.JoinFirst(maxListed, children)}}
 	}
 }
@@ -166,7 +166,7 @@ func (c *children) groupOf(child *object.Object, observed []pipeline.Group) (i i
 	}
 	switch {
 	case child.APIVersion == "":
-		return 0, meant, fmt.Errorf("child %s %s has no apiVersion; name the one that %s declares for the kind",
+		return 0, meant, fmt.Errorf("child %s %s has no apiVersion; set the one that %s declares for the kind",
 			child.Kind, child.Name, c.parent.rulesField)
 	case i < 0:
 		return 0, meant, undeclared(child, c.parent.rulesField, meant)
@@ -196,7 +196,7 @@ func (c *children) groupOf(child *object.Object, observed []pipeline.Group) (i i
 
 // unnamed returns the error for a desired child without a name.
 func unnamed(child *object.Object) error {
-	remedy := "name it, and give it the same name in every answer"
+	remedy := "set it, to the same name in every answer"
 	if child.GenerateName != "" {
 		remedy = "a child must have the same name in every answer, so generateName cannot replace metadata.name"
 	}

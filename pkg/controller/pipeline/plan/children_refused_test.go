@@ -76,7 +76,7 @@ func TestQ17ChildrenOfUndeclaredTypesAreRefused(t *testing.T) {
 		"a child without an apiVersion": {
 			parent: web,
 			child:  `{kind: ConfigMap, metadata: {name: x, labels: {app: shop}}}`,
-			want:   `child ConfigMap x has no apiVersion; name the one that spec.childResources declares for the kind`,
+			want:   `child ConfigMap x has no apiVersion; set the one that spec.childResources declares for the kind`,
 		},
 	})
 }
@@ -87,7 +87,7 @@ func TestQ39ChildrenWithoutANameAreRefused(t *testing.T) {
 		"a child without a name": {
 			parent: web,
 			child:  `{apiVersion: v1, kind: ConfigMap, metadata: {labels: {app: shop}}}`,
-			want:   `child ConfigMap of apiVersion v1 has no metadata.name; name it, and give it the same name in every answer`,
+			want:   `child ConfigMap of apiVersion v1 has no metadata.name; set it, to the same name in every answer`,
 		},
 		"a child with generateName": {
 			parent: web,

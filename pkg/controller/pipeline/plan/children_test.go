@@ -309,8 +309,8 @@ func TestQ38OfDuplicateChildrenTheLastCounts(t *testing.T) {
 		second       = `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: default, labels: {app: shop}}, data: {value: "2"}}`
 		third        = `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {app: shop}}, data: {value: "3"}}`
 		other        = `{apiVersion: v1, kind: ConfigMap, metadata: {name: b, labels: {app: shop}}}`
-		oneTwice     = "the hook lists ConfigMap default/a more than once, and the last one counts; list it once"
-		severalTwice = "the hook lists children more than once, and the last one of each counts; list each once: Deployment default/a, ConfigMap default/a"
+		oneTwice     = "the hook lists ConfigMap default/a more than once, and the server uses the last one; list it once"
+		severalTwice = "the hook lists children more than once, and the server uses the last one of each; list each once: Deployment default/a, ConfigMap default/a"
 		another      = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: a, labels: {app: shop}}}`
 	)
 	tests := map[string]struct {
@@ -362,7 +362,7 @@ func TestQ38StrictlyReadDuplicateChildrenAreAnError(t *testing.T) {
 	response.Status, response.Strict = []byte(`{"ready":true}`), true
 	planned := w.plan(response)
 	want := []string{"the hook lists ConfigMap default/a more than once: no child and no status was written; " +
-		"list each child once, or set responseUnMarshallMode of a webhook to loose, which makes the last one count"}
+		"list each child once, or set responseUnMarshallMode of the webhook to loose to use the last one"}
 	if diff := cmp.Diff(want, refusals(planned)); diff != "" {
 		t.Errorf("refused (-want +got):\n%s", diff)
 	}

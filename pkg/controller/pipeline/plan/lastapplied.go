@@ -94,9 +94,9 @@ func encodeLastApplied(applied, child map[string]any) (string, error) {
 	}
 	encoded, err = object.Canonical(withoutSecretValues(shortened(applied).(map[string]any), applied))
 	if err == nil && len(encoded) > room {
-		err = fmt.Errorf("the record of what was applied, in the annotation %s, takes %d bytes "+
-			"even without long texts, its other annotations take %d, and a cluster allows %d for all; "+
-			"to apply it without a record, set updateStrategy.apply: ServerSideApply or --apply-strategy=server-side-apply",
+		err = fmt.Errorf("the record of the applied fields, in the annotation %s, takes %d bytes even without long "+
+			"texts, its other annotations take %d, and a cluster allows %d for all annotations; to apply it without a "+
+			"record, set updateStrategy.apply: ServerSideApply or --apply-strategy=server-side-apply",
 			object.LastAppliedAnnotation, len(encoded), others, validation.TotalAnnotationSizeLimitB)
 	}
 	return string(encoded), err

@@ -175,7 +175,7 @@ func (o *outdatedChildren) warning(of object.Type, strategy Strategy) pipeline.W
 	const left = "%s: it differs from the desired state, first at %s, and the server does not update it, because %s is "
 	if strategy.Method == OnDelete {
 		warning.Chosen = true
-		warning.Message = fmt.Sprintf(left+"OnDelete: the server creates it again when it is deleted",
+		warning.Message = fmt.Sprintf(left+"OnDelete: the server creates it again when you delete it",
 			objects, o.path, strategy.Field)
 	} else {
 		warning.Message = fmt.Sprintf(

@@ -335,7 +335,7 @@ func TestWarningsOfOutdatedChildren(t *testing.T) {
 		"one that differs and is to be so": {OnDelete, []string{childB}, []string{childBChanged},
 			[]pipeline.Warning{{Reason: v1alpha1.ReasonChildOutdated, Chosen: true, About: "ConfigMap data.key",
 				Message: "ConfigMap default/b: it differs from the desired state, first at data.key, and the server does not " +
-					"update it, because " + field + " is OnDelete: the server creates it again when it is deleted"}}},
+					"update it, because " + field + " is OnDelete: the server creates it again when you delete it"}}},
 		"one that differs and is made as such": {InPlace, []string{childB}, []string{childBChanged}, nil},
 	}
 	for name, test := range tests {

@@ -320,10 +320,11 @@ func (p *parent) warnOfOwners(of object.Key, desired *object.Object) {
 		wrong := ""
 		if !p.refersToParent(owner) {
 			if why := p.whyNotOwner(owner, of.Namespace); why != "" {
-				wrong = fmt.Sprintf("%s %s, which cannot own it, because %s: it is left out", owner.Kind, owner.Name, why)
+				wrong = fmt.Sprintf(
+					"%s %s, which cannot own it, because %s: the server leaves it out", owner.Kind, owner.Name, why)
 			}
 		} else if !ptr.Deref(owner.Controller, true) {
-			wrong = "the parent with controller: false: it is written with true, because a parent controls its children"
+			wrong = "the parent with controller: false: the server writes true, because a parent controls its children"
 		}
 		if wrong == "" {
 			continue

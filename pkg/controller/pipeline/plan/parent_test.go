@@ -158,8 +158,7 @@ func TestOwnersInAnswers(t *testing.T) {
 		},
 		"the parent with controller: false": {
 			listed: strings.ReplaceAll(ours, "true", "false"), want: ours,
-			warning: ignored("the parent with controller: false: it is written with true, " +
-				"because a parent controls its children"),
+			warning: ignored("the parent with controller: false: the server writes true, because a parent controls its children"),
 		},
 		"the parent without UID": {
 			listed: `{apiVersion: ctl.example/v1, kind: Web, name: shop, controller: true}`,
@@ -181,11 +180,11 @@ func TestOwnersInAnswers(t *testing.T) {
 		"another owner, and the parent": {listed: ours + `, ` + maker, want: ours + `, ` + maker},
 		"another controller": {
 			listed: `{apiVersion: v1, kind: Maker, name: m, uid: maker, controller: true}`, want: ours,
-			warning: ignored("Maker m, which cannot own it, because the child has one controller, its parent: it is left out"),
+			warning: ignored("Maker m, which cannot own it, because the child has one controller, its parent: the server leaves it out"),
 		},
 		"the owner of a related object": {
 			listed: maker, related: "default", want: ours,
-			warning: ignored("Maker m, which cannot own it, because it owns the object that was copied: it is left out"),
+			warning: ignored("Maker m, which cannot own it, because it owns the object that was copied: the server leaves it out"),
 		},
 		"a related object": {
 			listed:  secret,
@@ -199,7 +198,7 @@ func TestOwnersInAnswers(t *testing.T) {
 		},
 		"a related object of another namespace": {
 			listed: secret, related: "other", want: ours,
-			warning: ignored("Secret r, which cannot own it, because it is in the namespace other: it is left out"),
+			warning: ignored("Secret r, which cannot own it, because it is in the namespace other: the server leaves it out"),
 		},
 	}
 	for name, test := range tests {

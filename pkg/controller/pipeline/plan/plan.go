@@ -114,7 +114,7 @@ func warnOfDeletedChildren(
 	}
 	slices.Sort(deleted)
 	warning := pipeline.Warning{Reason: v1alpha1.ReasonChildrenDeleted, About: field, Chosen: response.SaysChildren}
-	warning.Message = fmt.Sprintf("All %s of this object are deleted (%s), because the answer of the sync hook ",
+	warning.Message = fmt.Sprintf("The server deletes all %s of this object (%s), because the answer of the sync hook ",
 		field, text.JoinFirst(maxListed, deleted))
 	if warning.Chosen {
 		warning.Message += "lists none of them."

@@ -19,7 +19,7 @@ func TestThatAllChildrenAreDeletedIsSaid(t *testing.T) {
 		b       = `{apiVersion: v1, kind: ConfigMap, metadata: {name: b, labels: {app: shop}}}`
 		wantsA  = `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {app: shop}}}`
 		wantsC  = `{apiVersion: v1, kind: ConfigMap, metadata: {name: c, labels: {app: shop}}}`
-		all     = "All children of this object are deleted (ConfigMap default/a, ConfigMap default/b), because the answer "
+		all     = "The server deletes all children of this object (ConfigMap default/a, ConfigMap default/b), because the answer "
 		listed  = all + "of the sync hook lists none of them."
 		missing = all + `of the sync hook has no field "children". If that is not intended, look for a return statement ` +
 			`that is missing in the hook. Hooks of version v2, or with responseUnMarshallMode: strict, reject such an answer ` +

@@ -55,7 +55,7 @@ func (s serverSideApply) change(method Method, observed, desired *object.Object)
 		return keep(observed, whyUpToDate), nil
 	}
 	if observed.Shared {
-		return s.toServerSideApply(observed, "what was applied has another owner, of dynamic apply")
+		return s.toServerSideApply(observed, "the applied fields have another owner, of dynamic apply")
 	}
 	onlyMarks := differOnlyInMarks(s.schema, path, applied, configuration)
 	// With the UID, the request fails if the child is gone, instead of creating another one.

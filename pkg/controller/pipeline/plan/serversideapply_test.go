@@ -266,7 +266,7 @@ func TestMovingToServerSideApply(t *testing.T) {
 			t.Errorf("nothing differs: %s because %s", step.Op, step.Why)
 		}
 		step := stepFor(t, w.plan(w.answer(childAChanged)), "a")
-		if step.Op != pipeline.ToServerSideApply || step.Why != "what was applied has another owner, of dynamic apply" {
+		if step.Op != pipeline.ToServerSideApply || step.Why != "the applied fields have another owner, of dynamic apply" {
 			t.Errorf("something differs: %s because %s", step.Op, step.Why)
 		}
 	})

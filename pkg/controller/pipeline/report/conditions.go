@@ -90,7 +90,7 @@ func setReady(set setCondition, health *Health, problem *Problem) {
 	case health.IsUntried():
 		set(v1alpha1.ConditionReady, v1alpha1.ReasonNotSyncedYet, "the controller runs, and has not synced a parent yet")
 	default:
-		set(v1alpha1.ConditionReady, v1alpha1.ReasonRunning, "the controller runs as its spec says")
+		set(v1alpha1.ConditionReady, v1alpha1.ReasonRunning, "the controller runs with its current spec")
 	}
 }
 
@@ -124,7 +124,7 @@ func (h *Health) keepsHooksReachable(said *metav1.Condition, generation int64) b
 
 func setHooksReachable(set setCondition, health *Health) {
 	if health == nil || !health.HookCalled {
-		set(v1alpha1.ConditionHooksReachable, v1alpha1.ReasonNotCalled, "no hook has been called yet")
+		set(v1alpha1.ConditionHooksReachable, v1alpha1.ReasonNotCalled, "the server has not called a hook yet")
 		return
 	}
 	failure, stale := text.Shorten(health.HookError, MaxMessage), text.Shorten(health.StaleCredentials, MaxMessage)
@@ -136,9 +136,9 @@ func setHooksReachable(set setCondition, health *Health) {
 		set(v1alpha1.ConditionHooksReachable, v1alpha1.ReasonCallFailed, failure)
 	case stale != "":
 		set(v1alpha1.ConditionHooksReachable, v1alpha1.ReasonCredentialsStale,
-			"the last call of a hook was answered, but the server still uses the last valid credentials: "+stale)
+			"the hooks answered their last calls, but the server still uses the last valid credentials: "+stale)
 	default:
-		set(v1alpha1.ConditionHooksReachable, v1alpha1.ReasonAnswered, "the last call of a hook was answered")
+		set(v1alpha1.ConditionHooksReachable, v1alpha1.ReasonAnswered, "the hooks answered their last calls")
 	}
 }
 
@@ -212,9 +212,9 @@ func setWarnings(set setCondition, health *Health) {
 		add(v1alpha1.ReasonSchemaMismatch, text.Shorten(health.Mismatch, MaxMessage))
 	}
 	if health.LacksAccount {
-		add(v1alpha1.ReasonActsAsServer, "the controller acts as the server and needs the server's rights to write; the "+
-			"server rejects new controllers without spec.serviceAccount (--require-service-account), and the next change of "+
-			"this spec: set spec.serviceAccount")
+		add(v1alpha1.ReasonActsAsServer, "the controller acts as the server, and writes with the rights of the server; "+
+			"the server requires a service account (--require-service-account), and rejects the next change of this spec "+
+			"without one: set spec.serviceAccount")
 	}
 	if len(reasons) == 0 {
 		set(v1alpha1.ConditionWarnings, v1alpha1.ReasonNoWarnings, "no warnings")

@@ -37,9 +37,9 @@ func conditionsOf(t *testing.T, status v1alpha1.ControllerStatus) conditions {
 
 func TestConditions(t *testing.T) {
 	const (
-		runs     = "True Running: the controller runs as its spec says"
-		answered = "True Answered: the last call of a hook was answered"
-		uncalled = "Unknown NotCalledYet: no hook has been called yet"
+		runs     = "True Running: the controller runs with its current spec"
+		answered = "True Answered: the hooks answered their last calls"
+		uncalled = "Unknown NotCalledYet: the server has not called a hook yet"
 	)
 	tests := map[string]struct {
 		health  *Health
@@ -104,7 +104,7 @@ func TestConditions(t *testing.T) {
 		"its hook is called with stale credentials": {
 			health: &Health{HookCalled: true, StaleCredentials: "Secret is gone"},
 			want: conditions{
-				runs, "", "True CredentialsStale: the last call of a hook was answered, but the server still uses the last " +
+				runs, "", "True CredentialsStale: the hooks answered their last calls, but the server still uses the last " +
 					"valid credentials: Secret is gone",
 			},
 		},
@@ -250,9 +250,9 @@ func TestOfHooksThatWereNotCalledYetTheStatusSaysWhatItDid(t *testing.T) {
 		want       string
 	}{
 		"they were not called yet":       {1, &Health{Total: 1}, "False CallFailed: connection refused"},
-		"they were":                      {1, &Health{Total: 1, HookCalled: true}, "True Answered: the last call of a hook was answered"},
-		"they are those of another spec": {2, &Health{Total: 1}, "Unknown NotCalledYet: no hook has been called yet"},
-		"the controller does not run":    {1, nil, "Unknown NotCalledYet: no hook has been called yet"},
+		"they were":                      {1, &Health{Total: 1, HookCalled: true}, "True Answered: the hooks answered their last calls"},
+		"they are those of another spec": {2, &Health{Total: 1}, "Unknown NotCalledYet: the server has not called a hook yet"},
+		"the controller does not run":    {1, nil, "Unknown NotCalledYet: the server has not called a hook yet"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := conditionsOf(t, Status(before, test.generation, test.health, nil)).reachable; got != test.want {

@@ -73,7 +73,7 @@ func NewEvents(
 	config.QPS, config.RateLimiter = -1, nil // the options limit the events of an object, and the host those of all
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("make a client for events: %w", err)
+		return nil, fmt.Errorf("create a client for events: %w", err)
 	}
 	broadcaster := record.NewBroadcaster(record.WithContext(ctx), record.WithCorrelatorOptions(record.CorrelatorOptions{
 		QPS: options.QPS, BurstSize: options.Burst, SpamKeyFunc: messageKey, KeyFunc: similarKeys, MessageFunc: combine,
@@ -149,8 +149,8 @@ func (e *Events) NotFinalized(parent *object.Object, finalizer string, why pipel
 	switch {
 	case parent.DeletionTimestamp != nil:
 	case why == pipeline.NoFinalizeHook:
-		more = ". The children stay as they are; to have the hook called when this object is deleted, set " +
-			"spec.hooks.finalize again, which puts the finalizer back"
+		more = ". The children stay as they are; to call the hook when this object is deleted, set spec.hooks.finalize " +
+			"again: the server then adds the finalizer again"
 	default:
 		more = ". The children stay as they are"
 	}
@@ -250,12 +250,13 @@ func (e *Events) NameConflict(parent *object.Object, err error) {
 // Adopted writes that a parent has become the controller of objects that had none.
 func (e *Events) Adopted(parent *object.Object, children string) {
 	e.record(parent, corev1.EventTypeNormal, reasonAdopted,
-		"Adopted %s: this object's selector matches it and it had no controller. It is deleted with this object", children)
+		"Adopted %s: this object's selector matches it and it had no controller. The cluster deletes it together with "+
+			"this object", children)
 }
 
 // RolloutStarted writes that the rollout of a change of a parent starts; first is its first step.
 func (e *Events) RolloutStarted(parent *object.Object, first string) {
-	e.record(parent, corev1.EventTypeNormal, reasonRolloutStarted, "A change is rolled out: %s", first)
+	e.record(parent, corev1.EventTypeNormal, reasonRolloutStarted, "Rolling out a change: %s", first)
 }
 
 // RolloutFinished writes that all children are at the latest revision.

@@ -144,8 +144,7 @@ func TestEvents(t *testing.T) {
 		"a finalizer of which the hook is gone": {
 			func(e *Events) { e.NotFinalized(parent(t, "shop"), "x/y", pipeline.NoFinalizeHook) },
 			"default Web shop: Warning NotFinalized: Removed the finalizer x/y although the finalize hook has not returned " +
-				"\"finalized\": true: the controller no longer has a finalize hook. The children stay as they are; to have the " +
-				"hook called when this object is deleted, set spec.hooks.finalize again, which puts the finalizer back",
+				"\"finalized\": true: the controller no longer has a finalize hook. The children stay as they are; to call the hook when this object is deleted, set spec.hooks.finalize again: the server then adds the finalizer again",
 		},
 		"a finalizer of which the controller is deleted": {
 			func(e *Events) { e.NotFinalized(parent(t, "shop"), "x/y", pipeline.ControllerDeleted) },

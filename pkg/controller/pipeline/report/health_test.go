@@ -108,8 +108,7 @@ func TestEventsSayWhereTheMissingRightsAre(t *testing.T) {
 		of := rights.Object{GroupResource: schema.GroupResource{Resource: fmt.Sprintf("type%d", i)}, Namespace: "shop"}
 		refusal.Missing = append(refusal.Missing, rights.Required{Right: rights.Right{Object: of, Verb: "list"}, For: "its children"})
 	}
-	const summary = "service account shop/websites lacks permissions to read what the controller needs; the condition " +
-		"Ready of the controller has the rules to bind to it"
+	const summary = "service account shop/websites lacks permissions to read objects that the controller needs; see the condition Ready of the controller for the rules to bind to it"
 	writer, sent := events(t, EventOptions{QPS: 1, Burst: 25})
 	writer.CreateError(parent(t, "shop"), refusal)
 	if event := <-sent; event.Message != "Cannot create new controller: "+summary {

@@ -95,11 +95,11 @@ func cause(loop pipeline.WriteLoop) string {
 	case loop.OfNames:
 		return "the hook returns other names: " + sameAnswer
 	case loop.Expires && !loop.AnswerChanges:
-		return "it is gone: its ttlSecondsAfterFinished removes it when it has finished; return it until it is done, and " +
-			"then record that in the parent's status, or remove ttlSecondsAfterFinished"
+		return "it is gone: its ttlSecondsAfterFinished removes it when it has finished; return it until it has " +
+			"finished, and then record that in the parent's status, or remove ttlSecondsAfterFinished"
 	case loop.Op == pipeline.Delete && !loop.AnswerChanges:
-		return "the hook does not list it, and another writer creates it again; make the hook list it, or give the other's " +
-			"objects labels that the parent's selector does not match"
+		return "the hook does not list it, and another writer creates it again; make the hook list it, or give the " +
+			"objects of the other writer labels that the parent's selector does not match"
 	case (loop.Op == pipeline.Adopt || loop.Op == pipeline.Release) && !loop.AnswerChanges:
 		return "another writer changes its owners or labels; make sure that only one writer sets them"
 	case loop.AnswerChanges && loop.Path == "":
@@ -116,8 +116,8 @@ func cause(loop pipeline.WriteLoop) string {
 	said := "it differs at " + loop.Path + ": "
 	switch len(loop.Rivals) {
 	case 0:
-		return said + "another writer changes it" + values(loop) + "; kubectl get with --show-managed-fields -o yaml " +
-			"shows who: let only one writer set it"
+		return said + "another writer changes it" + values(loop) + "; to find the writer, run kubectl get with " +
+			"--show-managed-fields -o yaml; let only one writer set it"
 	case 1:
 		return said + rivals + ", which also writes it, wants another value" + values(loop) + "; let only one writer set it"
 	default:

@@ -67,8 +67,7 @@ func TestWhatIsDoneAgainAndAgain(t *testing.T) {
 		"deleted": {
 			pipeline.WriteLoop{Object: of, Op: pipeline.Delete},
 			"ConfigMap default/c is repeatedly deleted, each time because the hook does not list it, and another writer " +
-				"creates it again; make the hook list it, or give the other's objects labels that the parent's selector does " +
-				"not match",
+				"creates it again; make the hook list it, or give the objects of the other writer labels that the parent's selector does not match",
 		},
 		"adopted": {
 			pipeline.WriteLoop{Object: of, Op: pipeline.Adopt},
@@ -78,8 +77,7 @@ func TestWhatIsDoneAgainAndAgain(t *testing.T) {
 		"expired": {
 			pipeline.WriteLoop{Object: of, Op: pipeline.Create, Expires: true},
 			"ConfigMap default/c is repeatedly written, each time because it is gone: its ttlSecondsAfterFinished removes it " +
-				"when it has finished; return it until it is done, and then record that in the parent's status, or remove " +
-				"ttlSecondsAfterFinished",
+				"when it has finished; return it until it has finished, and then record that in the parent's status, or remove ttlSecondsAfterFinished",
 		},
 	}
 	for name, test := range tests {
@@ -108,7 +106,7 @@ func TestWhatAnEventSaysAboutLoops(t *testing.T) {
 		"a field that somebody else sets": {
 			[]pipeline.WriteLoop{fought},
 			"ConfigMap default/b was written 5 times in a row, each time because it differs at data.a: another writer " +
-				"changes it; kubectl get with --show-managed-fields -o yaml shows who: let only one writer set it; the next " +
+				"changes it; to find the writer, run kubectl get with --show-managed-fields -o yaml; let only one writer set it; the next " +
 				"write waits 1s, and the wait doubles with each further write",
 		},
 		"a field that another controller sets": {
@@ -126,8 +124,7 @@ func TestWhatAnEventSaysAboutLoops(t *testing.T) {
 		"a field whose values are known": {
 			[]pipeline.WriteLoop{withValues(fought, "2", "1")},
 			"ConfigMap default/b was written 5 times in a row, each time because it differs at data.a: another writer " +
-				"changes it (2 instead of 1); kubectl get with --show-managed-fields -o yaml shows who: let only one writer set " +
-				"it; the next write waits 1s, and the wait doubles with each further write",
+				"changes it (2 instead of 1); to find the writer, run kubectl get with --show-managed-fields -o yaml; let only one writer set it; the next write waits 1s, and the wait doubles with each further write",
 		},
 		"a child that another controller deletes": {
 			[]pipeline.WriteLoop{deletedBy("CompositeController comp")},
@@ -151,7 +148,7 @@ func TestWhatAnEventSaysAboutLoops(t *testing.T) {
 		"a status that two controllers write": {
 			[]pipeline.WriteLoop{foughtStatus},
 			"the status of Web default/shop was written 5 times in a row, each time because it differs at status.a: another " +
-				"writer changes it; kubectl get with --show-managed-fields -o yaml shows who: let only one writer set it; the " +
+				"writer changes it; to find the writer, run kubectl get with --show-managed-fields -o yaml; let only one writer set it; the " +
 				"next write waits 1s, and the wait doubles with each further write",
 		},
 	}
@@ -182,17 +179,16 @@ func TestWriteLoopsAreWarnings(t *testing.T) {
 		"no controller runs":     {nil, "Unknown NotRunning: no controller runs"},
 		"nothing is slowed down": {&Health{}, "False NoWarnings: no warnings"},
 		"a child is slowed down": {slowedDown(fought), "True WriteLoop: ConfigMap " +
-			"default/b is repeatedly written, each time because it differs at data.a: another writer changes it; kubectl get " +
-			"with --show-managed-fields -o yaml shows who: let only one writer set it (its parent is default/shop)"},
+			"default/b is repeatedly written, each time because it differs at data.a: another writer changes it; to find the writer, run kubectl get with --show-managed-fields -o yaml; let only one writer set it (its parent is default/shop)"},
 		"a status is slowed down": {slowedDown(foughtStatus), "True WriteLoop: the status " +
 			"of Web default/shop is repeatedly written, each time because it differs at status.a: another writer changes it; " +
-			"kubectl get with --show-managed-fields -o yaml shows who: let only one writer set it"},
+			"to find the writer, run kubectl get with --show-managed-fields -o yaml; let only one writer set it"},
 		"more than can be named, in the order of their names": {
 			slowedDown(clusterScoped, created, restless, deleted, fought),
 			"True WriteLoop: Namespace a is repeatedly written, each time because it differs at spec: another writer changes " +
-				"it; kubectl get with --show-managed-fields -o yaml shows who: let only one writer set it (its parent is " +
+				"it; to find the writer, run kubectl get with --show-managed-fields -o yaml; let only one writer set it (its parent is " +
 				"fleet); ConfigMap default/b is repeatedly written, each time because it differs at data.a: another writer " +
-				"changes it; kubectl get with --show-managed-fields -o yaml shows who: let only one writer set it (its parent " +
+				"changes it; to find the writer, run kubectl get with --show-managed-fields -o yaml; let only one writer set it (its parent " +
 				"is default/shop); ConfigMap default/c is repeatedly written, each time because it is gone: another writer " +
 				"deletes it; find that writer, and make sure that only one writer manages it (its parent is default/shop); and " +
 				"2 more",

@@ -280,8 +280,8 @@ func (r *Rollout) ignoredWarnings() []pipeline.Warning {
 	}
 	if len(r.excess) > 0 {
 		warnings = append(warnings, pipeline.Warning{Reason: v1alpha1.ReasonRevisionIgnored, Message: fmt.Sprintf(
-			"there are more than %d revisions of this object, so the oldest are deleted, and their children stay as they are "+
-				"until they are updated", maxRevisions)})
+			"there are more than %d revisions of this object, so the server deletes the oldest, and their children stay as "+
+				"they are until the server updates them", maxRevisions)})
 	}
 	return warnings
 }

@@ -171,7 +171,7 @@ func TestAParentHasABoundedNumberOfRevisions(t *testing.T) {
 		}
 	}
 	want := []pipeline.Warning{{Reason: v1alpha1.ReasonRevisionIgnored, Message: "there are more than 100 revisions of this " +
-		"object, so the oldest are deleted, and their children stay as they are until they are updated"}}
+		"object, so the server deletes the oldest, and their children stay as they are until the server updates them"}}
 	if diff := cmp.Diff(want, decision.Response.Warnings); diff != "" {
 		t.Errorf("warnings differ (-want +got):\n%s", diff)
 	}

@@ -60,7 +60,7 @@ func New(client versioned.Interface, informers externalversions.SharedInformerFa
 		AddFunc: s.added, UpdateFunc: func(_, after any) { s.keep(after) }, DeleteFunc: s.drop,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("follow ControllerRevisions: %w", err)
+		return nil, fmt.Errorf("watch ControllerRevisions: %w", err)
 	}
 	return s, nil
 }

@@ -83,9 +83,9 @@ func (r *relatedRule) resolve() (rule pipeline.RelatedRule, err error) {
 	rule = pipeline.RelatedRule{APIVersion: r.APIVersion, Resource: r.Resource, Namespace: r.Namespace, Names: r.Names}
 	switch {
 	case r.APIVersion == "":
-		return rule, errors.New(`apiVersion is missing; it is "v1" for core types, else "<group>/<version>"`)
+		return rule, errors.New(`apiVersion is missing; set it to "v1" for core types, or to "<group>/<version>"`)
 	case r.Resource == "":
-		return rule, errors.New(`resource is missing; it is the plural of the type, such as "configmaps"`)
+		return rule, errors.New(`resource is missing; set it to the plural of the type, such as "configmaps"`)
 	case len(r.Names) > 0 && r.LabelSelector != nil:
 		return rule, errors.New("names cannot be combined with labelSelector; use two rules")
 	case len(r.Names) > 0 && r.NamespaceSelector != nil:

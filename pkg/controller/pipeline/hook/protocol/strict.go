@@ -141,7 +141,7 @@ func (u *UnknownField) Error() string {
 func (u *UnknownField) Advice() string {
 	switch {
 	case len(u.Wraps) > 0:
-		return strings.Join(u.Wraps, " and ") + " must be at the top of the answer, not inside of this field"
+		return strings.Join(u.Wraps, " and ") + " must be at the top level of the answer, not inside this field"
 	case u.Meant != "":
 		return fmt.Sprintf("did you mean %q?", u.Meant)
 	default:

@@ -108,7 +108,7 @@ func TestWhatWasMeantByAnUnknownField(t *testing.T) {
 }
 
 func TestAnAnswerInsideOfAFieldThatIsUnknown(t *testing.T) {
-	const mustBeAtTheTop = " must be at the top of the answer, not inside of this field"
+	const mustBeAtTheTop = " must be at the top level of the answer, not inside this field"
 	for name, test := range map[string]struct{ answer, want string }{
 		"children":                              {`{"response":{"children":[]}}`, "children" + mustBeAtTheTop},
 		"children and a status":                 {`{"data":{"status":{},"children":[],"comment":"x"}}`, "children and status" + mustBeAtTheTop},

@@ -71,7 +71,7 @@ func (s *settings) resolveAuthorities(find finder, into *credentials) error {
 	case bundle.Inline != nil:
 		into.roots = x509.NewCertPool()
 		if !into.roots.AppendCertsFromPEM([]byte(*bundle.Inline)) {
-			return fmt.Errorf("%s.inline: no PEM certificate is in it", field)
+			return fmt.Errorf("%s.inline contains no PEM certificate", field)
 		}
 		return nil
 	case bundle.SecretRef != nil:
@@ -98,7 +98,7 @@ func readAuthorities(
 	case len(bundle) == 0:
 		return opened.unusable(fmt.Errorf("key %q is empty", key))
 	case !into.roots.AppendCertsFromPEM(bundle):
-		return opened.unusable(fmt.Errorf("key %q: no PEM certificate is in it", key))
+		return opened.unusable(fmt.Errorf("key %q contains no PEM certificate", key))
 	}
 	return nil
 }
@@ -139,7 +139,7 @@ func (s *settings) resolveAuthorization(find finder, into *credentials) error {
 	case strings.EqualFold(scheme, "basic"):
 		return fmt.Errorf("%s.type: %q is not supported here; use basicAuth", field, scheme)
 	case ref.Key == "":
-		return fmt.Errorf("%s.secretRef.key is the key of the credential in the Secret and must not be empty", field)
+		return fmt.Errorf("%s.secretRef.key must be the key of the credential in the Secret", field)
 	}
 	opened, err := find.open(field+".secretRef", secret(ref.Namespace, ref.Name))
 	if err != nil {
@@ -152,7 +152,7 @@ func (s *settings) resolveAuthorization(find finder, into *credentials) error {
 	credential := strings.TrimSpace(string(value))
 	header := scheme + " " + credential
 	if strings.ContainsFunc(header, isControl) {
-		return opened.unusable(fmt.Errorf("key %q: there is a line break or another control character in it", ref.Key))
+		return opened.unusable(fmt.Errorf("key %q contains a line break or another control character", ref.Key))
 	}
 	into.authorization = header
 	if credential == "" {

@@ -247,18 +247,18 @@ func TestSettingsThatAreRefused(t *testing.T) {
 			want: spec + "caBundle: only one of inline, secretRef and configMapRef can be set, not inline and secretRef and configMapRef",
 		},
 		"authorities in the spec that are none": {
-			settings: settings{Connection: v1alpha1.Connection{CABundle: &v1alpha1.CABundle{Inline: ptr.To(word)}}}, want: spec + "caBundle.inline: no PEM certificate is in it",
+			settings: settings{Connection: v1alpha1.Connection{CABundle: &v1alpha1.CABundle{Inline: ptr.To(word)}}}, want: spec + "caBundle.inline contains no PEM certificate",
 		},
 		"a key instead of authorities in the spec": {
-			settings: settings{Connection: v1alpha1.Connection{CABundle: &v1alpha1.CABundle{Inline: ptr.To(string(ca.Key))}}}, want: spec + "caBundle.inline: no PEM certificate is in it",
+			settings: settings{Connection: v1alpha1.Connection{CABundle: &v1alpha1.CABundle{Inline: ptr.To(string(ca.Key))}}}, want: spec + "caBundle.inline contains no PEM certificate",
 		},
 		"a Secret of authorities without a name": {
 			settings: settings{Connection: v1alpha1.Connection{CABundle: &v1alpha1.CABundle{SecretRef: &v1alpha1.ResourceKeyRef{Namespace: "tools"}}}},
-			want:     spec + "caBundle.secretRef.name is the name of the Secret and must not be empty",
+			want:     spec + "caBundle.secretRef.name must be the name of the Secret",
 		},
 		"a ConfigMap of authorities without a namespace": {
 			settings: settings{Connection: v1alpha1.Connection{CABundle: &v1alpha1.CABundle{ConfigMapRef: &v1alpha1.ResourceKeyRef{Name: "a"}}}},
-			want:     spec + "caBundle.configMapRef.namespace is the namespace of the ConfigMap and must not be empty",
+			want:     spec + "caBundle.configMapRef.namespace must be the namespace of the ConfigMap",
 		},
 		"no Secret of authorities": {
 			settings: settings{Connection: v1alpha1.Connection{CABundle: caInSecret("")}}, mendable: true,
@@ -274,7 +274,7 @@ func TestSettingsThatAreRefused(t *testing.T) {
 		},
 		"a Secret with no certificate under the key of authorities": {
 			settings: settings{Connection: v1alpha1.Connection{CABundle: caInSecret("")}}, secret: map[string]string{"ca.crt": word}, mendable: true,
-			want: spec + `caBundle.secretRef: Secret tools/a: key "ca.crt": no PEM certificate is in it`,
+			want: spec + `caBundle.secretRef: Secret tools/a: key "ca.crt" contains no PEM certificate`,
 		},
 		"no ConfigMap of authorities": {
 			settings: settings{Connection: v1alpha1.Connection{CABundle: caInConfigMap("")}}, mendable: true,
@@ -290,7 +290,7 @@ func TestSettingsThatAreRefused(t *testing.T) {
 		},
 		"a ConfigMap with no certificate under the key of authorities": {
 			settings: settings{Connection: v1alpha1.Connection{CABundle: caInConfigMap("")}}, config: map[string]string{"ca.crt": word}, mendable: true,
-			want: spec + `caBundle.configMapRef: ConfigMap tools/a: key "ca.crt": no PEM certificate is in it`,
+			want: spec + `caBundle.configMapRef: ConfigMap tools/a: key "ca.crt" contains no PEM certificate`,
 		},
 		"no Secret of a client certificate": {
 			settings: settings{Connection: v1alpha1.Connection{ClientTLS: certificateInSecret("", "")}}, mendable: true,
@@ -315,7 +315,7 @@ func TestSettingsThatAreRefused(t *testing.T) {
 		"a token of type basic":               {settings: settings{Connection: v1alpha1.Connection{Authorization: tokenInSecret("basic", "token")}}, want: spec + `authorization.type: "basic" is not supported here; use basicAuth`},
 		"a token of type basic in capitals":   {settings: settings{Connection: v1alpha1.Connection{Authorization: tokenInSecret("BASIC", "token")}}, want: spec + `authorization.type: "BASIC" is not supported here; use basicAuth`},
 		"a token of type basic between blank": {settings: settings{Connection: v1alpha1.Connection{Authorization: tokenInSecret(" Basic ", "token")}}, want: spec + `authorization.type: "Basic" is not supported here; use basicAuth`},
-		"a token without a key":               {settings: settings{Connection: v1alpha1.Connection{Authorization: tokenInSecret("", "")}}, want: spec + "authorization.secretRef.key is the key of the credential in the Secret and must not be empty"},
+		"a token without a key":               {settings: settings{Connection: v1alpha1.Connection{Authorization: tokenInSecret("", "")}}, want: spec + "authorization.secretRef.key must be the key of the credential in the Secret"},
 		"no Secret of a token": {
 			settings: settings{Connection: v1alpha1.Connection{Authorization: tokenInSecret("", "token")}}, mendable: true,
 			want: spec + "authorization.secretRef: Secret tools/a: it does not exist",
@@ -330,7 +330,7 @@ func TestSettingsThatAreRefused(t *testing.T) {
 		},
 		"a token of two lines": {
 			settings: settings{Connection: v1alpha1.Connection{Authorization: tokenInSecret("", "token")}}, secret: map[string]string{"token": word + "\nX-Other: " + word}, mendable: true,
-			want: spec + `authorization.secretRef: Secret tools/a: key "token": there is a line break or another control character in it`,
+			want: spec + `authorization.secretRef: Secret tools/a: key "token" contains a line break or another control character`,
 		},
 		"no Secret of a password": {
 			settings: settings{Connection: v1alpha1.Connection{BasicAuth: passwordInSecret("", "")}}, mendable: true,

@@ -62,7 +62,7 @@ func (t *Transport) authorityHint(signed *x509.Certificate) string {
 func (t *Transport) clientCertificateHint() string {
 	field := t.settings.path + ".clientTLS"
 	if t.settings.ClientTLS == nil {
-		return "the hook wants a client certificate: set " + field
+		return "the hook requires a client certificate: set " + field
 	}
 	return fmt.Sprintf("the hook rejects the client certificate of %s: use a certificate from an authority that the "+
 		"hook trusts", field)

@@ -85,7 +85,7 @@ func TestHintsAboutAFailedHandshake(t *testing.T) {
 			settings{path: path}, verifying(x509.CertificateInvalidError{Cert: ofHooks, Reason: x509.Expired}), "",
 		},
 		"the hook wants a client certificate": {
-			settings{path: path}, remote("certificate required"), "the hook wants a client certificate: set spec.hooks.sync.webhook.clientTLS",
+			settings{path: path}, remote("certificate required"), "the hook requires a client certificate: set spec.hooks.sync.webhook.clientTLS",
 		},
 		"the hook rejects the client certificate": {
 			settings{path: path, Connection: v1alpha1.Connection{ClientTLS: &v1alpha1.ClientTLS{}}}, remote("unknown certificate authority"),

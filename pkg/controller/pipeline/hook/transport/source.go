@@ -82,9 +82,9 @@ type finder func(Source) (*object.Object, error)
 func (find finder) open(field string, source Source) (*reference, error) {
 	switch {
 	case source.Name.Name == "":
-		return nil, fmt.Errorf("%s.name is the name of the %s and must not be empty", field, source.Type.Kind)
+		return nil, fmt.Errorf("%s.name must be the name of the %s", field, source.Type.Kind)
 	case source.Name.Namespace == "":
-		return nil, fmt.Errorf("%s.namespace is the namespace of the %s and must not be empty", field, source.Type.Kind)
+		return nil, fmt.Errorf("%s.namespace must be the namespace of the %s", field, source.Type.Kind)
 	}
 	found, err := find(source)
 	opened := &reference{source: source, field: field, object: found}

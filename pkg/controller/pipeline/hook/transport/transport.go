@@ -208,7 +208,7 @@ func (t *Transport) known(source Source) (*object.Object, error) {
 func (t *Transport) last(source Source) (*object.Object, error) {
 	found, followed := t.sources[source]
 	if !followed {
-		return nil, errors.New("it is not followed")
+		return nil, errors.New("the server does not watch it")
 	}
 	return found, nil
 }

@@ -272,7 +272,7 @@ func TestAClientCertificateIsShown(t *testing.T) {
 	hosts.put(certificate, map[string]string{"tls.crt": string(pair.Cert), "tls.key": string(pair.Key)})
 	refused(hook, "the hook rejects the client certificate of spec.hooks.sync.webhook.clientTLS")
 	without := connected(t, hosts, v1alpha1.Webhook{URL: &server.URL, CABundle: bundle}, nil)
-	refused(without, "the hook wants a client certificate")
+	refused(without, "the hook requires a client certificate")
 }
 
 // net/http removes the credentials from a request that is redirected to another host.

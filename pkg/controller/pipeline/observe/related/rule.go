@@ -112,7 +112,7 @@ func (t typed) narrow(parent *object.Object, confinement string) (*rule, error) 
 		return nil, errors.New("namespaceSelector selects among namespaces: " + confinement)
 	}
 	if t.Namespace != "" && t.Namespace != parent.Namespace {
-		return nil, fmt.Errorf("namespace %q is not the parent's, which is %q: %s",
+		return nil, fmt.Errorf("namespace %q is not the namespace of the parent, %q: %s",
 			t.Namespace, parent.Namespace, confinement)
 	}
 	narrowed.within = []string{parent.Namespace}
@@ -225,7 +225,7 @@ func (c *Config) notShown(parent *object.Object, rules []typed) (warnings []pipe
 		case !rule.of.Namespaced:
 			what = fmt.Sprintf("%s is cluster-scoped", rule.of)
 		case rule.Namespace != "" && rule.Namespace != parent.Namespace:
-			what = fmt.Sprintf("namespace %q is not that of the parent", rule.Namespace)
+			what = fmt.Sprintf("namespace %q is not the namespace of the parent", rule.Namespace)
 		default:
 			continue
 		}

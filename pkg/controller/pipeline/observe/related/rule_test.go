@@ -113,11 +113,11 @@ func TestRulesThatAHookMayHave(t *testing.T) {
 		},
 		"names in another namespace": {
 			rule:  ofConfigMaps(pipeline.RelatedRule{Namespace: "other", Names: []string{"a"}}),
-			v1Err: `namespace "other" is not the parent's, which is "own": ` + needsV2, v2: where{Namespace: "other", Names: []string{"a"}},
+			v1Err: `namespace "other" is not the namespace of the parent, "own": ` + needsV2, v2: where{Namespace: "other", Names: []string{"a"}},
 		},
 		"labels in another namespace": {
 			rule:  ofConfigMaps(pipeline.RelatedRule{Namespace: "other", LabelSelector: selector(t, &green)}),
-			v1Err: `namespace "other" is not the parent's, which is "own": ` + needsV2, v2: where{Namespace: "other", Labels: green},
+			v1Err: `namespace "other" is not the namespace of the parent, "own": ` + needsV2, v2: where{Namespace: "other", Labels: green},
 		},
 		"all in the parent's namespace": {
 			rule: ofConfigMaps(pipeline.RelatedRule{Namespace: "own"}), v1: where{Namespace: "own"}, v2: where{Namespace: "own"},
@@ -370,7 +370,7 @@ func TestRulesWhoseObjectsNoHookIsShown(t *testing.T) {
 	}
 	want := []string{
 		"relatedResources[1] (namespaces in v1)" + of + namespaces.String() + " is cluster-scoped, and " + because,
-		"relatedResources[3] (secrets in v1)" + of + `namespace "other" is not that of the parent, and ` + because,
+		"relatedResources[3] (secrets in v1)" + of + `namespace "other" is not the namespace of the parent, and ` + because,
 	}
 	var got []string
 	for _, warning := range (&Config{NotShown: because}).notShown(web, found) {
