@@ -42,7 +42,7 @@ func Request(kind Kind, version v1alpha1.HookVersion) *Schema {
 		field{kind.children, reference("groups", "The "+kind.children+
 			" that exist, with a group for each type of the spec. "+keys)},
 		field{"related", reference("groups",
-			"The objects that the customize hook asked for, with a group for each type. "+keys)},
+			"The objects that the customize hook selected, with a group for each type. "+keys)},
 		field{"finalizing", &Schema{Type: "boolean", Description: "Whether this is a call of the finalize hook."}},
 	)
 	s.Title = fmt.Sprintf("Request to the sync or finalize hook of a %scontroller, version %s", kind.Name, version)

@@ -43,9 +43,9 @@ func TestCompileErrors(t *testing.T) {
 		"a shell variable that is the whole text": {
 			hook: `{status: {script: "${HOME}"}, events: "${EVENTS}"}`,
 			want: []string{
-				`inline.status.script: Invalid value: "HOME": at 1:1: undeclared reference to 'HOME'; there are variables, ` +
+				`inline.status.script: Invalid value: "HOME": at 1:1: undeclared reference to 'HOME'; the known names are variables, ` +
 					`controller, parent, children, related, finalizing; if this is not an expression, write $${HOME}`,
-				`inline.events: Invalid value: "EVENTS": at 1:1: undeclared reference to 'EVENTS'; there are variables, ` +
+				`inline.events: Invalid value: "EVENTS": at 1:1: undeclared reference to 'EVENTS'; the known names are variables, ` +
 					`controller, parent, children, related, finalizing; if this is not an expression, write $${EVENTS}`,
 			},
 		},
@@ -61,7 +61,7 @@ func TestCompileErrors(t *testing.T) {
 		"a shell variable": {
 			hook: `status: {script: "echo ${HOME} ${X:-y}"}`,
 			want: []string{
-				`inline.status.script: Invalid value: "HOME": at 1:1: undeclared reference to 'HOME'; there are variables, ` +
+				`inline.status.script: Invalid value: "HOME": at 1:1: undeclared reference to 'HOME'; the known names are variables, ` +
 					`controller, parent, children, related, finalizing; if this is not an expression, write $${HOME}`,
 				`inline.status.script: Invalid value: "X:-y": at 1:2: Syntax error`,
 			},

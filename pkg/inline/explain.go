@@ -56,7 +56,7 @@ func (l *language) explain(message, source string) string {
 		if meant != "" {
 			return message + "; did you mean " + meant + "?"
 		}
-		return message + "; there are " + strings.Join(l.names, ", ")
+		return message + "; the known names are " + strings.Join(l.names, ", ")
 	}
 	message = unexpected.ReplaceAllString(message, "Syntax error: unexpected '$1'")
 	message = strings.ReplaceAll(message, "'<EOF>'", "end of the expression")

@@ -205,7 +205,7 @@ func (c *check) findServer(ctx context.Context, findings sets.Set[string]) error
 	isReady := func(of discoveryv1.Endpoint) bool { return ptr.Deref(of.Conditions.Ready, true) }
 	hasReady := func(of discoveryv1.EndpointSlice) bool { return slices.ContainsFunc(of.Endpoints, isReady) }
 	if len(service.Spec.Selector) > 0 && !slices.ContainsFunc(list.Items, hasReady) {
-		findings.Insert(fmt.Sprintf("no Pod of the server is ready, behind the Service %s", named))
+		findings.Insert(fmt.Sprintf("no Pod behind the Service %s of the server is ready", named))
 	}
 	return nil
 }

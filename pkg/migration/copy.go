@@ -235,6 +235,6 @@ func (c *copier) clean(ctx context.Context) error {
 	if err := c.write(ctx, copies, inServer); err != nil {
 		return err
 	}
-	c.say("removed %s from the server that the definitions have", counted(len(copies), "object"))
+	c.say("removed the copies of %s from the server", counted(len(copies), "object"))
 	return nil
 }

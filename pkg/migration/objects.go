@@ -71,7 +71,8 @@ type objects map[string]object
 func (o objects) deleting() error {
 	for _, name := range slices.Sorted(maps.Keys(o)) {
 		if of := o[name]; of.GetDeletionTimestamp() != nil {
-			return fmt.Errorf("%s is being deleted, and has the finalizers %v: wait until it is gone", name, of.GetFinalizers())
+			return fmt.Errorf(
+				"%s is being deleted, and has the finalizers %v: wait until it is deleted", name, of.GetFinalizers())
 		}
 	}
 	return nil

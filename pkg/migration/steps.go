@@ -181,7 +181,7 @@ func (m *Migration) Finish(ctx context.Context) error {
 		}
 		m.say("deleted the CustomResourceDefinition %s", of.GetName())
 	}
-	err = m.until(ctx, "the CustomResourceDefinitions to be gone", func(ctx context.Context) error {
+	err = m.until(ctx, "the deletion of the CustomResourceDefinitions", func(ctx context.Context) error {
 		now, err := m.state(ctx)
 		if err == nil && len(now.definitions) > 0 {
 			err = fmt.Errorf("kube-apiserver has not deleted %s yet", now.definitions[0].GetName())

@@ -149,7 +149,7 @@ func (p *SecretProvider) Run(ctx context.Context, _ int) {
 		default:
 			// It is not a failure if another replica wrote first. A failure that persists is logged once.
 			if err.Error() != logged && !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
-				klog.FromContext(ctx).Error(err, "Failed to keep the serving certificate", "secret", p.secretRef())
+				klog.FromContext(ctx).Error(err, "Failed to maintain the serving certificate", "secret", p.secretRef())
 				p.writeEvent(ctx, err)
 				logged = err.Error()
 			}

@@ -245,7 +245,7 @@ The exit codes are the same as for preview.`,
   kubectl metacontroller calls cc/websites
   kubectl metacontroller replay 20261124-101500-123456-abcd -n shop
 
-  # Can the hook on this machine process the request that made the other one fail?
+  # Can the hook on this machine process a request for which the hook of the controller failed?
   kubectl metacontroller replay 20261124-101500-123456-abcd --hook http://localhost:8080`,
 		Args:              oneArg("the name of a call, see 'kubectl metacontroller calls'"),
 		ValidArgsFunction: c.completeCalls,

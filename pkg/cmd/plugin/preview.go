@@ -79,7 +79,7 @@ another error occurs.`,
 		"with controllers or parents to preview; - is standard input.")
 	flags.StringVarP(&p.selector, "selector", "l", "", "Label selector for the parents, such as tier=front.")
 	flags.StringVar(&p.hook, "hook", "",
-		"URL of a hook on this machine, such as http://localhost:8080. The paths of the webhooks are appended.")
+		"URL of a hook on this machine, such as http://localhost:8080. The command appends the paths of the webhooks.")
 	flags.BoolVar(&p.dryRun, "dry-run", false, "Send each write to the cluster as a dry run.")
 	p.addAllNamespaces(command)
 	p.output.addFlags(command)

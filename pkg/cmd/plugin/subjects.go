@@ -87,7 +87,7 @@ func (p *preview) subjectsOf(find *lookup.Lookup, given *given, parents []string
 	}
 	if ignored > 0 {
 		_, err = fmt.Fprintf(p.streams.ErrOut,
-			"note: ignored %d objects in the files that are not parents of these controllers\n", ignored)
+			"note: ignored %d objects in the files, because they are not parents of these controllers\n", ignored)
 	}
 	return all, err
 }

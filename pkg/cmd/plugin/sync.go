@@ -33,7 +33,7 @@ controller. If you apply the objects from a repository, also change them there.`
 		Example: `  # Pause a Website while you repair it manually.
   kubectl metacontroller pause website/front -n shop
 
-  # The same, after its controller, which is not paused.
+  # The same, with its controller before its name. This does not pause the controller.
   kubectl metacontroller pause cc/websites front -n shop
 
   # Pause a controller.

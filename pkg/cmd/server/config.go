@@ -153,7 +153,7 @@ func follow(ctx context.Context, registered *registration.Registration) (stop fu
 	following.Go(func() {
 		if err := registered.Run(ctx); err != nil {
 			// an informer that was not started does not fail
-			klog.FromContext(ctx).Error(err, "Failed to follow the registration; no controllers run")
+			klog.FromContext(ctx).Error(err, "Failed to watch the registration; no controllers run")
 		}
 	})
 	return func() {

@@ -54,8 +54,7 @@ func NewControllerOptions() *ControllerOptions {
 }
 
 func (o *ControllerOptions) addFlags(flags *pflag.FlagSet) {
-	flags.IntVar(&o.Workers, "workers", o.Workers, "Maximum number of parents of one controller that are synced "+
-		"concurrently.")
+	flags.IntVar(&o.Workers, "workers", o.Workers, "Maximum number of concurrent syncs of one controller.")
 	flags.IntVar(&o.ParallelWrites, "parallel-writes", o.ParallelWrites,
 		"Maximum number of concurrent writes to the cluster, for all controllers together.")
 	flags.IntVar(&o.ParallelWritesPerSync, "parallel-writes-per-sync", o.ParallelWritesPerSync,

@@ -87,7 +87,7 @@ func serveSnapshot(w http.ResponseWriter, r *http.Request, storage *etcd.Server)
 		http.Error(w, "a snapshot can only be read", http.StatusMethodNotAllowed)
 		return
 	case storage == nil:
-		http.Error(w, "the server keeps its objects in an external etcd: save a snapshot with etcdctl",
+		http.Error(w, "the server stores its objects in an external etcd: save a snapshot with etcdctl",
 			http.StatusNotImplemented)
 		return
 	}

@@ -171,7 +171,7 @@ func (f *finalization) describe(snapshot *pipeline.Snapshot, definitionWaits boo
 		text.WriteString("; children that still exist: " + children)
 	}
 	if definitionWaits {
-		text.WriteString("; its CustomResourceDefinition is being deleted and waits, too")
+		text.WriteString("; its CustomResourceDefinition is being deleted, and also waits")
 	}
 	return text.String()
 }

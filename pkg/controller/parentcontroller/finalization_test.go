@@ -166,7 +166,7 @@ func TestWhatAFinalizationWaitsFor(t *testing.T) {
 			children: []*object.Object{pod("a", deleted), pod("b", deleted), pod("c", deleted), pod("d", deleted), pod("e", time.Time{}), pod("f", time.Time{}), pod("g", time.Time{})},
 			want:     `Pod default/d (is being deleted), Pod default/e and 2 more`,
 		},
-		"with its type": {definition: true, want: `no longer sees any children; its CustomResourceDefinition is being deleted and waits, too`},
+		"with its type": {definition: true, want: `no longer sees any children; its CustomResourceDefinition is being deleted, and also waits`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			snapshot := finalizing(test.children...)

@@ -125,7 +125,7 @@ func (w *objectWatcher) watch(ctx context.Context, i int, of WatchedObject, read
 				"%s: the server cannot read %s, so it syncs no parents when this object changes: %w", of.Field, of, err)
 		}
 		if w.setProblem(i, err) {
-			klog.FromContext(ctx).Error(err, "Failed to follow an object")
+			klog.FromContext(ctx).Error(err, "Failed to watch an object")
 		}
 		select {
 		case <-time.After(watchedRetryInterval):

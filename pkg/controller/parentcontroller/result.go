@@ -304,7 +304,7 @@ func (e *overtakenError) Error() string { return e.what + " has changed since it
 // overtaken returns the *overtakenError of an outcome with a conflict.
 func overtaken(outcome *pipeline.Outcome) error {
 	if outcome.Op.OnParent() {
-		return &overtakenError{fmt.Sprintf("the parent, whose %s is to be written,", outcome.Op)}
+		return &overtakenError{fmt.Sprintf("the server did not write the %s of the parent, because the parent", outcome.Op)}
 	}
 	return &overtakenError{outcome.Key().String()}
 }

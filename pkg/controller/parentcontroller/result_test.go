@@ -227,7 +227,7 @@ func TestTheChildThatLeavesForTheLongestTime(t *testing.T) {
 
 func TestWhatAConflictWaitsFor(t *testing.T) {
 	for want, step := range map[string]pipeline.Step{
-		"the parent, whose status is to be written, has changed since it was observed": {Op: pipeline.Status},
+		"the server did not write the status of the parent, because the parent has changed since it was observed": {Op: pipeline.Status},
 		"ConfigMap default/c has changed since it was observed": {
 			Op: pipeline.Update, Type: object.Type{Kind: "ConfigMap"}, Namespace: "default", Name: "c",
 		},

@@ -75,8 +75,9 @@ func parentField(parent *object.Object, path string) ([]byte, error) {
 func canonicalPatch(revision *v1alpha1.ControllerRevision) ([]byte, error) {
 	var patch map[string]any
 	if err := utiljson.Unmarshal(revision.ParentPatch.Raw, &patch); err != nil {
-		return nil, fmt.Errorf("parentPatch of ControllerRevision %s/%s: %w; correct it: it determines the "+
-			"desired state of its children until they are updated", revision.Namespace, revision.Name, err)
+		return nil, fmt.Errorf("parentPatch of ControllerRevision %s/%s: %w; correct the patch: it determines the "+
+			"desired state of the children of this revision until the server updates "+
+			"them", revision.Namespace, revision.Name, err)
 	}
 	return object.Canonical(patch)
 }

@@ -61,7 +61,7 @@ func TestAFinalizeHookThatNeverFinishesIsTold(t *testing.T) {
 		f.createParent("a")
 		f.waitForSynced("a")
 		f.deleteDefinition()
-		f.waitUntilFinalizationIsShown("children that still exist: ConfigMap " + f.Namespace + "/a; its CustomResourceDefinition is being deleted and waits, too")
+		f.waitUntilFinalizationIsShown("children that still exist: ConfigMap " + f.Namespace + "/a; its CustomResourceDefinition is being deleted, and also waits")
 		f.PatchParent("a", object{"metadata": object{"annotations": object{"touched": "yes"}}})
 		f.WaitUntilParentIsGone("a")
 		f.waitUntilDefinitionIsGone()

@@ -140,8 +140,8 @@ func TestTwoControllersOfTheSameParentsAreCalmed(t *testing.T) {
 		t.Errorf("there were %d writes in all", len(events))
 	}
 	env.Eventually(t, func(ctx context.Context) error {
-		one := env.HasWriteLoop(ctx, f.Controller, "it is gone: CompositeController "+second.Name+" deletes it")
-		two := env.HasWriteLoop(ctx, harness.Composite(second.Name), "it is gone: CompositeController "+f.Controller.Name+" deletes it")
+		one := env.HasWriteLoop(ctx, f.Controller, "it no longer exists: CompositeController "+second.Name+" deletes it")
+		two := env.HasWriteLoop(ctx, harness.Composite(second.Name), "it no longer exists: CompositeController "+f.Controller.Name+" deletes it")
 		if one == nil || two == nil {
 			return nil
 		}

@@ -204,7 +204,7 @@ func (f *Finder) reasonAgainst(ctx context.Context, of *Adoption, one *Candidate
 	case one.Change == nil:
 		return "no change of its labels makes the selector of the parent match it", nil
 	case !f.Unmarked && !object.IsMarked(holder):
-		return "it has no sign that a controller created it; --unmarked adopts it, too", nil
+		return "it has no sign that a controller created it; --unmarked also adopts it", nil
 	}
 	if decorator != "" && decorator != of.Claimant.Decorator {
 		_, err := f.Lookup.Controller(ctx, lookup.Decorator+"/"+decorator)
@@ -220,7 +220,7 @@ func (f *Finder) reasonAgainst(ctx context.Context, of *Adoption, one *Candidate
 			return "", err
 		}
 		if name := of.relatives[uid]; name != "" {
-			return "its label " + object.GeneratedLabel + " is that of " + name, nil
+			return "its label " + object.GeneratedLabel + " has the UID of " + name, nil
 		}
 	}
 	return "", nil

@@ -130,8 +130,8 @@ func (e *Events) TypeWarning(controller runtime.Object, of object.Type, text str
 // NoStatusSubresource writes that the parent type of a controller has no status subresource.
 func (e *Events) NoStatusSubresource(controller runtime.Object, name, parentType string) {
 	e.record(controller, corev1.EventTypeWarning, reasonSyncError,
-		"[%s] The controller does not run: CRD [%s] does not have subresource 'Status' enabled, so the status of parents "+
-			"cannot be written; add `subresources: {status: {}}` to the version in the CustomResourceDefinition",
+		"[%s] The controller does not run: CRD [%s] does not have subresource 'Status' enabled, so the server cannot "+
+			"write the status of parents; add `subresources: {status: {}}` to the version in the CustomResourceDefinition",
 		name, parentType)
 }
 

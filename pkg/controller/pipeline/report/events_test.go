@@ -114,8 +114,7 @@ func TestEvents(t *testing.T) {
 		},
 		"no status subresource": {
 			func(e *Events) { e.NoStatusSubresource(controller, "webs", "ctl.example/v1, Kind=Web") },
-			"default CompositeController webs: Warning SyncError: [webs] The controller does not run: CRD [ctl.example/v1, Kind=Web] does not have subresource 'Status' enabled, so the status of parents cannot be written; " +
-				"add `subresources: {status: {}}` to the version in the CustomResourceDefinition",
+			"default CompositeController webs: Warning SyncError: [webs] The controller does not run: CRD [ctl.example/v1, Kind=Web] does not have subresource 'Status' enabled, so the server cannot write the status of parents; add `subresources: {status: {}}` to the version in the CustomResourceDefinition",
 		},
 		"sync error":                            {func(e *Events) { e.SyncError(parent(t, "shop"), errors.New("50% of it failed")) }, "default Web shop: Warning SyncError: Sync error: 50% of it failed"},
 		"sync error of a cluster-scoped parent": {func(e *Events) { e.SyncError(fleet, errors.New("no")) }, "default Fleet fleet: Warning SyncError: Sync error: no"},

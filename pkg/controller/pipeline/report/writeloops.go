@@ -67,7 +67,7 @@ func subject(loop pipeline.WriteLoop) string {
 	case loop.OfStatus:
 		return "the status of " + loop.Object.String()
 	case loop.OfNames:
-		return "a " + loop.Object.Kind + " of another name, such as " + loop.Object.String() + ","
+		return "a " + loop.Object.Kind + " with a new name, such as " + loop.Object.String() + ","
 	}
 	return loop.Object.String()
 }
@@ -76,7 +76,7 @@ func subject(loop pipeline.WriteLoop) string {
 func done(loop pipeline.WriteLoop) string {
 	switch {
 	case loop.OfNames:
-		return "created, and one before it deleted,"
+		return "created, and an earlier one deleted,"
 	case loop.Op == pipeline.Delete:
 		return "deleted"
 	case loop.Op == pipeline.Adopt:
@@ -93,9 +93,9 @@ func cause(loop pipeline.WriteLoop) string {
 	rivals := strings.Join(loop.Rivals, " and ")
 	switch {
 	case loop.OfNames:
-		return "the hook returns other names: " + sameAnswer
+		return "the hook returns new names: " + sameAnswer
 	case loop.Expires && !loop.AnswerChanges:
-		return "it is gone: its ttlSecondsAfterFinished removes it when it has finished; return it until it has " +
+		return "it no longer exists: its ttlSecondsAfterFinished removes it when it has finished; return it until it has " +
 			"finished, and then record that in the parent's status, or remove ttlSecondsAfterFinished"
 	case loop.Op == pipeline.Delete && !loop.AnswerChanges:
 		return "the hook does not list it, and another writer creates it again; make the hook list it, or give the " +
@@ -107,11 +107,12 @@ func cause(loop pipeline.WriteLoop) string {
 	case loop.AnswerChanges:
 		return "the hook returns a different value at " + loop.Path + ": " + sameAnswer
 	case loop.Path == "" && len(loop.Rivals) == 1:
-		return "it is gone: " + rivals + " deletes it; " + remedyOfDeletion
+		return "it no longer exists: " + rivals + " deletes it; " + remedyOfDeletion
 	case loop.Path == "" && len(loop.Rivals) > 1:
-		return "it is gone: " + rivals + " delete it; " + remedyOfDeletion
+		return "it no longer exists: " + rivals + " delete it; " + remedyOfDeletion
 	case loop.Path == "":
-		return "it is gone: another writer deletes it; find that writer, and make sure that only one writer manages it"
+		return "it no longer exists: another writer deletes it; find that writer, and make sure that only one writer " +
+			"manages it"
 	}
 	said := "it differs at " + loop.Path + ": "
 	switch len(loop.Rivals) {

@@ -60,8 +60,8 @@ func TestWhatIsDoneAgainAndAgain(t *testing.T) {
 	}{
 		"other names": {
 			pipeline.WriteLoop{Object: of, OfNames: true, AnswerChanges: true},
-			"a ConfigMap of another name, such as ConfigMap default/c, is repeatedly created, and one before it deleted, " +
-				"each time because the hook returns other names: it must give the same answer to the same request, so leave out " +
+			"a ConfigMap with a new name, such as ConfigMap default/c, is repeatedly created, and an earlier one deleted, " +
+				"each time because the hook returns new names: it must give the same answer to the same request, so leave out " +
 				"timestamps and random values",
 		},
 		"deleted": {
@@ -76,7 +76,7 @@ func TestWhatIsDoneAgainAndAgain(t *testing.T) {
 		},
 		"expired": {
 			pipeline.WriteLoop{Object: of, Op: pipeline.Create, Expires: true},
-			"ConfigMap default/c is repeatedly written, each time because it is gone: its ttlSecondsAfterFinished removes it " +
+			"ConfigMap default/c is repeatedly written, each time because it no longer exists: its ttlSecondsAfterFinished removes it " +
 				"when it has finished; return it until it has finished, and then record that in the parent's status, or remove ttlSecondsAfterFinished",
 		},
 	}
@@ -90,7 +90,7 @@ func TestWhatIsDoneAgainAndAgain(t *testing.T) {
 }
 
 func TestWhatAParentInAWriteLoopSays(t *testing.T) {
-	want := "ConfigMap default/c is repeatedly written, each time because it is gone: CompositeController comp deletes " +
+	want := "ConfigMap default/c is repeatedly written, each time because it no longer exists: CompositeController comp deletes " +
 		"it; give the controllers labelSelectors (spec.parentResource.labelSelector) that do not overlap, or make one of " +
 		"them a DecoratorController"
 	if got := WriteLoopsOfParent([]pipeline.WriteLoop{deletedBy("CompositeController comp")}); got != want {
@@ -128,13 +128,13 @@ func TestWhatAnEventSaysAboutLoops(t *testing.T) {
 		},
 		"a child that another controller deletes": {
 			[]pipeline.WriteLoop{deletedBy("CompositeController comp")},
-			"ConfigMap default/c was written 7 times in a row, each time because it is gone: CompositeController comp " +
+			"ConfigMap default/c was written 7 times in a row, each time because it no longer exists: CompositeController comp " +
 				"deletes it; give the controllers labelSelectors (spec.parentResource.labelSelector) that do not overlap, or " +
 				"make one of them a DecoratorController; the next write waits 2s, and the wait doubles with each further write",
 		},
 		"a child that somebody else deletes": {
 			[]pipeline.WriteLoop{deleted},
-			"ConfigMap default/c was written 7 times in a row, each time because it is gone: another writer deletes it; find " +
+			"ConfigMap default/c was written 7 times in a row, each time because it no longer exists: another writer deletes it; find " +
 				"that writer, and make sure that only one writer manages it; the next write waits 2s, and the wait doubles with " +
 				"each further write",
 		},
@@ -189,7 +189,7 @@ func TestWriteLoopsAreWarnings(t *testing.T) {
 				"it; to find the writer, run kubectl get with --show-managed-fields -o yaml; let only one writer set it (its parent is " +
 				"fleet); ConfigMap default/b is repeatedly written, each time because it differs at data.a: another writer " +
 				"changes it; to find the writer, run kubectl get with --show-managed-fields -o yaml; let only one writer set it (its parent " +
-				"is default/shop); ConfigMap default/c is repeatedly written, each time because it is gone: another writer " +
+				"is default/shop); ConfigMap default/c is repeatedly written, each time because it no longer exists: another writer " +
 				"deletes it; find that writer, and make sure that only one writer manages it (its parent is default/shop); and " +
 				"2 more",
 		},

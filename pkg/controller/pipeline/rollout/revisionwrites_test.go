@@ -141,7 +141,7 @@ func TestARevisionThatCannotBeReadIsAnError(t *testing.T) {
 	w.stored[0].ParentPatch.Raw = []byte(`[]`)
 	_, err := Open(&w.rules, &w.snapshot, records(w.stored), &w.cache)
 	wantError(t, err, "parentPatch of ControllerRevision default/"+nameOfV("v1"))
-	wantError(t, err, "correct it")
+	wantError(t, err, "correct the patch")
 }
 
 func TestTheHooksAreAskedAboutTheParentItselfIfThereIsNoRollout(t *testing.T) {
