@@ -4,7 +4,7 @@
 
 const http = require("node:http");
 
-/** Is given a Website and its children as they are, and returns its status and the children that it should have. */
+/** Gets a Website and its existing children, and returns its status and its desired children. */
 function sync({parent, children}) {
   const {name, namespace} = parent.metadata;
   const observed = children["Deployment.apps/v1"][`${namespace}/${name}`];
@@ -33,7 +33,7 @@ function deployment(name, {image, replicas}) {
 
 const hooks = new Map([["/sync", sync]]);
 
-/** Answers with what the function for the path returns, or with the stack of its error. */
+/** Answers with the result of the function for the path, or with the stack of its error. */
 const server = http.createServer((request, response) => {
   const chunks = [];
   request.on("data", (chunk) => chunks.push(chunk));

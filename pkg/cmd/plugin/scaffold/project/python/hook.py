@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 def sync(request):
-    """Is given a Website and its children as they are, and returns its status and the children that it should have."""
+    """Gets a Website and its existing children, and returns its status and its desired children."""
     parent, children = request["parent"], request["children"]
     name, namespace, spec = parent["metadata"]["name"], parent["metadata"]["namespace"], parent["spec"]
     observed = children["Deployment.apps/v1"].get(f"{namespace}/{name}", {})
@@ -38,7 +38,7 @@ HOOKS = {"/sync": sync}
 
 class Hook(BaseHTTPRequestHandler):
     def do_POST(self):
-        """Answers with what the function for the path returns, or with the traceback of its error."""
+        """Answers with the result of the function for the path, or with the traceback of its error."""
         request = self.rfile.read(int(self.headers["Content-Length"]))
         try:
             if self.path in HOOKS:
