@@ -15,7 +15,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
-// controller holds what CompositeControllers and DecoratorControllers have in common.
+// controller has the fields that CompositeControllers and DecoratorControllers have in common.
 type controller struct {
 	// parents are the types of the objects that are synced, children those of the objects that are
 	// created for them.
@@ -60,8 +60,8 @@ type hookRule struct {
 	called bool
 }
 
-// controllerOf returns what a CompositeController or a DecoratorController describes, and nil for
-// any other object.
+// controllerOf returns the controller that a CompositeController or a DecoratorController describes, and nil for any
+// other object.
 func controllerOf(object runtime.Object) *controller {
 	switch object := object.(type) {
 	case *v1alpha1.CompositeController:
@@ -78,7 +78,7 @@ func (c *controller) hasSpecOf(stored *controller) bool {
 	return stored != nil && apiequality.Semantic.DeepEqual(c.spec, stored.spec)
 }
 
-// newController returns what both kinds of controllers have.
+// newController returns a controller with the fields that both kinds have.
 func newController(spec any, common v1alpha1.Common) *controller {
 	path := field.NewPath("spec")
 	c := &controller{spec: spec, access: *common.Access, endpoints: common.EndpointConfigs}

@@ -36,8 +36,8 @@ const rightsTimeout = 10 * time.Second
 // review.
 const retryAfterSeconds = 1
 
-// Rights rejects a controller that may do what its author may not. A user who changes the spec of a controller in any
-// way becomes its author.
+// Rights rejects a controller that has rights that its author does not have. A user who changes the spec of a
+// controller in any way becomes its author.
 type Rights struct {
 	*admission.Handler
 	hostUser
@@ -90,8 +90,8 @@ func mayDoAnything(author user.Info) bool {
 	return slices.Contains(author.GetGroups(), user.SystemPrivilegedGroup)
 }
 
-// askHost returns the result of ask. If ask fails or takes too long, the error says what could not be checked about the
-// author of the request, and to try again.
+// askHost returns the result of ask. If ask fails or takes too long, the error names the check of the author that
+// failed, and asks to try again.
 func askHost[T any](
 	ctx context.Context, request admission.Attributes, what string, ask func(context.Context) (T, error),
 ) (T, error) {
@@ -135,7 +135,7 @@ func newReviewer(reviews rights.Reviews, author user.Info) *rights.Reviewer {
 		Groups: author.GetGroups(), Extra: author.GetExtra()})
 }
 
-// refusal says which rights an author lacks.
+// refusal has the rights that an author lacks.
 type refusal struct {
 	author   user.Info
 	kind     schema.GroupResource
@@ -221,8 +221,8 @@ func (r *Revisions) Validate(ctx context.Context, request admission.Attributes, 
 		author.GetName(), restore, of.GroupResource, of.Namespace))
 }
 
-// onlyTakesAway reports whether an update changes nothing but that finalizers and owner references are
-// gone or no longer block. That is what the host's garbage collector does.
+// onlyTakesAway reports whether an update changes nothing but that finalizers and owner references are gone or no
+// longer block. The host's garbage collector makes such updates.
 func onlyTakesAway(updated *v1alpha1.ControllerRevision, old runtime.Object) bool {
 	stored, ok := old.(*v1alpha1.ControllerRevision)
 	if !ok {

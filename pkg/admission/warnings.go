@@ -215,7 +215,7 @@ func isAll(rule *typeRule) bool {
 			len(rule.annotations.MatchExpressions) == 0)
 }
 
-// definition is what a CustomResourceDefinition says about which fields the host keeps.
+// definition is the part of a CustomResourceDefinition that determines which fields the host keeps.
 type definition struct {
 	Spec struct {
 		PreserveUnknownFields bool `json:"preserveUnknownFields"`

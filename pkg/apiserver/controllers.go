@@ -57,8 +57,7 @@ func (c *controllers) onFailure(fail context.CancelCauseFunc) {
 	c.fail = fail
 }
 
-// start is the post-start hook. It returns at once, since the server is not ready before it has
-// returned.
+// start is the post-start hook. It returns immediately, because the server is not ready before it has returned.
 func (c *controllers) start(hook genericapiserver.PostStartHookContext) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -86,7 +86,7 @@ func run(ctx context.Context, config Config, term *leader.Term) error {
 	return running.run(ctx)
 }
 
-// loop is what runs until the process ends, or no longer leads.
+// loop runs until the process ends, or no longer leads.
 type loop struct {
 	config       Config
 	clients      *clients
@@ -98,9 +98,8 @@ type loop struct {
 	reviews     *review.Reviews
 }
 
-// run runs the reconcilers, and what they and the controllers depend on, until ctx ends or one of
-// them fails, and waits until all have stopped. Until then, the handle of the configuration reaches
-// the loop.
+// run runs the reconcilers, and the parts that they and the controllers depend on, until ctx ends or one of them fails,
+// and waits until all have stopped. Until then, the handle of the configuration reaches the loop.
 func (l *loop) run(ctx context.Context) error {
 	given := ctx
 	ctx, stop := context.WithCancelCause(given)

@@ -75,9 +75,9 @@ func guardWrites(client *rest.Config, term *leader.Term) {
 	client.Wrap(term.Transport)
 }
 
-// newDependencies makes what the parent controllers share. It outlives ctx, and ends with release,
-// which the caller calls after the last controller has stopped. groupChanged is called with the
-// name of each API group of the host whose types may have changed.
+// newDependencies creates the parts that the parent controllers share. It outlives ctx, and ends with release, which
+// the caller calls after the last controller has stopped. groupChanged is called with the name of each API group of the
+// host whose types may have changed.
 func newDependencies(
 	ctx context.Context, config Config, clients *clients, term *leader.Term, groupChanged func(group string),
 ) (_ parentcontroller.Dependencies, release func(), err error) {
@@ -170,7 +170,8 @@ func forgetNamespaces(namespaces clientcache.SharedInformer, calls *calllog.Log)
 	return func() { _ = namespaces.RemoveEventHandler(added) }, nil
 }
 
-// newReviews makes a client that asks the host what service accounts may do. Permissions bound how often they ask.
+// newReviews creates a client for access reviews of service accounts at the host. Permissions bound the number of its
+// requests.
 func newReviews(hostConfig *rest.Config) (rights.Reviews, error) {
 	config := rest.CopyConfig(hostConfig)
 	config.QPS = -1
@@ -181,8 +182,8 @@ func newReviews(hostConfig *rest.Config) (rights.Reviews, error) {
 	return client.SubjectAccessReviews(), nil
 }
 
-// newInformers makes informers of the objects of the own API that a selector selects. They keep the
-// objects without managedFields.
+// newInformers creates informers of the objects of the server's own API that a selector selects. They keep the objects
+// without managedFields.
 func newInformers(own versioned.Interface, selector labels.Selector) externalversions.SharedInformerFactory {
 	return externalversions.NewSharedInformerFactoryWithOptions(own, 0,
 		externalversions.WithTransform(withoutManagedFields),

@@ -37,8 +37,8 @@ type Handle struct {
 	users sync.WaitGroup
 }
 
-// use calls do with what runs. The context of do ends when the loop ends, and the loop does not end
-// before do has returned. use returns ErrNotRunning if no loop runs.
+// use calls do with the running loop. The context of do ends when the loop ends, and the loop does not end before do
+// has returned. use returns ErrNotRunning if no loop runs.
 func (h *Handle) use(ctx context.Context, do func(context.Context, *loop) error) error {
 	h.mu.Lock()
 	running, ended := h.running, h.ended
@@ -75,8 +75,9 @@ func (h *Handle) open(ctx context.Context, running *loop) (close func()) {
 // tell is called with objects that were added or changed, and with the names of those that are gone.
 type tell[T any] = func(changed []T, gone []types.NamespacedName) error
 
-// FollowSyncs passes on the Syncs of all parents in one call, and from then on those that have changed and those that
-// are gone, until ctx ends, the loop ends or tell returns an error. It returns the reason. The Syncs belong to tell.
+// FollowSyncs passes on the Syncs of all parents in one call, and then the Syncs that have changed and the names of
+// deleted ones, until ctx ends, the loop ends or tell returns an error. It returns the reason. The Syncs belong to
+// tell.
 func (h *Handle) FollowSyncs(ctx context.Context, tell tell[*v1alpha1.Sync]) error {
 	return h.use(ctx, func(ctx context.Context, l *loop) error { return l.dependencies.Syncs.Follow(ctx, tell) })
 }

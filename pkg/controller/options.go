@@ -92,7 +92,7 @@ func DefaultOptions() Options {
 	}
 }
 
-// ApplyStrategy is how a child becomes what its hook wants, by the name that flags use.
+// ApplyStrategy is the way to apply a child, by the name that flags use.
 type ApplyStrategy string
 
 const (

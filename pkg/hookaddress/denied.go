@@ -85,8 +85,7 @@ func (d Denied) Check(address netip.Addr) error {
 	return nil
 }
 
-// embedding is a network of IPv6 addresses that have an IPv4 address in them, to which gateways translate
-// or tunnel what is sent there.
+// embedding is a network of IPv6 addresses that contain an IPv4 address. Gateways translate or tunnel packets to it.
 type embedding struct {
 	network netip.Prefix
 	// at is the index of the first byte of the IPv4 address.

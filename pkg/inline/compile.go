@@ -278,7 +278,7 @@ func (c *compiler) child(written *v1alpha1.InlineChild, path *field.Path, known 
 	return made
 }
 
-// checkIdentity checks that an object says what it is, unless it is one expression.
+// checkIdentity checks that an object has a type and a name, unless it is one expression.
 func (c *compiler) checkIdentity(content any, path *field.Path) {
 	of, ok := content.(map[string]any)
 	if !ok {
@@ -445,7 +445,7 @@ func (c *compiler) checkKind(x *expression, path *field.Path, kinds []cel.Kind) 
 	return false
 }
 
-// kindNames says which kinds of values are possible in place of one of type is.
+// kindNames names the kinds of values that are possible in place of a value of type is.
 func kindNames(kinds []cel.Kind, is *cel.Type) string {
 	switch kinds[0] {
 	case cel.BoolKind:

@@ -22,7 +22,7 @@ var (
 	otherArgument  = regexp.MustCompile(`^found no matching overload for '([^']*)' applied to '(.*)'$`)
 )
 
-// namesake returns the name of other hooks for what name is in this one.
+// namesake returns the name that other hooks have for the variable that name is in this one.
 func namesake(name string) string {
 	switch name {
 	case "parent":

@@ -8,7 +8,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/hookschema"
 )
 
-// Form says which fields a template has, and which fields of a request its expressions see.
+// Form defines the fields that a template may have, and the fields of a request that its expressions see.
 type Form struct {
 	// Customizes and Finalizes are true for hooks of these names. All others are sync hooks.
 	Customizes, Finalizes bool

@@ -35,7 +35,7 @@ const (
 // errCost is the error of a template that costs too much.
 var errCost = errors.New("costs too much")
 
-// meter counts what the expressions of one evaluation cost. CEL itself counts the cost of a call after the call has
+// meter counts the cost of the expressions of one evaluation. CEL itself counts the cost of a call after the call has
 // returned, and counts one unit for each item of a list, even if the item is a large list. A list that contains another
 // list twice, and so on for forty levels, would therefore keep a comparison busy for hours. The meter counts everything
 // in the arguments before the call.
@@ -124,7 +124,7 @@ func (m *meter) before(function string, args []ref.Val) error {
 	return m.spend(units)
 }
 
-// after counts what a call has made.
+// after counts the result of a call.
 func (m *meter) after(function string, args []ref.Val, result ref.Val) error {
 	if m == nil {
 		return nil
@@ -144,7 +144,7 @@ func (m *meter) after(function string, args []ref.Val, result ref.Val) error {
 	return nil
 }
 
-// isConstant reports whether the work of a function does not depend on what its arguments contain.
+// isConstant reports whether the cost of a function is independent of the content of its arguments.
 func isConstant(function string, args []ref.Val) bool {
 	switch function {
 	case "or", "orValue", "hasValue", "value", "optional.of", "optional.none", "optional.ofNonZeroValue", "first",
@@ -436,7 +436,7 @@ func meterCalls(env *cel.Env) (cel.ProgramOption, error) {
 	}), nil
 }
 
-// implementation returns what a call calls; nil if the call is not metered.
+// implementation returns the function that a call calls; nil if the call is not metered.
 func implementation(call interpreter.InterpretableCall, known map[string]*functions.Overload) functions.FunctionOp {
 	switch call.Function() {
 	case operators.Equals:

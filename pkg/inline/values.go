@@ -20,8 +20,8 @@ import (
 	"k8s.io/apiserver/pkg/cel/lazy"
 )
 
-// adapter makes CEL values of decoded JSON, and of what expressions construct. Its maps are iterated in the order of
-// their keys so that the same request always has the same answer.
+// adapter converts decoded JSON, and values that expressions construct, to CEL values. Its maps are iterated in the
+// order of their keys so that the same request always has the same answer.
 type adapter struct{ types.Adapter }
 
 // NativeToValue implements types.Adapter.
@@ -108,7 +108,7 @@ func (w *writer) quoted(text string) error {
 	return nil
 }
 
-// value appends a value of CEL. It reports whether the value is present: that of an absent optional is not.
+// value appends a value of CEL. It reports whether the value is present: the value of an absent optional is not.
 func (w *writer) value(value ref.Val) (present bool, err error) {
 	switch value := value.(type) {
 	case *types.Optional:

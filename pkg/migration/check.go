@@ -29,8 +29,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/text"
 )
 
-// Check reports the progress of the migration, what stands in the way of Switch, and what will be different. It does
-// not write, and does not need the server. It returns an error if something stands in the way.
+// Check reports the progress of the migration, the problems that block Switch, and the differences after it. It does
+// not write, and does not need the server. It returns an error if there are such problems.
 func (m *Migration) Check(ctx context.Context) error {
 	now, err := m.state(ctx)
 	if err != nil {
@@ -111,7 +111,7 @@ type check struct {
 	namespaces []string
 }
 
-// check makes all checks. needsServer says whether the server must already be installed.
+// check makes all checks. needsServer is true if the server must already be installed.
 func (m *Migration) check(ctx context.Context, now *state, needsServer bool) error {
 	c := &check{Migration: m, now: now, found: sets.Set[string]{}, differs: sets.Set[string]{}, warns: sets.Set[string]{},
 		blocks: sets.Set[string]{}}
@@ -185,7 +185,7 @@ func (c *check) findOriginal(ctx context.Context) error {
 	return nil
 }
 
-// findServer adds to the findings what is missing of the server.
+// findServer adds the missing parts of the server to the findings.
 func (c *check) findServer(ctx context.Context, findings sets.Set[string]) error {
 	named := c.config.Service
 	service, err := c.kube.CoreV1().Services(named.Namespace).Get(ctx, named.Name, metav1.GetOptions{})
@@ -283,7 +283,7 @@ func (c *check) findDifferences(all objects) error {
 	return nil
 }
 
-// ofComposite says how the behavior of a CompositeController will differ. docs/compatibility.md also lists rare
+// ofComposite reports how the behavior of a CompositeController will differ. docs/compatibility.md also lists rare
 // differences.
 func (c *check) ofComposite(name string, of *v1alpha1.CompositeController) {
 	for _, child := range of.Spec.ChildResources {
@@ -294,7 +294,7 @@ func (c *check) ofComposite(name string, of *v1alpha1.CompositeController) {
 	}
 }
 
-// ofDecorator says how the behavior of a DecoratorController will differ.
+// ofDecorator reports how the behavior of a DecoratorController will differ.
 func (c *check) ofDecorator(name string, of *v1alpha1.DecoratorController) {
 	seen := sets.Set[schema.GroupResource]{}
 	for _, rule := range of.Spec.Resources {
@@ -306,7 +306,7 @@ func (c *check) ofDecorator(name string, of *v1alpha1.DecoratorController) {
 	}
 }
 
-// ofHooks says how hooks will differ. It warns of hooks whose host is one word: a Service in the namespace of
+// ofHooks reports how hooks will differ. It warns of hooks whose host is one word: a Service in the namespace of
 // Metacontroller, which the server does not find from another namespace.
 func (c *check) ofHooks(of object) {
 	if _, finalizes, _ := unstructured.NestedMap(of.Object, "spec", "hooks", "finalize"); finalizes {
@@ -334,8 +334,8 @@ func (c *check) ofHooks(of object) {
 	}
 }
 
-// dependents says which objects have owner references with the UIDs of some objects; "" if there are none. The copies
-// have other UIDs, so the garbage collector would delete the dependents.
+// dependents names the objects that have owner references with the UIDs of some objects; "" if there are none. The
+// copies have other UIDs, so the garbage collector would delete the dependents.
 func (m *Migration) dependents(ctx context.Context, all objects) (string, error) {
 	owners := sets.Set[types.UID]{}
 	for _, of := range all {

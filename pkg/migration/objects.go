@@ -128,7 +128,7 @@ func content(of object) *unstructured.Unstructured {
 }
 
 // differingPaths returns the sorted paths of the fields in which two objects differ. An empty list or map equals a
-// missing one, since the server does not keep it.
+// missing one, because the server does not keep it.
 func differingPaths(a, b map[string]any) []string {
 	var paths []string
 	keys := maps.Clone(a)

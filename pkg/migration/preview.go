@@ -24,7 +24,7 @@ const (
 	maxPrinted = 30
 )
 
-// preview collects what the controllers of the server would write if they ran now.
+// preview collects the writes that the controllers of the server would make if they ran now.
 type preview struct {
 	// parents is the number of previewed parents, and writes that of writes to children.
 	parents, writes int
@@ -32,8 +32,8 @@ type preview struct {
 	problems, expected []string
 }
 
-// preview prints what the controllers of the server would write, by calling their hooks. It returns an error if that is
-// more than the user accepts.
+// preview calls the hooks of the controllers, and prints the writes that the controllers of the server would make. It
+// returns an error if the user does not accept them.
 func (m *Migration) preview(ctx context.Context) error {
 	controllers, err := m.copier.read(ctx, servedVersion, kinds()[1:])
 	if err != nil {

@@ -109,7 +109,7 @@ func (s *state) isInterrupted() bool {
 	return s.frozen || s.leadsHere && s.service.GetAnnotations()[v1alpha1.HoldAnnotation] == holdReason
 }
 
-// describe returns the progress of the migration, and what to do next.
+// describe returns the progress of the migration, and the next step.
 func (s *state) describe() (is, next string) {
 	switch {
 	case s.side == nowhere:

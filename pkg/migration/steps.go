@@ -80,7 +80,7 @@ func (m *Migration) move(ctx context.Context, copyAll, complete, undo func(conte
 	return errors.Join(err, incomplete(undo(ctx)))
 }
 
-// incomplete adds to an error what it means for the cluster.
+// incomplete adds the consequences for the cluster to an error.
 func incomplete(err error) error {
 	if err == nil {
 		return nil
@@ -234,7 +234,8 @@ func (m *Migration) untilStopped(ctx context.Context) error {
 	return err
 }
 
-// stoppedReasons are those of controllers that do not run. One without a reason is not known to the server.
+// stoppedReasons are the reasons of controllers that do not run. The server does not know a controller without a reason
+// yet.
 func stoppedReasons() []string {
 	return []string{"", v1alpha1.ReasonNotObservedYet, v1alpha1.ReasonHeld, v1alpha1.ReasonNotSelected}
 }

@@ -48,7 +48,7 @@ func (w workload) String() string {
 // workloads stops and starts Metacontroller.
 type workloads struct{ *cluster }
 
-// find returns the workloads of Metacontroller: the named one, or those that are recognised.
+// find returns the workloads of Metacontroller: the named one, or all that it recognizes.
 func (w *workloads) find(ctx context.Context) (found []workload, err error) {
 	wanted := w.config.Original
 	if wanted == NoWorkload {
@@ -161,7 +161,7 @@ func (w *workloads) start(ctx context.Context) error {
 	return nil
 }
 
-// sayBeside warns if Metacontroller runs beside the server, since both would run the same controllers.
+// sayBeside warns if Metacontroller still runs, because both would run the same controllers.
 func (w *workloads) sayBeside(ctx context.Context, now *state) error {
 	found, err := w.find(ctx)
 	for _, of := range found {

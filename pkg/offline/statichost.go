@@ -192,7 +192,8 @@ func (h *staticHost) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 }
 
-// versionIn returns the version in a path, and what follows; nil if nothing does. The path of a group has no version.
+// versionIn returns the version in a path, and the rest of the path; nil if there is no rest. The path of a group has
+// no version.
 func versionIn(path string) (version schema.GroupVersion, rest []string) {
 	segments := strings.Split(path, "/")
 	switch {

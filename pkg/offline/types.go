@@ -20,8 +20,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
 )
 
-// Types are the types of a cluster: those of Kubernetes, of our API, and of CustomResourceDefinitions. Its methods are
-// safe for concurrent use.
+// Types are the types of a cluster: the types of Kubernetes, of this API, and of CustomResourceDefinitions. Its methods
+// are safe for concurrent use.
 type Types struct {
 	catalog *Catalog
 	byKind  map[schema.GroupVersionKind]*Type

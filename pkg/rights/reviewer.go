@@ -22,7 +22,7 @@ const (
 	anyVerb = "*"
 )
 
-// Reviews asks the cluster what a user may do.
+// Reviews sends access reviews for a user to the cluster.
 type Reviews interface {
 	Create(context.Context, *authorizationv1.SubjectAccessReview,
 		metav1.CreateOptions) (*authorizationv1.SubjectAccessReview, error)
@@ -35,7 +35,8 @@ type User struct {
 	Extra     map[string][]string
 }
 
-// Reviewer asks the cluster what one user may do. It caches nothing, so a right counts as soon as it is granted.
+// Reviewer sends access reviews for one user to the cluster. It caches nothing, so a right counts as soon as it is
+// granted.
 type Reviewer struct {
 	reviews Reviews
 	user    User

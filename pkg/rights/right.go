@@ -48,7 +48,7 @@ func ObjectsOf(resource schema.GroupResource, namespaced bool, namespaces []stri
 	return all
 }
 
-// To returns the rights to do something with objects. reason names what requires them, such as a field of a spec.
+// To returns the rights to do something with objects. reason names their origin, such as a field of a spec.
 func To(of Object, reason string, verbs ...string) []Required {
 	required := make([]Required, len(verbs))
 	for i, verb := range verbs {

@@ -56,8 +56,8 @@ func (p *SecretProvider) readAPIService(ctx context.Context, name string) (apiSe
 	return read, nil
 }
 
-// publish makes the caBundle of an APIService name exactly these authorities. An APIService that is not there
-// yet, that checks no certificates or that is not ours is left as it is.
+// publish makes the caBundle of an APIService name exactly these authorities. publish does not change an APIService
+// that does not exist yet, that checks no certificates, or that refers to another server.
 func (p *SecretProvider) publish(ctx context.Context, service apiService, authorities []*x509.Certificate) error {
 	bundle := encodeCerts(authorities)
 	switch {

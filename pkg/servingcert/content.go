@@ -40,8 +40,8 @@ type content struct {
 	serving *serving
 }
 
-// parseContent reads the content of a Secret. A serving certificate that cannot be used is left out, since it
-// is easily made again; without its authority the content is an error.
+// parseContent reads the content of a Secret. It leaves out a serving certificate that cannot be used, because the
+// server can create a new one. Without the authority of the certificate, the content is an error.
 func parseContent(secret *corev1.Secret) (*content, error) {
 	authorities, err := cert.ParseCertsPEM(secret.Data[authoritiesKey])
 	if err != nil {
@@ -67,7 +67,7 @@ func parseContent(secret *corev1.Secret) (*content, error) {
 	return read, nil
 }
 
-// fill makes a Secret hold the content.
+// fill writes the content into a Secret.
 func (c *content) fill(secret *corev1.Secret) error {
 	keyPEM, err := keyutil.MarshalPrivateKeyToPEM(c.authority.key)
 	if err != nil {

@@ -30,10 +30,10 @@ type situation struct {
 	now time.Time
 }
 
-// next returns what the Secret should hold, and why that is not what it holds.
+// next returns the content that the Secret should have, and the reason why its content differs.
 //
-// What a running server holds survives the loss of its Secret. If the Secret has another authority, as after a
-// restore, that one counts, and the one that is held is still trusted for a while.
+// The content that a running server holds survives the loss of its Secret. If the Secret has another authority, for
+// example after a restore, the server uses that one, and trusts its former one for a while.
 func (s situation) next() (_ *content, reason string, err error) {
 	var wanted content
 	switch {
@@ -90,8 +90,8 @@ func (s situation) next() (_ *content, reason string, err error) {
 	return &wanted, reason, nil
 }
 
-// authoritiesInUse returns the authorities that sign what is served, or are announced, and that the wanted content
-// does not have. They are two if the Secret is replaced while an authority is announced.
+// authoritiesInUse returns the authorities that signed the served certificate, or are announced, and that are not in
+// the wanted content. There are two if the Secret is replaced while an authority is announced.
 func (s situation) authoritiesInUse(wanted content) []*x509.Certificate {
 	if s.held == nil || s.isProvisional {
 		return nil
@@ -108,7 +108,7 @@ func (s situation) authoritiesInUse(wanted content) []*x509.Certificate {
 }
 
 // unfit returns why the serving certificate has to be replaced, or "" if it need not be. While an authority is
-// announced, the server continues to serve what the former ones signed, though not to its end.
+// announced, the server continues to serve a certificate of the former ones, though not until it expires.
 func (s situation) unfit(wanted content) string {
 	issuers := []*x509.Certificate{wanted.authority.cert}
 	if s.now.Before(wanted.since.Add(announcement)) {

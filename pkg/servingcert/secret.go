@@ -98,8 +98,8 @@ func NewSecretProvider(config SecretConfig) (*SecretProvider, error) {
 	return p, err
 }
 
-// RunOnce makes the Secret, the APIService and what is served agree. If the host is unreachable, the server keeps
-// serving the previous certificate.
+// RunOnce makes the Secret, the APIService and the served certificate agree. If the host is unreachable, the server
+// keeps serving the previous certificate.
 func (p *SecretProvider) RunOnce(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -192,8 +192,8 @@ func (p *SecretProvider) watch(ctx context.Context, enqueue func()) (stop func()
 	}
 }
 
-// agree reads the Secret and the APIService, and changes what is not as it should be: first the Secret, so that
-// replicas agree, then the caBundle, and finally the served certificate.
+// agree reads the Secret and the APIService, and corrects them: first the Secret, so that replicas agree, then the
+// caBundle, and finally the served certificate.
 func (p *SecretProvider) agree(ctx context.Context) error {
 	secret, stored, err := p.readSecret(ctx)
 	if err != nil {
@@ -316,7 +316,7 @@ func (p *SecretProvider) secretRef() klog.ObjectRef {
 	return klog.KRef(p.config.Namespace, p.config.Name)
 }
 
-// Check returns why the Secret and the APIService do not agree with what is served; nil if they do.
+// Check returns why the Secret and the APIService do not agree with the served certificate; nil if they do.
 func (p *SecretProvider) Check() error {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -357,8 +357,8 @@ const (
 	eventComponent = "metacontroller"
 )
 
-// writeEvent writes an event about the Secret, that it or the APIService cannot be kept. The log has to do if that
-// fails, too.
+// writeEvent writes an event about the Secret: the server cannot update it or the APIService. If this also fails, the
+// error is only in the log.
 func (p *SecretProvider) writeEvent(ctx context.Context, cause error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()

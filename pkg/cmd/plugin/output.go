@@ -166,7 +166,7 @@ func toUnstructured(object runtime.Object) (*unstructured.Unstructured, error) {
 	return converted, converted.UnmarshalJSON(raw)
 }
 
-// printDone prints an object in the format of -o, or a line that says what was done with it.
+// printDone prints an object in the format of -o, or a line about the change.
 func (o *output) printDone(object runtime.Object, done string) error {
 	if o.printer != nil {
 		return o.print(object)

@@ -184,7 +184,7 @@ func isAbout(step *v1alpha1.SyncStep, of *unstructured.Unstructured) bool {
 	return step.Kind == of.GetKind() && step.Namespace == of.GetNamespace() && step.Name == of.GetName()
 }
 
-// failure says that a step failed, and why, unless the row of the controller has the error.
+// failure returns that a step failed, and the reason, unless the row of the controller has the error.
 func (s *status) failure(row *v1alpha1.Sync, step *v1alpha1.SyncStep) string {
 	said := step.Operation + " failed"
 	if !strings.Contains(row.Status.Message, step.Error) {
@@ -206,8 +206,8 @@ func (s *status) stateInTree(row *v1alpha1.Sync, then string) string {
 	return s.colored(row, text)
 }
 
-// answeredBefore says when the hook last responded, on which the number of children is based, if its last call about
-// the parent failed. It is empty otherwise, and if the user must not list HookCalls or the server does not keep the
+// answeredBefore returns when the hook last responded, if its last call about the parent failed. The number of children
+// is from that response. It is empty otherwise, and if the user must not list HookCalls or the server does not keep the
 // calls.
 func (s *status) answeredBefore(ctx context.Context, row *v1alpha1.Sync) string {
 	client, err := s.client()

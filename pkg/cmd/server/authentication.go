@@ -18,9 +18,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// delegateAuthentication lets the host authenticate requests. It does what the options' own ApplyTo does, but does not
-// need the host at the start: it reads what the host publishes about client certificates once the host is available,
-// and again whenever that changes.
+// delegateAuthentication lets the host authenticate requests. It works like ApplyTo of the options, but does not need
+// the host at the start: it reads the settings of client certificates that the host publishes when the host is
+// available, and whenever they change.
 func delegateAuthentication(
 	options *genericoptions.DelegatingAuthenticationOptions, config *genericapiserver.Config,
 ) error {
@@ -67,7 +67,8 @@ func delegateAuthentication(
 	return nil
 }
 
-// reviewsClient returns a client of the host without a rate limit, since each request to this server may need a review.
+// reviewsClient returns a client of the host without a rate limit, because each request to this server may need a
+// review.
 func reviewsClient(kubeconfig string) (kubernetes.Interface, error) {
 	config, err := hostConfig(kubeconfig)
 	if err != nil {
@@ -98,7 +99,7 @@ func clientCertificates(
 }
 
 // frontProxies returns which client may name other users, and in which headers: from the options if they name the
-// authority of its certificate, or else from what the host publishes.
+// authority of its certificate, or else from the settings that the host publishes.
 func frontProxies(
 	options genericoptions.RequestHeaderAuthenticationOptions, client kubernetes.Interface,
 ) (*authenticatorfactory.RequestHeaderConfig, error) {
@@ -136,7 +137,7 @@ func publishedCA(purpose, key string, client kubernetes.Interface) (*dynamiccert
 	return ca, nil
 }
 
-// publishedFrontProxy follows what the host publishes about its front proxy. The server runs it, since it
+// publishedFrontProxy watches the settings of the front proxy that the host publishes. The server runs it, because it
 // is an authority of client certificates.
 type publishedFrontProxy struct {
 	*dynamiccertificates.ConfigMapCAController
@@ -145,7 +146,7 @@ type publishedFrontProxy struct {
 
 var _ dynamiccertificates.ControllerRunner = publishedFrontProxy{}
 
-// RunOnce reads the cache. It sends no request to the host, since the listener waits for RunOnce.
+// RunOnce reads the cache. It sends no request to the host, because the listener waits for RunOnce.
 func (p publishedFrontProxy) RunOnce(ctx context.Context) error {
 	return p.ConfigMapCAController.RunOnce(ctx)
 }

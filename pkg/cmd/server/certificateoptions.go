@@ -68,7 +68,7 @@ func (o *CertificateOptions) names() []string {
 	return []string{o.ServiceName, service, service + ".svc", service + ".svc.cluster.local", "localhost"}
 }
 
-// ensure makes a certificate unless the flags name one. kubeconfig is the kubeconfig of the host, in which a Secret
+// ensure creates a certificate unless the flags name one. kubeconfig is the kubeconfig of the host, in which a Secret
 // holds the certificate.
 func (o *CertificateOptions) ensure(serving *genericoptions.SecureServingOptions, kubeconfig string) error {
 	if serving.ServerCert.CertKey.CertFile != "" {
@@ -121,7 +121,7 @@ func (o *CertificateOptions) registration() registration.Config {
 // apiServiceName is the name of the APIService by which the host finds this server.
 const apiServiceName = "v1alpha1." + v1alpha1.GroupName
 
-// validateServing checks what the library does not check.
+// validateServing makes the checks that the library does not make.
 func (o *CertificateOptions) validateServing(serving *genericoptions.SecureServingOptions) []error {
 	var errs []error
 	if o.Secret != "" && serving.ServerCert.CertKey.CertFile != "" {

@@ -325,8 +325,8 @@ func (o *Options) newElection(config *apiserver.Config) (*leader.Election, error
 	return election, nil
 }
 
-// replicaAddress returns the address at which other replicas reach this process: that of --advertise-address, or
-// else of --bind-address, or else of the interface by which the machine, or the Pod, reaches others.
+// replicaAddress returns the address that other replicas use to reach this process: --advertise-address, or else
+// --bind-address, or else the address of the interface that the machine, or the Pod, uses to reach others.
 func (o *Options) replicaAddress(listener net.Listener) (string, error) {
 	_, port, err := net.SplitHostPort(listener.Addr().String())
 	if err != nil {

@@ -28,8 +28,8 @@ const (
 // defaultClientBurst is the default of --client-go-burst if requests are limited.
 const defaultClientBurst = 10
 
-// ControllerOptions are the settings of the controller loop. Flags have the names of
-// Metacontroller's, and the same defaults unless their help says otherwise.
+// ControllerOptions are the settings of the controller loop. Flags have the same names and defaults as in
+// Metacontroller, unless their help states another default.
 type ControllerOptions struct {
 	controller.Options
 	// LeaderElection is true if the controllers run only while this process holds a Lease.
@@ -135,7 +135,7 @@ func (o *ControllerOptions) complete(changed func(flag string) bool, namespace s
 	return nil
 }
 
-// raiseEventLimits sets the limits of the developer's mode, except those that were given.
+// raiseEventLimits sets the limits of the developer mode, except for limits that flags set.
 func (o *ControllerOptions) raiseEventLimits(changed func(flag string) bool) {
 	raised := controller.DeveloperEvents()
 	if !changed(eventsQPSFlag) {

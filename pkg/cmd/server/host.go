@@ -68,8 +68,8 @@ func hostClient(options *genericoptions.CoreAPIOptions) (kubernetes.Interface, *
 	return client, config, nil
 }
 
-// extendedHost is the host that this server extends. The host may be down when the server starts. The
-// server then serves what it can, and becomes ready when the host has come.
+// extendedHost is the host that this server extends. The host may be down when the server starts. The server then
+// serves requests that do not need the host, and becomes ready when the host is available.
 type extendedHost struct {
 	client  kubernetes.Interface
 	address string
@@ -248,7 +248,8 @@ func flowSchemasResource() schema.GroupVersionResource {
 	return flowcontrolv1.SchemeGroupVersion.WithResource("flowschemas")
 }
 
-// trimToHost turns off what watches APIs that the host does not serve. Older hosts serve fewer of them.
+// trimToHost turns off the parts of the server that watch APIs that the host does not serve. Older hosts serve fewer of
+// them.
 func trimToHost(
 	ctx context.Context, host discovery.ServerResourcesInterfaceWithContext, options *genericoptions.RecommendedOptions,
 ) error {

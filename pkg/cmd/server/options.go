@@ -202,8 +202,8 @@ func (o *Options) embedded() bool {
 	return len(o.Recommended.Etcd.StorageConfig.Transport.ServerList) == 0
 }
 
-// validateExternalEtcd returns an error if the flags do not say clearly which etcd keeps the objects. A server that
-// took the one inside the process by mistake would begin with no objects.
+// validateExternalEtcd returns an error if it is not clear from the flags which etcd stores the objects. A server that
+// used the embedded etcd by mistake would begin without objects.
 func (o *Options) validateExternalEtcd() []error {
 	certificates := o.etcdCertificates()
 	switch {

@@ -68,7 +68,7 @@ func (o *PlainHTTPOptions) listeners() []plainListener {
 	return slices.DeleteFunc(all, func(l plainListener) bool { return l.address == noListener })
 }
 
-// handler returns what the listener serves, taken from the paths of the server.
+// handler returns the handler of the listener, which serves some paths of the server.
 func (l plainListener) handler(server http.Handler) http.Handler {
 	if l.paths == nil {
 		return profiles()

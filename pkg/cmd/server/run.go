@@ -17,9 +17,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/version"
 )
 
-// Run runs a server until the context ends. The options must be complete and valid. The storage
-// starts before everything else and stops after it. Run returns nil if the context ended during the
-// start, too.
+// Run runs a server until the context ends. The options must be complete and valid. The storage starts before
+// everything else and stops after it. Run also returns nil if the context ended during the start.
 func (o *Options) Run(ctx context.Context) error {
 	err := o.run(ctx, seams{})
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
@@ -28,7 +27,7 @@ func (o *Options) Run(ctx context.Context) error {
 	return err
 }
 
-// storage is what must stay open as long as the server runs.
+// storage has the resources that must stay open as long as the server runs.
 type storage interface {
 	// Err delivers the reason if the storage ends by itself.
 	Err() <-chan error

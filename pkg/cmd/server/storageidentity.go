@@ -28,7 +28,7 @@ import (
 //
 // A storage has an ID of its own, in one key next to the objects, together with the UID of the namespace kube-system of
 // the cluster whose objects it keeps. Copies and snapshots of a storage have the same record, so the ID of a storage
-// that only one process can use depends on where it is, too.
+// that only one process can use also depends on its location.
 type storageIdentity struct {
 	host    kubernetes.Interface
 	storage storagebackend.Config

@@ -31,7 +31,7 @@ type directory struct {
 	keep int
 }
 
-// save makes a file in the directory. If the volume is full, it removes the oldest snapshots until there is room, as
+// save creates a file in the directory. If the volume is full, it removes the oldest snapshots until there is room, as
 // long as leastKept of them stay.
 func (d directory) save(open func() (io.ReadCloser, error), stderr io.Writer) error {
 	tidyErr := d.tidy(time.Now(), "") // no reason not to save; if it stays, it is met again below

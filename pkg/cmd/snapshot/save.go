@@ -111,7 +111,7 @@ func (s *save) open(ctx context.Context) (io.ReadCloser, error) {
 	return snapshot, nil
 }
 
-// saveAs makes a file of a snapshot, and says so.
+// saveAs writes a snapshot to a file, and prints its name.
 func saveAs(open func() (io.ReadCloser, error), path string, stderr io.Writer) error {
 	snapshot, err := open()
 	if err != nil {

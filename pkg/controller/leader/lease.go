@@ -45,7 +45,7 @@ func (l *leases) Get(ctx context.Context, name string, options metav1.GetOptions
 	return found, l.election.see(found, l.identity)
 }
 
-// Create makes the Lease.
+// Create creates the Lease.
 func (l *leases) Create(ctx context.Context, of *lease, options metav1.CreateOptions) (*lease, error) {
 	return l.write(ctx, of, func() (*lease, error) { return l.LeaseInterface.Create(ctx, of, options) })
 }

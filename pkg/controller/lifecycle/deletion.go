@@ -33,7 +33,8 @@ const (
 var errWaitsForHook = errors.New("the controller is being deleted: it calls its finalize hook for the parents " +
 	"that are being deleted, and then stops")
 
-// deletionWait says what a controller that was deleted at some time waits for before it stops; nil if it can stop.
+// deletionWait returns the reason why a controller that was deleted at some time has not stopped yet; nil if it can
+// stop.
 func deletionWait(left parentcontroller.LeftToDo, deleted, now time.Time) error {
 	grace, silent := deleted.Add(deletionGrace), now.Sub(left.Answered) >= hookPatience
 	switch {
@@ -59,9 +60,9 @@ func mayRunSoon(err error, seen, now time.Time) bool {
 	return problemOf(err).Reason == v1alpha1.ReasonClusterUnreachable && now.Sub(seen) < hookPatience
 }
 
-// completesCalls reports whether calls of a finalize hook are under way that the next spec, which this process has seen
-// at some time, does not repeat. They have to end before the controller is replaced, unless the patience ends earlier.
-// No further sync begins.
+// completesCalls reports whether the controller is waiting for answers of a finalize hook that the next spec, which
+// this process has seen at some time, does not call again. They have to end before the controller is replaced, unless
+// the patience ends earlier. No further sync begins.
 func (r *running) completesCalls(next *parentcontroller.Spec, seen time.Time) bool {
 	return r.spec.LeavesFinalizing(next) && time.Since(seen) < hookPatience && !r.controller.Leaving.End()
 }

@@ -46,7 +46,7 @@ type finalizers struct {
 	enqueue func(name string)
 }
 
-// forget drops what is known of finalizers that were removed from parents of a controller.
+// forget drops all data about finalizers that were removed from parents of a controller.
 func (f *finalizers) forget(name string) { f.drainer.Forget(f.kind.Finalizer(name)) }
 
 // ensure puts the drain finalizer on the controller object, and the types of its

@@ -21,8 +21,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/report"
 )
 
-// reconcile makes the controller of a name run as the spec of its object says. If it is not done, the caller requeues
-// the name. The error says why it failed. It is also done if only a change of the spec, of a Secret or of a right can
+// reconcile makes the controller of a name run with the spec of its object. If it is not done, the caller requeues the
+// name. The error says why it failed. It is also done if only a change of the spec, of a Secret or of a right can
 // repair the error, because that change enqueues the name.
 func (r *Reconciler) reconcile(ctx context.Context, name string) (done bool, err error) {
 	object, err := r.api.get(name)
@@ -271,7 +271,7 @@ func (r *Reconciler) finalizeParents(
 }
 
 // startLeaving starts a controller that only finalizes. known is false if the cluster has not answered yet whether its
-// service account may read what it needs: the name is enqueued when it has.
+// service account may read the objects that it needs: the name is enqueued when it has.
 func (r *Reconciler) startLeaving(
 	ctx context.Context, state *controllerState, object controllerObject, spec *parentcontroller.Spec,
 ) (known bool, err error) {
@@ -301,7 +301,7 @@ func (r *Reconciler) held() error {
 	return r.Held()
 }
 
-// hold stops what is done for an object, and reports that it is held.
+// hold stops the controller of an object, and reports that it is held.
 func (r *Reconciler) hold(ctx context.Context, state *controllerState, object controllerObject, held error) {
 	r.end(ctx, state)
 	state.setProblem(object, &report.Problem{Reason: v1alpha1.ReasonHeld, Err: held})

@@ -60,7 +60,7 @@ const (
 	decoratorReconciler = "decorator-metacontroller"
 )
 
-// ForComposites makes the reconciler of CompositeControllers.
+// ForComposites creates the reconciler of CompositeControllers.
 func ForComposites(
 	client versioned.Interface, informers externalversions.SharedInformerFactory,
 	dependencies parentcontroller.Dependencies, drainer *drain.Drainer,
@@ -69,7 +69,7 @@ func ForComposites(
 	return newReconciler(compositeReconciler, resolve.CompositeKind(), api, dependencies, drainer)
 }
 
-// ForDecorators makes the reconciler of DecoratorControllers.
+// ForDecorators creates the reconciler of DecoratorControllers.
 func ForDecorators(
 	client versioned.Interface, informers externalversions.SharedInformerFactory,
 	dependencies parentcontroller.Dependencies, drainer *drain.Drainer,
@@ -152,7 +152,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 	return nil
 }
 
-// work reconciles names from the queue until it is shut down. When ctx has ended, it drops what is queued.
+// work reconciles names from the queue until it is shut down. When ctx has ended, it drops the queued names.
 func (r *Reconciler) work(ctx context.Context) {
 	for {
 		name, shutdown := r.queue.Get()
@@ -243,7 +243,7 @@ func (r *Reconciler) Temporary(
 	return temporary, release, nil
 }
 
-// fill waits until a controller may read what it needs, and sees it.
+// fill waits until a controller may read the objects that it needs, and sees them.
 func fill(ctx context.Context, temporary *parentcontroller.Controller) error {
 	if err := temporary.Reads.Check(ctx); err != nil {
 		return err

@@ -18,7 +18,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/permissions"
 )
 
-// running is a controller that runs, and what it was made from. It does not change.
+// running is a controller that runs, and the inputs that it was created from. It does not change.
 type running struct {
 	controller *parentcontroller.Controller
 	object     controllerObject
@@ -94,7 +94,7 @@ func (r *Reconciler) replace(
 	return true, nil
 }
 
-// prepare makes a controller, in place of the one that was prepared before. It enqueues the name when the controller
+// prepare creates a controller, in place of the one that was prepared before. It enqueues the name when the controller
 // sees all objects of its types.
 func (r *Reconciler) prepare(
 	ctx context.Context, state *controllerState, object controllerObject, spec *parentcontroller.Spec,
@@ -130,7 +130,7 @@ func (r *Reconciler) dropPrepared(state *controllerState) {
 	}
 }
 
-// build makes a controller that is ready to run.
+// build creates a controller that is ready to run.
 func (r *Reconciler) build(
 	ctx context.Context, object controllerObject, spec *parentcontroller.Spec,
 ) (*parentcontroller.Controller, error) {
@@ -175,7 +175,7 @@ func (r *Reconciler) start(
 	r.Events.Started(object, object.GetName())
 }
 
-// stop stops what runs, if anything.
+// stop stops the running controller, if there is one.
 func (r *Reconciler) stop(ctx context.Context, state *controllerState) {
 	running := state.getRunning()
 	if running == nil {
@@ -209,8 +209,8 @@ func withController(ctx context.Context, name string) context.Context {
 // runs may be an earlier one. When an answer of the cluster changes, the name is enqueued. A missing right never
 // makes the controller delete anything.
 
-// require returns the requirement to read what a spec needs. It enqueues the name when the answers of the cluster
-// change.
+// require returns the requirement to read the objects that a spec needs. It enqueues the name when the answers of the
+// cluster change.
 func (r *Reconciler) require(spec *parentcontroller.Spec) *permissions.Requirement {
 	if spec.Access.ServiceAccount == nil {
 		return nil
@@ -221,9 +221,9 @@ func (r *Reconciler) require(spec *parentcontroller.Spec) *permissions.Requireme
 	})
 }
 
-// checkReads returns an error if the service account of a spec may not read what the spec needs. If the account is
-// known to lack a right, checkReads also stops the controller that runs with an earlier spec. known is false if the
-// cluster has not answered yet: no worker waits, and the name is enqueued when it has answered.
+// checkReads returns an error if the service account of a spec may not read the objects that the spec needs. If the
+// account is known to lack a right, checkReads also stops the controller that runs with an earlier spec. known is false
+// if the cluster has not answered yet: no worker waits, and the name is enqueued when it has answered.
 func (r *Reconciler) checkReads(
 	ctx context.Context, state *controllerState, spec *parentcontroller.Spec,
 ) (known bool, err error) {
@@ -255,8 +255,8 @@ func (r *Reconciler) askFor(ctx context.Context, state *controllerState) {
 	})
 }
 
-// stopIfRefused stops the controller that runs if its service account may no longer read what it needs, or if the
-// cluster has not responded for too long.
+// stopIfRefused stops the controller that runs if its service account may no longer read the objects that it needs, or
+// if the cluster has not responded for too long.
 func (r *Reconciler) stopIfRefused(ctx context.Context, state *controllerState) {
 	running := state.getRunning()
 	if running == nil {

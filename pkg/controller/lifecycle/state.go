@@ -55,7 +55,7 @@ func (s *states) known(name string) *controllerState {
 	return s.byName[name]
 }
 
-// running returns what runs for a name; nil if nothing does.
+// running returns the controller that runs for a name; nil if none does.
 func (s *states) running(name string) *running {
 	if state := s.known(name); state != nil {
 		return state.getRunning()
@@ -75,8 +75,8 @@ func (s *states) remove(name string) {
 	delete(s.byName, name)
 }
 
-// controllerState is what is known of the controller object of one name: the controller that runs
-// for it, and why its current spec does not run.
+// controllerState is the state of the controller object of one name: the controller that runs for it, and why its
+// current spec does not run.
 //
 // The fields above mu are used only by the worker that reconciles the name; the queue gives a name
 // to one worker at a time. The fields below mu are also used by the writer of the status, and mu
@@ -177,14 +177,14 @@ func (s *controllerState) mayWrite(object controllerObject) error {
 	return nil
 }
 
-// getRunning returns what runs; nil if nothing does.
+// getRunning returns the running controller; nil if there is none.
 func (s *controllerState) getRunning() *running {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.running
 }
 
-// setRunning sets what runs, nil for nothing.
+// setRunning sets the running controller, nil for none.
 func (s *controllerState) setRunning(running *running) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -196,14 +196,14 @@ func (s *controllerState) setRunning(running *running) {
 	}
 }
 
-// getPrepared returns what will replace what runs; nil if nothing will.
+// getPrepared returns the controller that will replace the running one; nil if there is none.
 func (s *controllerState) getPrepared() *prepared {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.prepared
 }
 
-// setPrepared sets what will replace what runs, nil for nothing.
+// setPrepared sets the controller that will replace the running one, nil for none.
 func (s *controllerState) setPrepared(next *prepared) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -236,8 +236,8 @@ func (s *controllerState) setProblem(object controllerObject, problem *report.Pr
 	return problem != nil && (before == nil || before.Err.Error() != problem.Err.Error())
 }
 
-// setDeleting sets the problem of an object that is being deleted: what its controller waits for before it stops, or if
-// that is nil, that its finalizer is being removed from its parents.
+// setDeleting sets the problem of an object that is being deleted: the reason why its controller has not stopped yet,
+// or, if that is nil, that its finalizer is being removed from its parents.
 func (s *controllerState) setDeleting(object controllerObject, wait error) {
 	err := cmp.Or(wait, errors.New("the controller is being deleted and no longer runs; its deletion ends when all its "+
 		"parents have lost its finalizer"))
@@ -288,7 +288,7 @@ func (s *controllerState) endFollowing() {
 	}
 }
 
-// endRequirement ends what checkReads has begun.
+// endRequirement ends the requirement that checkReads has begun.
 func (s *controllerState) endRequirement() {
 	s.required.Close()
 	s.required = nil

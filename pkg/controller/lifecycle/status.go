@@ -184,9 +184,9 @@ type quietStatus struct {
 	since  time.Time
 }
 
-// currentProblem returns why the controller does not run as the current spec says; nil if it does. known is false in
-// the first moments of a controller, until it sees all its objects, has counted its parents, and has synced one of
-// them. The caller holds mu.
+// currentProblem returns why the controller does not run with the current spec; nil if it does. known is false in the
+// first moments of a controller, until it sees all its objects, has counted its parents, and has synced one of them.
+// The caller holds mu.
 func (s *controllerState) currentProblem(
 	before *v1alpha1.ControllerStatus, now time.Time,
 ) (problem *report.Problem, known bool) {

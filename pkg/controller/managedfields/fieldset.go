@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// Extract returns the part of an object that a set of fields names: what their owner has applied, if nothing has
-// changed it since. The fields are in the form of fieldsV1. If there are none, the result is empty. It shares values
-// with content.
+// Extract returns the part of an object that a set of fields names: the configuration that their owner has applied, if
+// no other write has changed it. The fields are in the form of fieldsV1. If there are none, the result is empty. It
+// shares values with content.
 func Extract(fields []byte, content map[string]any) (map[string]any, error) {
 	set, err := decode(fields)
 	if err != nil {

@@ -19,7 +19,8 @@ import (
 // users' clusters.
 const GeneratedLabel = "controller-uid"
 
-// Claimant is a parent that wants to have an object as a child, with what its controller finds children by.
+// Claimant is a parent that wants to have an object as a child, with the criteria by which its controller finds
+// children.
 type Claimant struct {
 	Parent *Object
 	// Selector selects the children of the parent. For a DecoratorController, it selects everything.

@@ -103,10 +103,10 @@ func appendMember(result []byte, name string, value []byte) ([]byte, error) {
 	return append(result, value...), err
 }
 
-// Walk reads a JSON value from the top down. T is what the caller knows about a value; top is what it knows
-// about raw. Walk calls member for each member of an object, and element once for each list: they return what
-// is known about the member's value or the list's elements, and whether Walk reads them, too. path returns the
-// path of the member, such as "spec.containers[0].image". The name is valid only during the call.
+// Walk reads a JSON value from the top down. T is what the caller knows about a value; top is what it knows about raw.
+// Walk calls member for each member of an object, and element once for each list: they return what is known about the
+// member's value or the list's elements, and whether Walk also reads them. path returns the path of the member, such as
+// "spec.containers[0].image". The name is valid only during the call.
 func Walk[T any](
 	raw []byte, top T,
 	member func(of T, name []byte, path func() string) (value T, read bool),

@@ -47,7 +47,7 @@ func (r *ownersReader) read(managedFields []byte) []byte {
 	return r.ours
 }
 
-// forget drops all references to what was read last.
+// forget drops all references to the managedFields that were read last.
 func (r *ownersReader) forget() {
 	r.scanner.reset(nil)
 	clear(r.entry.content[:cap(r.entry.content)])
@@ -69,9 +69,9 @@ func appendSet(list []byte, start int, members [][]byte) []byte {
 	return append(list, '}')
 }
 
-// appliedFields returns the fields that manager owns by server-side apply, in the form of managedFields; nil if
-// it owns none, or if managedFields are not in the form of Kubernetes. Shared is true if updates of
-// FieldManager own some of them, too.
+// appliedFields returns the fields that manager owns by server-side apply, in the form of managedFields; nil if it owns
+// none, or if managedFields are not in the form of Kubernetes. Shared is true if updates of FieldManager also own some
+// of them.
 func appliedFields(manager string, managedFields []byte) (applied []byte, shared bool) {
 	name := strconv.Quote(manager)
 	if !bytes.Contains(managedFields, []byte(name)) || !bytes.Contains(managedFields, []byte(`"Apply"`)) {

@@ -67,7 +67,7 @@ var (
 // DeepCopyObject returns the object itself, because it is immutable.
 func (o *Object) DeepCopyObject() runtime.Object { return o }
 
-// MarshalJSON returns what JSON returns.
+// MarshalJSON returns the result of JSON.
 func (o *Object) MarshalJSON() ([]byte, error) { return o.JSON(), nil }
 
 // Key returns the object's namespace and name.

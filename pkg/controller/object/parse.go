@@ -108,7 +108,7 @@ type parser struct {
 	cuts []span
 }
 
-// forget drops all references to what was read last.
+// forget drops all references to the object that was read last.
 func (p *parser) forget() {
 	p.reset(nil)
 	p.out, p.managedFields, p.interned = nil, nil, interned{}

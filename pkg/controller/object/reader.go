@@ -25,7 +25,7 @@ type Reader struct {
 	scratches sync.Pool // of *[]byte, where objects are compressed
 }
 
-// NewReader returns a reader. The Applied of its objects has what applier owns by server-side apply.
+// NewReader returns a reader. The Applied of its objects has the fields that applier owns by server-side apply.
 func NewReader(applier string) *Reader { return &Reader{applier: applier, interned: newInterned()} }
 
 // Parse is like the function Parse, but the objects share their equal parts.
@@ -86,7 +86,7 @@ func (o *Object) JSON() []byte {
 	return o.AppendJSON(make([]byte, 0, o.size))
 }
 
-// AppendJSON appends what JSON returns.
+// AppendJSON appends the result of JSON.
 func (o *Object) AppendJSON(to []byte) []byte {
 	if o.size == 0 {
 		return append(to, o.json...)

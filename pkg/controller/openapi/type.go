@@ -3,8 +3,8 @@
 
 package openapi
 
-// Type is what is known about a value. A nil Type stands for a value without a known schema; all
-// methods may be called on it.
+// Type is the known schema of a value. A nil Type stands for a value without a known schema; all methods may be called
+// on it.
 type Type struct {
 	// kind is the JSON kind of the value, such as "integer"; empty if there may be several.
 	kind string

@@ -173,7 +173,7 @@ func New(dependencies Dependencies, spec *Spec) (*Controller, error) {
 	return c, nil
 }
 
-// addParts makes the parts of the controller that have state of their own.
+// addParts creates the parts of the controller that have state of their own.
 func (c *Controller) addParts(labels map[string]string) {
 	spec, observer := c.spec, &c.planner.Observer
 	c.reporter = &status.Reporter{
@@ -291,7 +291,7 @@ func (c *Controller) connect(ctx context.Context, stale func(*hook.Webhook, erro
 	return nil
 }
 
-// Run syncs parents until ctx ends, and then releases what New acquired.
+// Run syncs parents until ctx ends, and then releases the resources that New acquired.
 func (c *Controller) Run(ctx context.Context) {
 	defer c.Close()
 	defer c.rows.Show()()
@@ -332,7 +332,7 @@ func (c *Controller) handleEvents(ctx context.Context) (removeHandlers func(), e
 	return c.addEventHandlers()
 }
 
-// Close releases what New acquired. It is for a controller that is not run.
+// Close releases the resources that New acquired. It is for a controller that does not run.
 func (c *Controller) Close() {
 	for _, view := range c.views() {
 		c.Informers.Release(view)

@@ -149,8 +149,8 @@ func (f *finalization) due(snapshot *pipeline.Snapshot) time.Time {
 	return latest.Add(finalizeThreshold)
 }
 
-// describe says what a finalization without progress waits for. definitionWaits is true if the
-// CustomResourceDefinition of the parent waits, too.
+// describe returns the reason why a finalization makes no progress. definitionWaits is true if the
+// CustomResourceDefinition of the parent also waits.
 func (f *finalization) describe(snapshot *pipeline.Snapshot, definitionWaits bool) string {
 	since := f.since
 	if deleted := snapshot.Parent.DeletionTimestamp; deleted != nil {
@@ -212,10 +212,10 @@ func longestLeaving(snapshot *pipeline.Snapshot) (longest *object.Object) {
 	return longest
 }
 
-// Leaving is the end of a controller whose object is being deleted, or whose next spec does not finalize what this one
-// does: then the caller only waits for the last calls. Tools delete a controller, its parents and its hook
-// within milliseconds and in any order. So the controller still finalizes the parents that are deleted with it, and
-// leaves the others alone. The caller decides for how long (Begin), and then waits for the last calls (End).
+// Leaving is the end of a controller whose object is being deleted, or whose next spec does not finalize the same
+// parents: then the caller only waits for the last calls. Tools delete a controller, its parents and its hook within
+// milliseconds and in any order. So the controller still finalizes the parents that are deleted with it, and leaves the
+// others alone. The caller decides for how long (Begin), and then waits for the last calls (End).
 type Leaving struct {
 	spec     *Spec
 	observer *observe.Observer
@@ -240,7 +240,7 @@ type Leaving struct {
 // silent. The next sync of a parent may be minutes away: after a failure, or because the hook waits for a child.
 const callInterval = 10 * time.Second
 
-// LeftToDo is what a controller has to do before it ends.
+// LeftToDo is the work of a controller before it ends.
 type LeftToDo struct {
 	// IsBusy is true while syncs are under way, or the caches do not show yet which parents have the finalizer.
 	IsBusy bool
@@ -256,8 +256,8 @@ type LeftToDo struct {
 	Answered time.Time
 }
 
-// Begin makes the controller sync only the parents for which the finalize hook must be called: those that are being
-// deleted or no longer selected, and not paused. It returns what is left to do.
+// Begin makes the controller sync only the parents for which it must call the finalize hook: parents that are being
+// deleted or no longer selected, and not paused. It returns the work that is left.
 func (l *Leaving) Begin() LeftToDo {
 	now := time.Now()
 	if l.begun.CompareAndSwap(false, true) {

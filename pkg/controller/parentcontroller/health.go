@@ -76,10 +76,10 @@ func (c *Controller) Recall(last *v1alpha1.LastSyncError) {
 	c.reporter.Recall(&report.ParentError{Parent: parent, Message: last.Message, Time: last.Time.Time})
 }
 
-// RuntimeProblem returns what keeps the running controller as a whole from working: CacheProblem, a
-// right that its service account lacks to read what the customize hook asks for, or a hook whose
-// circuit is open; nil if there is no problem. It is called often, so it allocates nothing if there is
-// none, or if a right is still missing.
+// RuntimeProblem returns the problem that keeps the running controller as a whole from working: CacheProblem, a right
+// that its service account lacks to read the objects that the customize hook selects, or a hook whose circuit is open;
+// nil if there is no problem. It is called often, so it allocates nothing if there is none, or if a right is still
+// missing.
 func (c *Controller) RuntimeProblem() *report.Problem {
 	if problem := c.CacheProblem(); problem != nil {
 		return problem
@@ -132,8 +132,8 @@ func (c *Controller) Recheck(ctx context.Context) {
 // maxLetGoEvents bounds the events about one change. More at once would displace the events of other controllers.
 const maxLetGoEvents = 100
 
-// ReportLetGo writes events about the parents of the former controller that this controller does not
-// handle. It leaves out those with the finalizer: there are events when it is removed.
+// ReportLetGo writes events about the parents of the former controller that this controller does not handle. It leaves
+// out parents with the finalizer, which get events when it is removed.
 func (c *Controller) ReportLetGo(ctx context.Context, former *Controller, name string) {
 	count := 0
 	for _, parent := range former.planner.Observer.Parents() {

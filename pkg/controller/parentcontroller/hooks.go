@@ -53,9 +53,9 @@ func newHooks(spec *Spec, options hook.Options) (planner.Hooks, error) {
 	return made, nil
 }
 
-// confinement returns why the rules of a customize hook of version v1 select only in the namespace of their
-// parent, which hooks have to change to see more, and what else that changes. It is empty if
-// that hook has another version.
+// confinement returns why the rules of a customize hook of version v1 select only in the namespace of their parent,
+// which hooks have to change to see more, and the other effects of that change. It is empty if that hook has another
+// version.
 func confinement(spec *Spec) string {
 	if spec.Customize.GetVersion() != v1alpha1.HookVersionV1 {
 		return ""
@@ -64,8 +64,8 @@ func confinement(spec *Spec) string {
 	return "hooks of version v1 see only the parent's namespace; to see others, " + remedy
 }
 
-// notShown returns which of the hooks that see related objects are of version v1, what they do not see if
-// their parent is namespaced, and how to change that. It is empty if none are.
+// notShown names the hooks of version v1 that see related objects, the objects that they do not see if their parent is
+// namespaced, and how to change that. It is empty if there are no such hooks.
 func notShown(spec *Spec) string {
 	shown := slices.DeleteFunc(spec.namedHooks(), func(one namedHook) bool { return one.name == hook.Customize })
 	names, remedy := moveToV2(spec, shown)
@@ -76,8 +76,7 @@ func notShown(spec *Spec) string {
 		text.Join(names), remedy)
 }
 
-// moveToV2 returns which of the hooks are of version v1, which fields move them to v2, and what changes with
-// that.
+// moveToV2 names the hooks of version v1, the fields that move them to v2, and the effects of that.
 func moveToV2(spec *Spec, hooks []namedHook) (names []string, remedy string) {
 	var fields, stricter []string
 	for _, one := range hooks {

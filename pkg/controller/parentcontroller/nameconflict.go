@@ -39,8 +39,8 @@ func newNameConflicts() *nameConflicts {
 	}
 }
 
-// missedNames returns the names that children could not get: those that other objects have, those that have
-// become free although the view does not show it yet, and those of the parent's own children.
+// missedNames returns the names that children could not get: names that other objects have, names that have become free
+// although the view does not show it yet, and names of the parent's own children.
 func missedNames(outcomes []pipeline.Outcome) (missed []object.Key) {
 	for i := range outcomes {
 		if outcome := &outcomes[i]; outcome.NameConflict || outcome.Conflict && outcome.Creates() {

@@ -135,8 +135,8 @@ func (w *objectWatcher) watch(ctx context.Context, i int, of WatchedObject, read
 }
 
 // set notes the version of an object. It reports whether that is a change after which all parents must be synced. While
-// another version rolls out, it may have answered about some of them. So the end of the rollout is a change, also if
-// that was undone.
+// another version rolls out, it may have answered about some of them. So the end of the rollout is a change, even if
+// the rollout was undone.
 func (w *objectWatcher) set(i int, version uint64, hasEnded bool) (changed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -207,7 +207,7 @@ func (w WatchedObject) version(now *object.Object) (version uint64, hasEnded boo
 	return xxhash.Sum64(workload.Spec.Template), hasEnded
 }
 
-// workload is what decides whether the rollout of a Deployment, a StatefulSet or a DaemonSet has finished.
+// workload has the fields that show whether the rollout of a Deployment, a StatefulSet or a DaemonSet has finished.
 type workload struct {
 	Metadata struct {
 		Generation int64 `json:"generation"`

@@ -20,9 +20,9 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/revisions/store"
 )
 
-// parentState is the state of a parent that one sync passes on to the next. Only the worker that syncs the parent
-// uses it, except for record, and for previews while no sync is in progress. There is one for each parent, so what
-// few parents need is behind a pointer.
+// parentState is the state of a parent that one sync passes on to the next. Only the worker that syncs the parent uses
+// it, except for record, and for previews while no sync is in progress. There is one for each parent, so fields that
+// few parents need are behind a pointer.
 type parentState struct {
 	// mu is held during a sync of the parent, and while a preview copies the state.
 	mu sync.Mutex
@@ -117,7 +117,7 @@ func (p *parentStates) record(parent object.Key) *rows.Record {
 	return nil
 }
 
-// areIdle reports whether no sync is under way, and the caches show what the last ones wrote.
+// areIdle reports whether no sync runs, and the caches show the last writes.
 func (p *parentStates) areIdle() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -144,9 +144,9 @@ func (p *parentStates) forget(parent object.Key) {
 // wrote.
 const recallInterval = 10 * time.Millisecond
 
-// recall returns a copy of what syncs of a parent know that bears on a plan, for a preview, and how many bytes of the
-// hook budget the next one enters with. It waits until no sync of the parent is under way and the caches show what the
-// last one wrote, as the next sync does.
+// recall returns, for a preview, a copy of the state that syncs of a parent plan with, and the number of bytes of the
+// hook budget that the next sync begins with. Like the next sync, it waits until no sync of the parent runs and the
+// caches show the last writes.
 func (p *parentStates) recall(ctx context.Context, parent *object.Object) (_ *planner.State, bytes int64, err error) {
 	ticker := time.NewTicker(recallInterval)
 	defer ticker.Stop()
@@ -163,7 +163,7 @@ func (p *parentStates) recall(ctx context.Context, parent *object.Object) (_ *pl
 	}
 }
 
-// copyOf copies the state of a parent. ok is false while a sync runs, and until the caches show what it wrote.
+// copyOf copies the state of a parent. ok is false while a sync runs, and until the caches show its writes.
 func (p *parentStates) copyOf(parent *object.Object) (copied *planner.State, bytes int64, ok bool) {
 	state := p.find(object.KeyOf(parent))
 	if state == nil {

@@ -129,8 +129,8 @@ func (s *Spec) ResolveChild(
 	return child, nil
 }
 
-// ResolveCommon sets what the specs of both kinds have in common, and the schemas that the host publishes of the types
-// of parents and children, which must be resolved.
+// ResolveCommon sets the fields that the specs of both kinds have in common, and the schemas that the host publishes of
+// the types of parents and children, which must be resolved.
 func (s *Spec) ResolveCommon(ctx context.Context, discovery *discovery.Discovery, common v1alpha1.Common) error {
 	if err := s.resolveAccess(ctx, discovery, common.Access); err != nil {
 		return err
@@ -171,9 +171,9 @@ func ResolveTarget(
 	return Target{Type: of, Rules: []observe.Rule{selects}, ForeignStatus: !custom}, err
 }
 
-// resolveAccess sets the account of the controller, and what it may reach. The types of parents and children must be
-// resolved. The error names one that is cluster-scoped, or it is a *discovery.Error if the host does not return the
-// related types.
+// resolveAccess sets the account of the controller, and the namespaces and types that it may reach. The types of
+// parents and children must be resolved. The error names one that is cluster-scoped, or it is a *discovery.Error if the
+// host does not return the related types.
 func (s *Spec) resolveAccess(ctx context.Context, discovery *discovery.Discovery, access *v1alpha1.Access) error {
 	if account := access.ServiceAccount; account != nil && (account.Namespace == "" || account.Name == "") {
 		return errors.New("spec.serviceAccount names no account: set its namespace and its name")
@@ -192,7 +192,7 @@ func (s *Spec) resolveAccess(ctx context.Context, discovery *discovery.Discovery
 }
 
 // resolveRelated resolves the related types, of a controller that has an account or is limited to namespaces. It leaves
-// out those that the host does not serve: no hook can see them, so no right to them is needed.
+// out types that the host does not serve: no hook can see their objects, so the account needs no right to them.
 func (s *Spec) resolveRelated(ctx context.Context, discovery *discovery.Discovery) error {
 	if s.Access.ServiceAccount == nil && s.Namespaces.All() {
 		return nil

@@ -62,7 +62,8 @@ type syncFacts struct {
 	outcomes []pipeline.Outcome
 }
 
-// progress says what is still in progress after a sync that did all that it could; nil if nothing is.
+// progress returns a note about the work that is still in progress after a sync that did all that it could; nil if
+// there is none.
 func (f *syncFacts) progress(children rows.ChildCounts) *rows.Note {
 	switch {
 	case f.err != nil || f.nameConflict != nil:
@@ -159,10 +160,9 @@ func (c *Controller) resultOf(
 	}
 }
 
-// postponement returns the time of the next attempt after a sync that ended before it could succeed or fail: the
-// hook asked to be called later, related objects are not listed yet, an object has changed, there is no room for a
-// request or an answer, or the parent's finalizer is written too often. For every other error, and for nil, it
-// returns false.
+// postponement returns the time of the next attempt after a sync that ended before it could succeed or fail: the hook
+// answered 429, related objects are not listed yet, an object has changed, there is no room for a request or an answer,
+// or the parent's finalizer is written too often. For every other error, and for nil, it returns false.
 func postponement(ctx context.Context, err error) (next syncqueue.Result, postponed bool) {
 	if throttled, ok := errors.AsType[*hook.ThrottledError](err); ok {
 		klog.FromContext(ctx).V(2).Info("Hook asks to be called later", "after", throttled.After)

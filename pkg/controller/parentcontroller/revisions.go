@@ -91,7 +91,7 @@ func (w *revisionWriter) mayWrite(ctx context.Context, snapshot *pipeline.Snapsh
 	return nil
 }
 
-// isSeen reports whether the cache shows what was written for a parent.
+// isSeen reports whether the cache shows the writes for a parent.
 func (w *revisionWriter) isSeen(state *parentState) bool {
 	return state.revisions == nil || w.store.DropSeen(state.revisions)
 }

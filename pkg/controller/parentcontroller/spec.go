@@ -71,7 +71,7 @@ type Spec struct {
 	Related []object.Type
 }
 
-// Kind is what all CompositeControllers, or all DecoratorControllers, have in common.
+// Kind has the properties that all CompositeControllers, or all DecoratorControllers, have in common.
 type Kind struct {
 	// Name is the name of the kind, such as "CompositeController".
 	Name string

@@ -99,8 +99,8 @@ func (c *Controller) conclude(
 	return result.next
 }
 
-// checkOwnWrites returns true if the caches do not show yet what the last sync wrote, and also an
-// error after readBackTimeout. It sets state.unseenSince.
+// checkOwnWrites returns true if the caches do not show the writes of the last sync yet, and also an error after
+// readBackTimeout. It sets state.unseenSince.
 func (c *Controller) checkOwnWrites(state *parentState, now time.Time) (wait bool, err error) {
 	if state.pending.DropSeen() && c.revisions.isSeen(state) {
 		state.unseenSince = time.Time{}
@@ -342,8 +342,8 @@ func (c *Controller) forget(parent object.Key, state *parentState) {
 	c.planner.Forget(&state.planning)
 }
 
-// truncate returns the error with a text that is not too long: the host may quote what it refuses, and it may refuse
-// thousands of children at once.
+// truncate returns the error with a text that is not too long: the host may quote the objects that it refuses, and it
+// may refuse thousands of children at once.
 func (c *Controller) truncate(err error) error {
 	if err == nil {
 		return nil

@@ -25,7 +25,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/observe"
 )
 
-// triggers enqueues the parents of a controller; syncqueue.Cause lists what enqueues a parent.
+// triggers enqueues the parents of a controller; syncqueue.Cause lists the causes.
 type triggers struct {
 	spec     *Spec
 	observer *observe.Observer
@@ -45,7 +45,7 @@ type triggers struct {
 }
 
 // addEventHandlers adds event handlers that enqueue parents. The caches must be filled. The returned function removes
-// the handlers; the caller must call it after an error, too.
+// the handlers; the caller must also call it after an error.
 func (t *triggers) addEventHandlers() (removeHandlers func(), err error) {
 	var registrations []*cache.Registration
 	removeHandlers = func() {

@@ -60,7 +60,7 @@ const (
 	unknown
 )
 
-// outcome returns what the verdict means now.
+// outcome returns the meaning of the verdict at this time.
 func (v *verdict) outcome(now time.Time) outcome {
 	switch {
 	case v == nil:
@@ -89,7 +89,7 @@ func (v *verdict) isDue(now time.Time) bool {
 // errNoAnswer is the error if the cluster does not respond to a review in time.
 var errNoAnswer = fmt.Errorf("no answer within %s", reviewTimeout)
 
-// ask asks the cluster if the last verdict fulfils a condition, and notifies the requirements if the answer has
+// ask asks the cluster if the last verdict fulfils a condition, and notifies the requirements if the verdict has
 // changed. It waits for at most reviewTimeout, from the time at which it or its caller has limited ctx. It does nothing
 // if ctx is canceled before the cluster answers.
 func (p *Permissions) ask(ctx context.Context, a *answer, condition func(last *verdict) bool) {

@@ -10,7 +10,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
 )
 
-// Plan is what a sync is about to do, in order.
+// Plan has the steps of a sync, in order.
 type Plan struct {
 	Steps []Step
 	// ParentFirst is true if the parent's status and metadata are written before its children. If that fails, the
@@ -115,7 +115,7 @@ func (o *Outcome) Latest() *object.Object {
 	return o.Observed
 }
 
-// Op is what a step does to its object.
+// Op is the operation of a step on its object.
 type Op string
 
 const (
@@ -190,7 +190,7 @@ func Ops() []Op {
 	return all
 }
 
-// traits returns what is known of the Op; the zero value for an Op that is not declared.
+// traits returns the traits of the Op; the zero value for an Op that is not declared.
 func (op Op) traits() traits {
 	for i := range ops {
 		if ops[i].op == op {

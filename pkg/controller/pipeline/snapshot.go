@@ -12,7 +12,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
 )
 
-// Snapshot is what one sync saw of the host.
+// Snapshot is the state of the host that one sync observed.
 type Snapshot struct {
 	// Controller is the JSON of the CompositeController or DecoratorController.
 	Controller []byte

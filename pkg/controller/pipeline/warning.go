@@ -53,7 +53,7 @@ func (r WarningReason) CompareWeight(other WarningReason) int {
 // EventRepeatInterval is the minimum time between two events with the same message about an object.
 const EventRepeatInterval = 5 * time.Minute
 
-// WriteLoop is an object that is written again and again.
+// WriteLoop is an object that is written repeatedly.
 type WriteLoop struct {
 	// Parent is the parent whose syncs write the object.
 	Parent object.Key

@@ -28,8 +28,9 @@ func UnblankJSON(kept, now []byte) []byte {
 	return filled
 }
 
-// Unblank replaces the blanks in a kept, decoded value by what the current value has in the same places, and returns
-// it. It changes the kept value. A blank stays if the texts around it differ, or if the current value has no such part.
+// Unblank replaces the blanks in a kept, decoded value with the texts of the current value in the same places, and
+// returns it. It changes the kept value. A blank stays if the texts around it differ, or if the current value has no
+// such part.
 func Unblank(kept, now any) any {
 	switch kept := kept.(type) {
 	case map[string]any:

@@ -40,8 +40,8 @@ func (k *Key) digest(value string) string {
 	return prefix + hex.EncodeToString(mac.Sum(nil)[:12])
 }
 
-// Concealer conceals the values of the Secrets that it has seen, wherever they are in what it is given. It is not
-// safe for concurrent use. A nil Concealer returns everything as it is.
+// Concealer conceals the values of the Secrets that it has seen, wherever they are in its input. It is not safe for
+// concurrent use. A nil Concealer returns everything as it is.
 type Concealer struct {
 	key *Key
 	// values are the values of Secrets, in their plain form, by their digests.
@@ -137,8 +137,8 @@ func (c *Concealer) Text(text string) string {
 	return c.conceals.Replace(text)
 }
 
-// Reveal returns some JSON with the values in the place of their digests. It is the answer of a hook that was
-// sent what JSON returned.
+// Reveal returns some JSON with the values in the place of their digests. The input is the answer of a hook that
+// received the result of JSON.
 func (c *Concealer) Reveal(raw []byte) []byte {
 	if c == nil || len(c.values) == 0 {
 		return raw
@@ -164,7 +164,7 @@ var anyDigest = regexp.MustCompile(`\b` + prefix + `[0-9a-f]{24}\b|\b` + encoded
 // encodedPrefix begins each digest in base64. The last letters of prefix depend on what follows.
 var encodedPrefix = base64.StdEncoding.EncodeToString([]byte(prefix[:6]))
 
-// replacer returns what replaces values in their plain form and in base64.
+// replacer returns a replacer of values in their plain form and in base64.
 func (c *Concealer) replacer() *strings.Replacer {
 	type replaced struct{ form, digest string }
 	var all []replaced
@@ -195,10 +195,9 @@ func plain(value string, encoded bool) string {
 	return value
 }
 
-// walk returns a copy of a JSON value: each value of a Secret in it is replaced by what ofSecret
-// returns, and each other text by what ofText returns. Texts that are JSON themselves, such as an
-// annotation with what was last applied, are walked too. Every item of a list of Secrets counts as a Secret, even if it
-// names another kind.
+// walk returns a copy of a JSON value: it replaces each value of a Secret with the result of ofSecret, and each other
+// text with the result of ofText. It also walks texts that are JSON themselves, such as an annotation with the last
+// applied configuration. Every item of a list of Secrets counts as a Secret, even if it names another kind.
 func walk(value any, isSecret bool, ofSecret func(value string, encoded bool) string, ofText func(string) string) any {
 	switch value := value.(type) {
 	case map[string]any:

@@ -51,8 +51,8 @@ const (
 )
 
 // Body returns a request or an answer in a form that may be shown. JSON stays JSON: the values of Secrets in it are
-// blanked wherever they are. In other texts that mention Secrets, the values of all quoted keys are blanked, too,
-// because one of them may be of a Secret that cannot be read.
+// blanked wherever they are. In other texts that mention Secrets, it also blanks the values of all quoted keys, because
+// one of them may be from a Secret that cannot be read.
 func (r *Redactor) Body(body []byte) string {
 	body = bytes.TrimSpace(body)
 	if r.isTooMuch() || len(body) > maxBodyBytes && r.MayShowSecrets() || !r.search(appendTexts(nil, body, r.secret)) {

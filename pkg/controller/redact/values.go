@@ -103,8 +103,7 @@ func (v *secretValues) addBroken(body []byte) {
 	}
 }
 
-// addText adds a value. Of a value of several lines, each line is secret, and of a line that is a
-// setting, what is set.
+// addText adds a value. Each line of a value is secret on its own, and so is the value in a line that is a setting.
 func (v *secretValues) addText(value string, encoded bool) {
 	v.addPlain(value)
 	if !encoded {
@@ -178,7 +177,7 @@ func (v *secretValues) add(value string) {
 // as "true", are found everywhere.
 const minQueryValueBytes = 8
 
-// addAddresses adds what is secret in the addresses of the hooks of a controller.
+// addAddresses adds the secret parts of the addresses of the hooks of a controller.
 func (v *secretValues) addAddresses(controller []byte) {
 	hooks := object.Lookup(controller, "spec", "hooks")
 	if len(hooks) == 0 || hooks[0] != '{' {
@@ -329,7 +328,7 @@ func formsOf(value string) iter.Seq[string] {
 
 func withoutQuotes(text string) string { return text[1 : len(text)-1] }
 
-// replacer returns what blanks texts.
+// replacer returns the replacer that blanks texts.
 func replacer(forms []string) *strings.Replacer {
 	// A long value may contain a short one.
 	slices.SortFunc(forms, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b)) })

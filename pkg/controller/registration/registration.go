@@ -28,7 +28,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
-// Config says which registration is followed.
+// Config names the registration to watch.
 type Config struct {
 	// APIService is the name of the APIService.
 	APIService string
@@ -205,7 +205,7 @@ func (r *Registration) failed(ctx context.Context, reflector *cache.Reflector, e
 	}
 }
 
-// set records what the host says.
+// set records the state of the registration at the host.
 func (r *Registration) set(ctx context.Context, read func() state) {
 	r.setting.Lock()
 	defer r.setting.Unlock()
@@ -244,7 +244,8 @@ func text(err error) string {
 	return err.Error()
 }
 
-// read returns what an APIService and the existing definitions say. There is no APIService if found is nil.
+// read returns the state that follows from an APIService and the existing definitions. There is no APIService if found
+// is nil.
 func (c Config) read(found *unstructured.Unstructured, definitions ...*unstructured.Unstructured) state {
 	if found == nil {
 		return state{held: fmt.Errorf("APIService %s does not exist, so this server runs no controllers", c.APIService),

@@ -71,8 +71,8 @@ func (a *ownAPI) candidate(
 }
 
 // mayUpdate returns an error unless the author of the review may update the stored controller object: by the roles and
-// by the policies of the cluster, which know who owns what. With a request from the author, the server sends the hook
-// something that the controller does not send, with the credentials of the controller.
+// by the policies of the cluster, which may depend on the owner. With a request from the author, the server sends the
+// hook something that the controller does not send, with the credentials of the controller.
 func (a *ownAPI) mayUpdate(ctx context.Context, stored parentcontroller.ControllerObject) error {
 	client, err := a.clientOfAuthor(&warnings{})
 	if err != nil {
@@ -120,8 +120,8 @@ func (a *ownAPI) tryUpdate(
 	return result, stored, err
 }
 
-// send sends a controller object in a dry run, and returns what would be stored. The author of the review tries again
-// later if the API says so.
+// send sends a controller object in a dry run, and returns the object that would be stored. The author of the review
+// tries again later if the API says so.
 func (a *ownAPI) send(
 	ctx context.Context, request *rest.Request, manifest []byte,
 ) (parentcontroller.ControllerObject, error) {

@@ -24,8 +24,8 @@ import (
 )
 
 // parents returns the parents that are reviewed, and whether there are more. The author may get them. Before it
-// selects, parents checks the right to list what it selects among: otherwise an answer would reveal to users who may
-// not list whether an object has a label or a name.
+// selects, parents checks the right to list all objects that it selects from: otherwise an answer would reveal to users
+// who may not list whether an object has a label or a name.
 func (r *reviewing) parents(ctx context.Context) (parents []*object.Object, more bool, err error) {
 	controller, _, err := r.subject.controller(ctx)
 	if err != nil {

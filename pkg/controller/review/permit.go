@@ -19,7 +19,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
-// permit decides what the author of a review may see. Each right is reviewed once. Its methods may be called
+// permit decides which objects the author of a review may see. Each right is reviewed once. Its methods may be called
 // concurrently.
 type permit struct {
 	author     rights.User
@@ -42,7 +42,7 @@ func newPermit(reviews rights.Reviews, author rights.User, controller v1alpha1.S
 // privileged is the group whose users the host allows everything without a check.
 const privileged = "system:masters"
 
-// check returns an error unless the author has all of the rights. The error names those that are missing.
+// check returns an error unless the author has all of the rights. The error names the missing rights.
 func (p *permit) check(ctx context.Context, required []rights.Required) error {
 	if slices.Contains(p.author.Groups, privileged) {
 		return nil

@@ -49,7 +49,7 @@ func (r *reviewing) runSafely(ctx context.Context) (err error) {
 	return r.run(ctx)
 }
 
-// run makes the status. The error is the error of the entire review.
+// run builds the status. The error is the error of the entire review.
 func (r *reviewing) run(ctx context.Context) (err error) {
 	if r.subject, err = r.findSubject(ctx); err != nil {
 		return err
@@ -151,7 +151,7 @@ func (r *reviewing) mayWrite(ctx context.Context, of object.Type, namespace stri
 	return r.permit.check(ctx, rights.To(to, "spec.object", verb))
 }
 
-// add adds a sync to the status. It is not done if the status has other syncs and there is no room for it.
+// add adds a sync to the status. It returns done=false if the status has other syncs and has no room for this one.
 func (r *reviewing) add(of *syncing, preview *preview.Preview, runs bool) (done bool, err error) {
 	if preview.Refusal != nil {
 		return false, preview.Refusal
@@ -190,7 +190,7 @@ func sizeOf(sync *v1alpha1.ReviewedSync) int {
 	return len(raw)
 }
 
-// truncate leaves out what is large: first requests and answers, then what steps change, then the steps.
+// truncate leaves out the large parts: first requests and answers, then the changes of steps, then the steps.
 func truncate(sync *v1alpha1.ReviewedSync) {
 	sync.Truncated = true
 	for i := range sync.Calls {

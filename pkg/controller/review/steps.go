@@ -59,7 +59,7 @@ func (s *syncing) step(step *preview.Step) v1alpha1.ReviewedStep {
 	return shown
 }
 
-// outcome returns what came of the dry run of a step.
+// outcome returns the result of the dry run of a step.
 func (s *syncing) outcome(outcome *pipeline.Outcome) *v1alpha1.ReviewedDryRun {
 	shown := &v1alpha1.ReviewedDryRun{Outcome: v1alpha1.ReviewedAccepted}
 	for _, warning := range outcome.Warnings {

@@ -138,7 +138,7 @@ func (s *syncing) sync(preview *preview.Preview) *v1alpha1.ReviewedSync {
 	return sync
 }
 
-// addAnswer adds what the hooks want in addition to the steps.
+// addAnswer adds the parts of the answers that are not in the steps.
 func (s *syncing) addAnswer(sync *v1alpha1.ReviewedSync, preview *preview.Preview) {
 	if preview.Paused {
 		sync.Warnings = append(sync.Warnings, v1alpha1.ReviewedWarning{
@@ -193,7 +193,7 @@ func (s *syncing) objects(keys []object.Key) (named []v1alpha1.ReviewedObject) {
 	return named
 }
 
-// call returns a call with digests in the place of what is secret.
+// call returns a call with digests in the place of secret values.
 func (s *syncing) call(call *hook.Call) v1alpha1.ReviewedCall {
 	shown := v1alpha1.ReviewedCall{Hook: call.Hook, Revision: call.Snapshot.Revision}
 	if isMissing := errors.Is(call.Err, preview.ErrAnswerMissing); isMissing ||
@@ -221,7 +221,7 @@ func (s *syncing) call(call *hook.Call) v1alpha1.ReviewedCall {
 	return shown
 }
 
-// json returns a JSON object with digests in the place of what is secret; nil for anything else.
+// json returns a JSON object with digests in the place of secret values; nil for anything else.
 func (s *syncing) json(raw []byte) *runtime.RawExtension {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || raw[0] != '{' || !json.Valid(raw) {

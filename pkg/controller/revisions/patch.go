@@ -24,8 +24,8 @@ import (
 // the list and not in the parentPatch had no value in that version of the parent.
 const fieldPathsAnnotation = "metacontroller.k8s.io/field-paths"
 
-// Patch returns what a revision records: the fields of a parent at the paths, in canonical form. A path without
-// a field adds nothing. A path through something other than an object is an error.
+// Patch returns the patch that a revision records: the fields of a parent at the paths, in canonical form. A path
+// without a field adds nothing. A path through something other than an object is an error.
 func Patch(parent *object.Object, paths []string) ([]byte, error) {
 	patch := map[string]any{}
 	for _, path := range paths {
@@ -125,8 +125,8 @@ func Restore(parent *object.Object, revision *v1alpha1.ControllerRevision, paths
 	return restored, nil
 }
 
-// Recorded returns the paths of a revision. One that Metacontroller wrote does not record them: its paths are those of
-// the current revision of the parent, and the entire spec if that does not record them either.
+// Recorded returns the paths of a revision. A revision that Metacontroller wrote does not record its paths: they are
+// the paths of the current revision of the parent, or the entire spec if that revision does not record them either.
 func Recorded(revision, current *v1alpha1.ControllerRevision) []string {
 	for _, one := range []*v1alpha1.ControllerRevision{revision, current} {
 		if paths, found := recordedPaths(one); found {
@@ -147,9 +147,9 @@ func formatPaths(paths []string) string {
 	return string(text)
 }
 
-// confine returns the paths of the fields that may be restored: those that are within both a recorded path and
-// a path of the controller, except for fields that identify a parent. Users may have written the revision, so
-// its paths are not trusted.
+// confine returns the paths of the fields that may be restored: fields within both a recorded path and a path of the
+// controller, except for fields that identify a parent. Users may have written the revision, so its paths are not
+// trusted.
 func confine(recorded, paths []string) [][]string {
 	var confined [][]string
 	for _, path := range paths {

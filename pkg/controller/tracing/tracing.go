@@ -103,8 +103,8 @@ func (s Span) End() {
 	}
 }
 
-// Inject writes the span of the context into a header, as the W3C trace context says, so that spans of the other side
-// are in the same trace. It writes nothing if there is no span.
+// Inject writes the span of the context into a header, in the format of the W3C trace context, so that spans of the
+// other side are in the same trace. It writes nothing if there is no span.
 func Inject(ctx context.Context, header http.Header) {
 	if trace.SpanContextFromContext(ctx).IsValid() {
 		propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(header))

@@ -18,7 +18,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/nearest"
 )
 
-// place is what is known about the value of an expression: where in an object it is. The zero place is not known.
+// place is the known place of the value of an expression in an object. The zero value means that the place is not
+// known.
 type place struct {
 	// of is the schema of the value; nil if it is not known.
 	of *Schema
@@ -43,7 +44,8 @@ func (p place) item() place {
 	return place{}
 }
 
-// loop returns the place of what a loop over the value yields: items of a list, or keys of a map, which have no fields.
+// loop returns the place of the values that a loop over the value yields: items of a list, or keys of a map, which have
+// no fields.
 func (p place) loop() place {
 	if p.isList || p.of.Items() != nil {
 		return p.item()
@@ -205,7 +207,7 @@ func isEmpty(e ast.Expr) bool {
 	return e.Kind() == ast.ListKind && e.AsList().Size() == 0 || e.Kind() == ast.MapKind && e.AsMap().Size() == 0
 }
 
-// fold reads what a macro such as map or filter has become.
+// fold reads the expansion of a macro such as map or filter.
 func (r *reader) fold(fold ast.ComprehensionExpr, known scope) place {
 	over, initial := r.read(fold.IterRange(), known), r.read(fold.AccuInit(), known)
 	inner := maps.Clone(known)

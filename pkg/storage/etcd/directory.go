@@ -27,8 +27,8 @@ func storageOf(dataDir string) string { return filepath.Join(dataDir, "etcd") }
 // memberOf returns where etcd keeps its files.
 func memberOf(etcdDir string) string { return filepath.Join(etcdDir, "member") }
 
-// prepareStorage makes the directory of etcd, and removes what a process that was killed has left in it. The caller
-// must hold the lock of the data directory.
+// prepareStorage creates the directory of etcd, and removes files that a killed process has left in it. The caller must
+// hold the lock of the data directory.
 func prepareStorage(logger klog.Logger, etcdDir string) error {
 	if err := makePrivate(etcdDir); err != nil {
 		return err

@@ -35,9 +35,9 @@ type Restored struct {
 	Former string
 }
 
-// Restore makes the storage of a data directory from a file with a snapshot, which may be compressed. The revision
-// continues above those of the snapshot and of all storages that the data directory has. Nothing is removed: a
-// storage that is there is renamed.
+// Restore creates the storage of a data directory from a file with a snapshot, which may be compressed. The revision
+// continues above those of the snapshot and of all storages that the data directory has. Restore removes nothing: it
+// renames an existing storage.
 //
 // The restored storage is made in "etcd.restoring" next to the former one. While that directory exists, no server
 // starts, and Restore can be run again.
@@ -80,7 +80,7 @@ func refuseUnfinishedRestore(dataDir string) error {
 	return nil
 }
 
-// makeRestored makes a storage in "etcd.restoring", and returns its revision.
+// makeRestored creates a storage in "etcd.restoring", and returns its revision.
 func makeRestored(path, dataDir string) (revision int64, err error) {
 	restoring := restoringIn(dataDir)
 	if err := os.RemoveAll(restoring); err != nil { // of a restore that was interrupted

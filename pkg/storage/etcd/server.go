@@ -129,8 +129,8 @@ func (s *Server) start(ctx context.Context, dataDir string, quotaBytes int64) er
 	return nil
 }
 
-// launch starts etcd in a goroutine of its own so that only that goroutine ends where etcd would end the process.
-// If it returns an etcd together with an error, the caller must close the etcd, too.
+// launch starts etcd in a goroutine of its own so that only that goroutine ends where etcd would end the process. If it
+// returns both an etcd and an error, the caller must close the etcd.
 func (s *Server) launch(ctx context.Context, config *embed.Config) (*embed.Etcd, error) {
 	type outcome struct {
 		etcd *embed.Etcd
@@ -255,9 +255,8 @@ func closeWithin(timeout time.Duration, closeEtcd func()) error {
 }
 
 const (
-	// memberName and peerAddress are part of the stored membership and must never change. There is
-	// no listener at the address, since a single member has no peers. It is an IP address because a
-	// name would be looked up.
+	// memberName and peerAddress are part of the stored membership and must never change. There is no listener at the
+	// address, because a single member has no peers. It is an IP address because a name would be looked up.
 	memberName  = "metacontroller"
 	peerAddress = "127.0.0.1:2380"
 

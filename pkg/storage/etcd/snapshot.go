@@ -22,8 +22,8 @@ import (
 )
 
 // Snapshot takes a snapshot while the server still serves: a copy of the database with a checksum at the end, as
-// `etcdctl snapshot save` makes it. The context bounds the reading, too. Until the reader is closed, the database
-// keeps what is deleted in the meantime.
+// `etcdctl snapshot save` makes it. The context also bounds the reading. Until the reader is closed, the database keeps
+// deleted data.
 func (s *Server) Snapshot(ctx context.Context) (io.ReadCloser, error) {
 	client, err := s.connect()
 	if err != nil {
@@ -77,7 +77,7 @@ func InspectSnapshot(path string) (info *SnapshotInfo, err error) {
 	return info, nil
 }
 
-// inspect reads what plainSnapshot has made.
+// inspect reads a file that plainSnapshot has created.
 func inspect(plain string) (*SnapshotInfo, error) {
 	status, err := snapshot.NewV3(zap.NewNop()).Status(plain)
 	if err != nil {
@@ -123,7 +123,7 @@ func decompress(from io.Reader, into io.Writer) error {
 	return checksum.Verify()
 }
 
-// Checksum compares the checksum at the end of a snapshot with what is written to it.
+// Checksum compares the checksum at the end of a snapshot with the data that is written to it.
 type Checksum struct {
 	of hash.Hash
 	// last are the bytes that may be the checksum.
@@ -143,7 +143,7 @@ func (c *Checksum) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Verify returns an error unless what was written is a complete snapshot.
+// Verify returns an error unless the written data is a complete snapshot.
 func (c *Checksum) Verify() error {
 	if len(c.last) < sha256.Size || !bytes.Equal(c.of.Sum(nil), c.last) {
 		return errors.New("not a complete snapshot: its checksum is wrong")

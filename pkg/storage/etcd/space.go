@@ -120,7 +120,7 @@ func sizeText(bytes int64) string {
 	return fmt.Sprintf("%d MiB", bytes/mebi)
 }
 
-// explain adds to an error of the storage what can be done about it.
+// explain adds advice to an error of the storage.
 func explain(err error, dataDir string) error {
 	if damaged(err) {
 		return fmt.Errorf("%w; the data in %s is damaged: restore a snapshot with metacontroller-apiserver snapshot "+
@@ -129,7 +129,7 @@ func explain(err error, dataDir string) error {
 	return explainVolume(err, dataDir)
 }
 
-// explainVolume adds to an error of a file what can be done about its volume.
+// explainVolume adds advice about the volume to an error of a file.
 func explainVolume(err error, dataDir string) error {
 	switch {
 	case err == nil:

@@ -30,9 +30,9 @@ type ListOptions struct {
 // List returns the objects in the order of their keys, and the metadata of the list. The caller must not change them.
 //
 // A list in several parts shows each part as it is when the client requests it. All have the version of the first part:
-// a watch from it reports what has changed in the meantime. Each part may come from another replica: a list continues
-// after a key, and the order of keys is the same on all replicas. Clients do not recover from a list that breaks off,
-// but they do from a watch that is refused.
+// a watch from it reports all changes since then. Each part may come from another replica: a list continues after a
+// key, and the order of keys is the same on all replicas. Clients do not recover from a list that breaks off, but they
+// do from a watch that is refused.
 func (s *Store[T]) List(options ListOptions) ([]T, metav1.ListMeta, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,7 +109,7 @@ func (s *Store[T]) parseVersion(text string) (uint64, error) {
 
 func formatVersion(version uint64) string { return strconv.FormatUint(version, 10) }
 
-// continueToken says where a list continues.
+// continueToken is the position at which a list continues.
 type continueToken struct {
 	Version   uint64 `json:"v"`
 	Namespace string `json:"ns,omitempty"`

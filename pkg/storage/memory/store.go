@@ -28,7 +28,7 @@ type Object interface {
 	metav1.Object
 }
 
-// Kind is what a Store needs to know about its objects.
+// Kind has the functions that a Store needs for its objects.
 type Kind[T Object] struct {
 	// Resource is the resource that errors name.
 	Resource schema.GroupResource
@@ -214,8 +214,8 @@ func keyOf(object metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
-// Get returns an object. It may be given another metadata, as the encoder of an answer does. What it points to must not be
-// changed.
+// Get returns an object. It may be given another metadata, as the encoder of an answer does. The data that it points to
+// must not be changed.
 func (s *Store[T]) Get(key types.NamespacedName) (object T, found bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -249,8 +249,8 @@ func (k *Kind[T]) matches(selection *Selection, object T) bool {
 		(selection.Fields == nil || selection.Fields.Empty() || selection.Fields.Matches(k.fieldsOf(object)))
 }
 
-// everMatching returns the selection without what it says about fields that change: it selects what the selection
-// may have selected at any time.
+// everMatching returns the selection without its conditions on fields that change: it selects all objects that the
+// selection may have selected at any time.
 func (k *Kind[T]) everMatching(selection Selection) Selection {
 	if selection.Fields != nil {
 		selection.Fields, _ = selection.Fields.Transform(func(field, value string) (string, string, error) {

@@ -128,8 +128,8 @@ func (w *watcher[T]) run(ctx context.Context) {
 	}
 }
 
-// tell sends what has changed since the version that the client is at. The first time, that may be all objects. It returns
-// what is closed at the next change, and false if the watch ends.
+// tell sends the changes since the version that the client is at. The first time, these may be all objects. It returns
+// the channel that is closed at the next change, and false if the watch ends.
 func (w *watcher[T]) tell(ctx context.Context) (wake <-chan struct{}, goesOn bool) {
 	changed, now, wake, err := w.next()
 	if err != nil {
@@ -149,8 +149,8 @@ func (w *watcher[T]) tell(ctx context.Context) (wake <-chan struct{}, goesOn boo
 	return wake, true
 }
 
-// next returns what has changed since the version that the client is at, in order, the version that it is at after that, and what is
-// closed at the next change. The error is that the client has missed something.
+// next returns the changes since the version that the client is at, in order, the version that the client is at
+// afterwards, and the channel that is closed at the next change. It returns an error if the client has missed a change.
 func (w *watcher[T]) next() (changed []*entry[T], now uint64, wake <-chan struct{}, err *apierrors.StatusError) {
 	s := w.store
 	s.mu.Lock()

@@ -11,8 +11,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 )
 
-// Install registers v1alpha1, the only version, as the served and as the internal one: an API server decodes what it is
-// sent and what it stores to the internal version of a kind.
+// Install registers v1alpha1, the only version, as the served and as the internal one: an API server decodes requests
+// and stored objects to the internal version of a kind.
 func Install(scheme *runtime.Scheme) error {
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		return fmt.Errorf("registering %s: %w", v1alpha1.SchemeGroupVersion, err)

@@ -183,8 +183,8 @@ func validateDecoratorControllerHooks(
 	return validateHooks(hooks.Sync, hooks.Finalize, hooks.Customize, v1alpha1.DecoratorFinalizerPrefix, controller, path)
 }
 
-// ValidateControllerStatusUpdate returns the errors of a new status of a CompositeController or
-// DecoratorController: those that the stored status does not have.
+// ValidateControllerStatusUpdate returns the errors of a new status of a CompositeController or DecoratorController,
+// except for errors that the stored status also has.
 func ValidateControllerStatusUpdate(updated, stored *v1alpha1.ControllerStatus) field.ErrorList {
 	path := field.NewPath("status")
 	return introduced(validateControllerStatus(updated, path), validateControllerStatus(stored, path))

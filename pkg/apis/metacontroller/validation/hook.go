@@ -64,7 +64,7 @@ func validateHooks(
 	return append(errs, validateHook(customize, inline.FormOf("customize", decorates), path.Child("customize"))...)
 }
 
-// validateHook checks a hook. form is that of an inline one.
+// validateHook checks a hook. form is the form of an inline hook.
 func validateHook(hook *v1alpha1.Hook, form inline.Form, path *field.Path) field.ErrorList {
 	errs := validateHookVersion(hook, path)
 	if hasWebhook(hook) {

@@ -255,8 +255,8 @@ func makers() []maker {
 	}
 }
 
-// madeByOthers warns of child types whose objects Kubernetes makes for children of another type, or for the parents. A
-// generated selector does not match labels of a template.
+// madeByOthers warns of child types whose objects Kubernetes creates for children of another type, or for the parents.
+// A generated selector does not match labels of a template.
 func (w *warnings) madeByOthers(spec *v1alpha1.CompositeControllerSpec, path *field.Path) {
 	for _, maker := range makers() {
 		by := ""

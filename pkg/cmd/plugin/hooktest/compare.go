@@ -57,7 +57,7 @@ func fieldsOf(expected *Expected) (fields map[string]any, err error) {
 	return fields, err
 }
 
-// form says which fields of an outcome to compare or write.
+// form selects the fields of an outcome to compare or write.
 type form int
 
 const (
@@ -150,7 +150,7 @@ func steps(wanted, value any, as form) any {
 	return all
 }
 
-// inOrderOf returns objects in the order of the expected ones, since the order in a response has no meaning.
+// inOrderOf returns objects in the order of the expected ones, because the order in a response has no meaning.
 func inOrderOf(wanted, value any, as form) any {
 	left := asList(value)
 	if left == nil {

@@ -28,7 +28,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/offline"
 )
 
-// Settings says how to run the tests of a folder. It is the content of the file tests/suite.yaml.
+// Settings defines how to run the tests of a folder. It is the content of the file tests/suite.yaml.
 type Settings struct {
 	// HookCommand starts the hook. $PORT in it is the port that the hook has to listen on.
 	HookCommand string `json:"hookCommand,omitempty"`

@@ -63,8 +63,8 @@ func (h *Hook) URL(webhook *v1alpha1.Webhook) (string, error) {
 	return here.String(), nil
 }
 
-// Controller says where the hooks of a controller are: sync, finalize and customize. It returns nil for a
-// hook that the controller does not have.
+// Controller has the addresses of the hooks of a controller: sync, finalize and customize. It returns nil for a hook
+// that the controller does not have.
 type Controller interface {
 	Webhook(name string) *v1alpha1.Webhook
 }

@@ -131,7 +131,7 @@ func (p *Program) removeOutput() {
 	_ = os.Remove(p.output.Name())
 }
 
-// Output returns what the program has printed since the last call of Output, or the end of that if it is long.
+// Output returns the text that the program has printed since the last call of Output, or the end of a long text.
 func (p *Program) Output() string {
 	info, err := p.output.Stat()
 	if err != nil {

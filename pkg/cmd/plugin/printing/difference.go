@@ -100,8 +100,8 @@ func (s Style) Diff(text string) string {
 	return colored.String()
 }
 
-// difference calls show with the lines that differ and some equal lines around them. The sign of a line is '+', '-'
-// or ' '. What is left out is a line of three dots.
+// difference calls show with the lines that differ and some equal lines around them. The sign of a line is '+', '-' or
+// ' '. A line of three dots stands for omitted lines.
 func difference(from, to []string, show func(sign byte, line string)) {
 	end := 0
 	for _, group := range difflib.NewMatcher(from, to).GetGroupedOpCodes(contextLines) {

@@ -155,8 +155,8 @@ func Step(parent *v1alpha1.ReviewedObject, step *v1alpha1.ReviewedStep) string {
 	return verbs[step.Operation] + " " + Child(parent, step.ReviewedObject)
 }
 
-// Child returns the name of an object as it is printed under its parent: the namespace is left out if it is that of
-// the parent.
+// Child returns the name of an object as it is printed under its parent: without the namespace if the parent has the
+// same one.
 func Child(parent *v1alpha1.ReviewedObject, object v1alpha1.ReviewedObject) string {
 	if object.Namespace == parent.Namespace {
 		object.Namespace = ""

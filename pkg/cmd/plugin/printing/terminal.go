@@ -11,10 +11,10 @@ import (
 	"unicode"
 )
 
-// Escape returns a text without control characters. With them, what others have written into an object or an answer
-// could take over the terminal: it could hide text, replace it, or fill the clipboard. As in the tables of kubectl,
-// escape is "^[" and carriage return "\r"; the others follow the same forms. Line breaks and tabs remain. Characters
-// that change the direction of writing are escaped as well.
+// Escape returns a text without control characters. With them, a text that others have written into an object or an
+// answer could take over the terminal: it could hide text, replace it, or fill the clipboard. As in the tables of
+// kubectl, escape is "^[" and carriage return "\r"; the others follow the same forms. Line breaks and tabs remain.
+// Characters that change the direction of writing are escaped as well.
 func Escape(text string) string {
 	if strings.IndexFunc(text, isUnsafe) < 0 {
 		return text
@@ -41,7 +41,7 @@ func isUnsafe(char rune) bool {
 	return unicode.IsControl(char) && char != '\n' && char != '\t' || unicode.Is(unicode.Bidi_Control, char)
 }
 
-// Terminal is an output for people, which escapes what is written to it.
+// Terminal is an output for people, which escapes all text that is written to it.
 type Terminal struct {
 	// Raw is the unescaped output, for programs and for sequences that move the cursor.
 	Raw io.Writer

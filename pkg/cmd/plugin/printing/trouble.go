@@ -48,9 +48,9 @@ func troubleOfPod(pod *unstructured.Unstructured) string {
 	return badCondition(pod)
 }
 
-// counts are the fields that say how many of the wanted Pods of an object are ready. The number of those that are
-// ready may be left out if it is 0. Then it counts only together with the number of those that exist, since any type
-// may have the field spec.replicas.
+// counts are the fields that say how many of the wanted Pods of an object are ready. The number of those that are ready
+// may be left out if it is 0. Then it counts only together with the number of existing replicas, because any type may
+// have the field spec.replicas.
 var counts = []struct {
 	wanted, exist, ready []string
 }{
@@ -59,7 +59,7 @@ var counts = []struct {
 		[]string{"status", "numberReady"}},
 }
 
-// missingReplicas says how many of the wanted Pods of an object are ready, if not all are.
+// missingReplicas returns how many of the wanted Pods of an object are ready, if not all are.
 func missingReplicas(of *unstructured.Unstructured) string {
 	for _, count := range counts {
 		wanted, there, err := unstructured.NestedInt64(of.Object, count.wanted...)

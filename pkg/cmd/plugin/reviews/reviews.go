@@ -68,7 +68,7 @@ func create(ctx context.Context, reviewer Reviewer, spec v1alpha1.SyncReviewSpec
 	return answered, nil
 }
 
-// Add adds the summary of an answer to that of the answers before it.
+// Add adds the summary of an answer to the summary of the answers before it.
 func Add(to *v1alpha1.SyncReviewSummary, of v1alpha1.SyncReviewSummary) {
 	to.Parents += of.Parents
 	to.Changed += of.Changed

@@ -30,8 +30,8 @@ type backlog struct {
 // only one history, and a map for each backlog would dominate the cost.
 const fewObjects = 8
 
-// history are the states of one object, each at least two. Each state follows the one before it; the first is what
-// the handler was called with last. nil means that the object does not exist.
+// history has the states of one object, at least two. Each state follows the one before it; the first is what the
+// handler was called with last. nil means that the object does not exist.
 type history struct {
 	name   types.NamespacedName
 	states []*object.Object

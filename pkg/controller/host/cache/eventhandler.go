@@ -62,8 +62,8 @@ func (v *View) AddChangeHandler(handler Handler) (*Registration, error) {
 	return v.addHandler(everyChange, handler.ofChanges, false)
 }
 
-// AddFilteredHandler does what AddChangeHandler does, for the changes that pass the filter. A change
-// that passes is not lost when one that does not is joined with it.
+// AddFilteredHandler is AddChangeHandler for the changes that pass the filter. A change that passes is not lost when it
+// is joined with a change that does not pass.
 func (v *View) AddFilteredHandler(filter Filter, handler Handler) (*Registration, error) {
 	return v.addHandler(filter, handler.ofChanges, false)
 }

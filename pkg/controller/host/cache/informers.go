@@ -33,7 +33,7 @@ type Informers struct {
 	stopping sync.WaitGroup
 }
 
-// scope is what an informer watches: all objects of a type, or the one named only.
+// scope is the scope of an informer: all objects of a type, or only one object, by name.
 type scope struct {
 	of   object.Type
 	only types.NamespacedName

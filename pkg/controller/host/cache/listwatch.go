@@ -65,9 +65,9 @@ func (l *listWatch) watch(ctx context.Context, options metav1.ListOptions) (watc
 	return observed, nil
 }
 
-// list is called only if the host has no streaming lists. It asks for the objects as they are, as a streaming list
-// does. For any other version the host may return objects that are older than what the process that ran the
-// controller before wrote; its children would then be deleted as unwanted, or created again.
+// list is called only if the host has no streaming lists. It requests the current objects, as a streaming list does.
+// For any other version, the host may return objects that are older than the last writes of the process that ran the
+// controller before. The controller would then delete children as unwanted, or create them again.
 func (l *listWatch) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	options.ResourceVersion, options.ResourceVersionMatch = "", ""
 	collecting, warnings := host.CollectWarnings(ctx)
@@ -99,8 +99,8 @@ var (
 	errCutList   = errors.New("the streamed list ends before it is complete")
 )
 
-// stream is a watch of the host that reports its state to a store. A reflector does not say what an event of the type
-// ERROR said, nor that a watch ends right after it began.
+// stream is a watch of the host that reports its state to a store. A reflector reports neither the content of an event
+// of the type ERROR, nor that a watch ended right after it began.
 type stream struct {
 	host     watch.Interface
 	store    *store

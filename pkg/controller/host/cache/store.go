@@ -67,7 +67,7 @@ func (s *store) onList(err error) {
 	}
 }
 
-// onWarnings records what the host warns of in its answers about the type.
+// onWarnings records the warnings in the responses of the host about the type.
 func (s *store) onWarnings(texts []string) {
 	s.informer.mu.Lock()
 	defer s.informer.mu.Unlock()

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// trouble is what keeps the reflector of a store from following the host. The informer's lock
-// guards it.
+// trouble is the error that keeps the reflector of a store from following the host. The informer's lock guards it.
 type trouble struct {
 	// listRefused and watchRefused are requests that failed. A list that succeeds ends the first, a
 	// watch that does ends both.
@@ -86,7 +85,7 @@ func (t *trouble) progresses() { t.broken = failure{} }
 
 func (t *trouble) hasLasted() bool { return !t.opened.IsZero() && time.Since(t.opened) >= enough }
 
-// err returns what has been the trouble for at least minAge; nil if nothing has.
+// err returns the error that has lasted for at least minAge; nil if there is none.
 func (t *trouble) err(minAge time.Duration) error {
 	switch {
 	case t.watchRefused.isOlderThan(minAge):

@@ -83,9 +83,8 @@ func (v *View) Warnings() []string {
 // watchErrorDelay is the time for which a synced view must be in trouble before WatchError returns the error.
 const watchErrorDelay = 10 * time.Second
 
-// WatchError returns why the view does not follow the host: the host refuses lists or watches, or
-// its watches break. It returns nil if there is no trouble, or if a view that is synced has not been
-// in it for some time.
+// WatchError returns why the view does not follow the host: the host refuses lists or watches, or its watches break. It
+// returns nil if there is no trouble, or if a synced view has had trouble only for a short time.
 func (v *View) WatchError() error {
 	if v.WaitsSince().IsZero() {
 		return v.informer.watchError(v, watchErrorDelay)

@@ -27,8 +27,8 @@ var (
 	apiServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 )
 
-// Follow watches the objects that define types until ctx ends. When one of them changes, it forgets
-// what was read of the API group. Call it once.
+// Follow watches the objects that define types until ctx ends. When one of them changes, it drops all data about the
+// API group. Call it once.
 func (d *Discovery) Follow(ctx context.Context, config *rest.Config) error {
 	client, err := metadata.NewForConfig(config)
 	if err != nil {

@@ -29,8 +29,8 @@ import (
 // discovery document.
 const SettleTime = 3 * time.Second
 
-// Discovery knows the types of the host. It keeps what it has read of an API group until a
-// CustomResourceDefinition or an APIService of the group changes.
+// Discovery knows the types of the host. It keeps the types of an API group until a CustomResourceDefinition or an
+// APIService of the group changes.
 type Discovery struct {
 	client    *host.Client
 	documents documents
@@ -109,7 +109,7 @@ func (d *Discovery) areDocumentsCurrent(group string, requestedAt time.Time) boo
 	return requestedAt.Sub(d.lastChange[group]) > schemasSettleTime
 }
 
-// forget makes the next Resolve ask the host again, which may serve a missing resource by then.
+// forget makes the next Resolve read from the host again, which may then serve a missing resource.
 func (d *Discovery) forget(version schema.GroupVersion) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -158,7 +158,7 @@ func (d *Discovery) readTypes(ctx context.Context, version schema.GroupVersion) 
 	return types, nil
 }
 
-// groupChanged forgets what was read of a group and calls onChange.
+// groupChanged drops all data about a group and calls onChange.
 func (d *Discovery) groupChanged(group string) {
 	d.mu.Lock()
 	d.lastChange[group] = time.Now()

@@ -32,13 +32,12 @@ const (
 	schemasSettleTime = 20 * time.Second
 )
 
-// Schemas returns what merging needs of the schemas of types, from the OpenAPI v3 documents of the
-// host. A type that the host does not describe has no entry. A type whose document cannot be read
-// has no entry either, and the error says why. Stable is true if the host is not expected to
-// publish other documents soon.
+// Schemas returns the parts of the schemas of types that merging needs, from the OpenAPI v3 documents of the host. A
+// type that the host does not describe has no entry. A type whose document cannot be read has no entry either, and the
+// error says why. Stable is true if the host is not expected to publish other documents soon.
 //
-// Schemas keeps what it has read until a definition in the API group of the type changes. It does
-// not read a document again that has not changed.
+// Schemas keeps the schemas until a definition in the API group of the type changes. It does not read a document again
+// that has not changed.
 func (d *Discovery) Schemas(
 	ctx context.Context, types []object.Type,
 ) (known map[object.Type]*openapi.Type, stable bool, err error) {
@@ -177,13 +176,13 @@ func parseIndex(body []byte) (map[schema.GroupVersion]string, error) {
 	return urls, nil
 }
 
-// documents has what was read from the OpenAPI v3 documents of the host.
+// documents has the schemas from the OpenAPI v3 documents of the host.
 type documents struct {
 	mu        sync.Mutex
 	byVersion map[schema.GroupVersion]*document
 }
 
-// document has what was read from the document of one version.
+// document has the schemas from the document of one version.
 type document struct {
 	// url has a hash of the document's content, so it changes with the content.
 	url string
@@ -234,8 +233,7 @@ func (d *documents) setURL(
 	return missing
 }
 
-// add adds what was read from the document at url. It does nothing if the version now has another
-// document.
+// add adds the schemas from the document at url. It does nothing if the version now has another document.
 func (d *documents) add(version schema.GroupVersion, url string, read map[schema.GroupVersionKind]*openapi.Type) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

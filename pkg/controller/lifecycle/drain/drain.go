@@ -52,7 +52,7 @@ func New(
 // Run removes finalizers, and searches for the Scanners, until ctx ends.
 func (d *Drainer) Run(ctx context.Context) { d.queue.run(ctx) }
 
-// Remover says which account removes a finalizer, and where.
+// Remover names the account that removes a finalizer, and the place.
 type Remover struct {
 	Account host.Account
 	// Namespaces are those in which a removal must succeed. Elsewhere, an object keeps the finalizer if the account

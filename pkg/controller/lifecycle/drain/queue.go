@@ -23,7 +23,7 @@ type task interface {
 	fail(err error)
 }
 
-// result says what follows a turn.
+// result is the next action after a turn.
 type result int
 
 const (

@@ -173,7 +173,7 @@ func (p *place) visit(ctx context.Context, r *removal) {
 		p.pages = d.client.Pages(of, finalizer)
 	}
 	if len(p.left) == 0 {
-		// Whole objects, since the finalizer is removed by an update.
+		// Whole objects, because an update removes the finalizer.
 		if p.left, err = p.pages.Next(ctx); err != nil {
 			p.passed, p.unanswered = true, err
 			return

@@ -39,7 +39,7 @@ func (l errorList) Error() string {
 
 func (l errorList) Unwrap() []error { return l }
 
-// Recover makes a panic an error. It is deferred.
+// Recover turns a panic into an error. It is deferred.
 func Recover(ctx context.Context, err *error) {
 	if panicked := recover(); panicked != nil {
 		*err = fmt.Errorf("panic: %v", panicked)

@@ -31,12 +31,12 @@ func (h Hooks) All() []*hook.Webhook {
 		func(webhook *hook.Webhook) bool { return webhook == nil })
 }
 
-// ByName returns the hooks by their names, also those that the spec does not have.
+// ByName returns the hooks by their names, including hooks that the spec does not have.
 func (h Hooks) ByName() map[string]*hook.Webhook {
 	return map[string]*hook.Webhook{hook.Sync: h.Sync, hook.Finalize: h.Finalize, hook.Customize: h.Customize}
 }
 
-// Forget drops what the hooks keep of a parent that is gone.
+// Forget drops the data that the hooks keep about a parent that no longer exists.
 func (h Hooks) Forget(parent types.UID) {
 	for _, webhook := range h.All() {
 		webhook.Forget(parent)

@@ -99,8 +99,8 @@ func (p *Planner) CallHooks(
 	return &Responses{All: []*pipeline.Response{response}, planInputs: planInputs}, err
 }
 
-// callHook calls the webhook about the snapshot's parent. The response has the warnings about the
-// answer of the customize hook, too.
+// callHook calls the webhook about the snapshot's parent. The response includes the warnings about the answer of the
+// customize hook.
 func (p *Planner) callHook(
 	ctx context.Context, answer *related.Answer, webhook *hook.Webhook, snapshot *pipeline.Snapshot,
 ) (*pipeline.Response, error) {
@@ -176,8 +176,8 @@ func (p *Planner) Decide(
 	return responses.Rollout.Decide(responses.All, plan.UpToDate(snapshot, p.Strategies, &state.UpToDate), now)
 }
 
-// abandon returns the writes that remove what earlier rollouts have left behind, if the controller
-// no longer rolls out any child type.
+// abandon returns the writes that remove the remains of earlier rollouts, if the controller no longer rolls out any
+// child type.
 func (p *Planner) abandon(snapshot *pipeline.Snapshot) ([]revisions.Write, error) {
 	if rules := p.Rollout; rules == nil || len(rules.Kinds) > 0 {
 		return nil, nil
@@ -245,7 +245,7 @@ func (p *Planner) observeRelated(ctx context.Context, answer *related.Answer, sn
 	return p.Related.Observe(ctx, answer, snapshot)
 }
 
-// Forget releases what was observed for a parent that is gone.
+// Forget releases the views of a parent that no longer exists.
 func (p *Planner) Forget(state *State) {
 	for _, answer := range state.answers() {
 		p.forgetAnswer(answer)

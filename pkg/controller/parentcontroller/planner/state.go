@@ -35,7 +35,7 @@ type rolloutState struct {
 	earlierAnswers map[string]*related.Answer
 }
 
-// CopyForPreview returns a copy of what bears on a plan, without the answers of hooks, for a preview.
+// CopyForPreview returns, for a preview, a copy of the state that plans depend on, without the answers of hooks.
 func (s *State) CopyForPreview() *State {
 	copied := &State{UpToDate: s.UpToDate.Clone()}
 	if s.rollout != nil {
@@ -47,8 +47,8 @@ func (s *State) CopyForPreview() *State {
 // CustomizeWarnings returns the warnings about the last answer of the customize hook.
 func (s *State) CustomizeWarnings() []pipeline.Warning { return s.answer.Warnings() }
 
-// Wrote notes what was written of a plan: after is the time until postponed steps are due. If nothing was left to
-// write, the same response is not planned again while the other inputs of the plan stay the same.
+// Wrote records the writes of a plan: after is the time until postponed steps are due. If nothing was left to write,
+// the same response is not planned again while the other inputs of the plan stay the same.
 func (s *State) Wrote(responses *Responses, response *pipeline.Response, planned *pipeline.Plan,
 	outcomes []pipeline.Outcome, after time.Duration) {
 	s.UpToDate.Wrote(outcomes)

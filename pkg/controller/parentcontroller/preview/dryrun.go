@@ -75,8 +75,8 @@ func (r *run) planAndTry(
 	return r.permit(ctx, stepsOf(r.preview.Steps)...)
 }
 
-// try adds the steps of a plan to the preview, except those that keep a child. Those that the guard against
-// write loops does not postpone are sent in a dry run, if the preview is to go so far.
+// try adds the steps of a plan to the preview, except those that keep a child. It sends the steps that the guard
+// against write loops does not postpone in a dry run, if the preview includes the dry run.
 func (r *run) try(ctx context.Context, snapshot *pipeline.Snapshot, planned *pipeline.Plan) {
 	first := len(r.preview.Steps)
 	for _, step := range act.InOrder(planned) {
@@ -93,7 +93,7 @@ func (r *run) try(ctx context.Context, snapshot *pipeline.Snapshot, planned *pip
 	}
 }
 
-// send sends what is left of a plan in a dry run.
+// send sends the remaining writes of a plan in a dry run.
 func (r *run) send(ctx context.Context, snapshot *pipeline.Snapshot, planned *pipeline.Plan, steps []Step) {
 	if !r.exists {
 		planned.Steps = slices.DeleteFunc(planned.Steps, func(step pipeline.Step) bool { return needsParent(step.Op) })

@@ -179,7 +179,7 @@ func (p *Previewer) typeOfParent(given *object.Object) (object.Type, error) {
 	return types[i], nil
 }
 
-// asCreated adds to a new object what the host would add, as far as syncs depend on it.
+// asCreated adds to a new object the fields that the host would add, as far as syncs depend on them.
 func asCreated(content map[string]any) {
 	created := unstructured.Unstructured{Object: content}
 	created.SetUID(absentUID)
@@ -189,7 +189,7 @@ func asCreated(content map[string]any) {
 	created.SetManagedFields(nil)
 }
 
-// asUpdated gives an object what an update leaves alone.
+// asUpdated sets the fields of an object that an update does not change.
 func asUpdated(content map[string]any, live *object.Object, of object.Type) error {
 	have, err := live.Decode()
 	if err != nil {

@@ -50,7 +50,7 @@ type Previewer struct {
 	RelatedConfig func(ask related.AskFunc, changed func(parents ...object.Key)) related.Config
 }
 
-// Options say how a sync is previewed.
+// Options are the options of a preview.
 type Options struct {
 	// Until is the stage up to which the sync is followed.
 	Until v1alpha1.SyncReviewStage
@@ -76,7 +76,7 @@ var (
 	ErrNotCalled     = errors.New("the preview ends before this call")
 )
 
-// Preview describes what a sync of a parent would do.
+// Preview describes the effects that a sync of a parent would have.
 type Preview struct {
 	// Parent is the parent, and Type is its type.
 	Parent *object.Object
@@ -134,9 +134,9 @@ type Rollout struct {
 	Moved, Behind []object.Key
 }
 
-// Preview follows a sync of a parent without its effects: it writes nothing but dry runs, and changes
-// nothing that the controller knows. It uses the caches of the controller, and what earlier syncs have found to
-// need no write.
+// Preview follows a sync of a parent without its effects: it writes nothing but dry runs, and does not change the state
+// of the controller. It uses the caches of the controller, and the objects that earlier syncs have found to need no
+// write.
 func (p *Previewer) Preview(ctx context.Context, parent object.Key, options Options) *Preview {
 	found := p.Planner.Observer.Get(parent)
 	if found == nil {
@@ -150,8 +150,8 @@ func (p *Previewer) PreviewAs(ctx context.Context, parent *GivenParent, options 
 	return p.preview(ctx, options, parent, true)
 }
 
-// preview repeats a run that finds no room for a request or an answer, as a sync is repeated: each run waits for what
-// the one before needed.
+// preview repeats a run that finds no room for a request or an answer, as the controller repeats a sync: each run waits
+// for the room that the previous one needed.
 func (p *Previewer) preview(ctx context.Context, options Options, parent *GivenParent, isChosen bool) *Preview {
 	var bytes int64
 	for {

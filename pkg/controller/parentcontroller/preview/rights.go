@@ -31,8 +31,8 @@ var controllerRevisions = object.Type{
 	Namespaced: true,
 }
 
-// permit returns an error unless the user of the preview may get what it shows. The error is the refusal of
-// the preview, too.
+// permit returns an error unless the user of the preview may get the objects that it shows. The error is also the
+// refusal of the preview.
 func (r *run) permit(ctx context.Context, all ...shown) error {
 	var required []rights.Required
 	asked := sets.New[shown]()
@@ -47,9 +47,9 @@ func (r *run) permit(ctx context.Context, all ...shown) error {
 	return r.require(ctx, required)
 }
 
-// permitSelection returns an error unless the user of the preview may list what is selected next, if they choose
-// what that is. Otherwise the preview would show them whether there is an object of a name or a label. The error is the
-// refusal of the preview, too.
+// permitSelection returns an error unless the user of the preview may list the objects that are selected next, if the
+// user chooses them. Otherwise the preview would reveal whether an object with a name or a label exists. The error is
+// also the refusal of the preview.
 func (r *run) permitSelection(ctx context.Context, toList []rights.Required) error {
 	if !r.isChosen.Load() {
 		return nil
@@ -90,7 +90,7 @@ func (p *Previewer) toSelectChildren(parent *object.Object) (required []rights.R
 }
 
 // mayWrite returns an error unless the user of the preview may make the writes of a plan. It is called before they are
-// sent in a dry run: a given answer of the hook decides what is sent.
+// sent in a dry run: a given answer of the hook decides about the writes.
 func (r *run) mayWrite(ctx context.Context, planned *pipeline.Plan) error {
 	if r.options.Until != v1alpha1.SyncReviewUntilDryRun || r.options.IsAuthor || !r.isGiven.Load() {
 		return nil
@@ -122,8 +122,8 @@ func rightTo(step *pipeline.Step) rights.Right {
 	return rights.Right{Object: of, Verb: verb}
 }
 
-// require returns an error unless the user of the preview has some rights. The error is the refusal of the
-// preview, too.
+// require returns an error unless the user of the preview has some rights. The error is also the refusal of the
+// preview.
 func (r *run) require(ctx context.Context, required []rights.Required) error {
 	if len(required) == 0 {
 		return nil
@@ -137,7 +137,7 @@ func (r *run) require(ctx context.Context, required []rights.Required) error {
 	return err
 }
 
-// childrenOf returns what a preview of a snapshot may show of children. It shows a kept one in a step.
+// childrenOf returns the children that a preview of a snapshot may show. It shows a kept child in a step.
 func childrenOf(snapshot *pipeline.Snapshot) (all []shown) {
 	for _, group := range snapshot.Children {
 		for _, objects := range [][]*object.Object{group.Claimed, group.Kept, group.Release} {
@@ -149,7 +149,7 @@ func childrenOf(snapshot *pipeline.Snapshot) (all []shown) {
 	return all
 }
 
-// relatedOf returns what a snapshot shows of related objects.
+// relatedOf returns the related objects that a snapshot shows.
 func relatedOf(snapshot *pipeline.Snapshot) (all []shown) {
 	for of, one := range snapshot.RelatedObjects() {
 		all = append(all, shown{of, one.Namespace, "its related objects"})
@@ -157,8 +157,8 @@ func relatedOf(snapshot *pipeline.Snapshot) (all []shown) {
 	return all
 }
 
-// answeredBy returns what a response shows of children. One whose type the controller does not know is refused by the
-// plan.
+// answeredBy returns the children that a response shows. The plan refuses a child whose type the controller does not
+// know.
 func answeredBy(snapshot *pipeline.Snapshot, response *pipeline.Response) (all []shown) {
 	for _, child := range response.Children {
 		for _, group := range snapshot.Children {
@@ -174,7 +174,7 @@ func answeredBy(snapshot *pipeline.Snapshot, response *pipeline.Response) (all [
 	return all
 }
 
-// stepsOf returns what steps show.
+// stepsOf returns the objects that steps show.
 func stepsOf(steps []Step) (all []shown) {
 	for i := range steps {
 		if step := &steps[i]; !step.Op.OnParent() {

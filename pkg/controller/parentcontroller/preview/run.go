@@ -59,7 +59,7 @@ func (r *run) do(ctx context.Context, parent *object.Object) *Preview {
 	return r.ended()
 }
 
-// close releases what the preview has observed.
+// close releases the views of the preview.
 func (r *run) close() {
 	if r.planner.Related != nil && r.planner.Related != r.of.Planner.Related {
 		r.planner.Related.Close()

@@ -22,7 +22,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/rollout"
 )
 
-// CompositeKind returns what all CompositeControllers have in common.
+// CompositeKind returns the Kind of all CompositeControllers.
 func CompositeKind() parentcontroller.Kind {
 	return parentcontroller.Kind{
 		Name:            "CompositeController",
@@ -44,8 +44,8 @@ func (e *NoStatusSubresourceError) Error() string {
 }
 
 // Composite returns the Spec of a CompositeController. The error is a *discovery.UnknownTypeError or a
-// *NoStatusSubresourceError if the host lacks something that it may get later. Any other error says
-// what is wrong in the spec.
+// *NoStatusSubresourceError if the host lacks something that it may get later. Any other error names the mistake in the
+// spec.
 func Composite(
 	ctx context.Context, discovery *discovery.Discovery, object *v1alpha1.CompositeController,
 ) (*parentcontroller.Spec, error) {

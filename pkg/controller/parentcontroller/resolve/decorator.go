@@ -20,7 +20,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline/plan"
 )
 
-// DecoratorKind returns what all DecoratorControllers have in common.
+// DecoratorKind returns the Kind of all DecoratorControllers.
 func DecoratorKind() parentcontroller.Kind {
 	return parentcontroller.Kind{
 		Name:            "DecoratorController",
@@ -34,8 +34,8 @@ func DecoratorKind() parentcontroller.Kind {
 	}
 }
 
-// Decorator returns the Spec of a DecoratorController. The error is a *discovery.UnknownTypeError if the
-// host lacks a type that it may get later. Any other error says what is wrong in the spec.
+// Decorator returns the Spec of a DecoratorController. The error is a *discovery.UnknownTypeError if the host lacks a
+// type that it may get later. Any other error names the mistake in the spec.
 func Decorator(
 	ctx context.Context, discovery *discovery.Discovery, object *v1alpha1.DecoratorController,
 ) (*parentcontroller.Spec, error) {

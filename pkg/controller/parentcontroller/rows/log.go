@@ -13,16 +13,16 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// LogSync logs in one line what a sync of a parent changed in the host. It logs nothing about a sync that changed
-// nothing.
+// LogSync logs in one line the changes that a sync of a parent made in the host. It logs nothing about a sync that
+// changed nothing.
 func LogSync(logger klog.Logger, parent object.Key, outcomes []pipeline.Outcome) {
 	if done := describe(parent, outcomes); done != "" {
 		logger.Info(parent.String() + ": " + done)
 	}
 }
 
-// describe returns what was done to which objects, such as "created Pod a, Pod b; updated status". It
-// is empty if nothing was.
+// describe returns the changes and their objects, such as "created Pod a, Pod b; updated status". It is empty if there
+// were none.
 func describe(parent object.Key, outcomes []pipeline.Outcome) string {
 	var parts []string
 	verb := ""
@@ -42,7 +42,7 @@ func describe(parent object.Key, outcomes []pipeline.Outcome) string {
 	return strings.Join(parts, "; ")
 }
 
-// verbOf returns what became of an outcome's object; "" if nothing did.
+// verbOf returns the change of an outcome's object; "" if there was none.
 func verbOf(outcome *pipeline.Outcome) string {
 	switch {
 	case outcome.Err != nil:
@@ -77,7 +77,7 @@ func verbOf(outcome *pipeline.Outcome) string {
 	return "updated"
 }
 
-// infinitive returns what was tried.
+// infinitive returns the operation of a step that was tried.
 func infinitive(outcome *pipeline.Outcome) string {
 	switch {
 	case outcome.Creates():

@@ -13,8 +13,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// Record is what the Sync of a parent shows about its last sync. There is one for each parent, so it is small. Its
-// methods may be called concurrently.
+// Record is the data about the last sync of a parent that its Sync shows. There is one for each parent, so it is small.
+// Its methods may be called concurrently.
 type Record struct {
 	mu   sync.Mutex
 	last summary
@@ -104,7 +104,7 @@ func CountChildren(planned *pipeline.Plan, outcomes []pipeline.Outcome, kept, be
 	}
 }
 
-// isAsWanted reports whether a step has made a child what the hook wants.
+// isAsWanted reports whether a child is in its desired state after a step.
 func isAsWanted(outcome *pipeline.Outcome) bool {
 	if outcome.Err != nil || outcome.Conflict || outcome.NameConflict {
 		return false

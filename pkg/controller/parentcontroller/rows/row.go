@@ -117,7 +117,7 @@ func (r *Rows) Row(key object.Key) *v1alpha1.Sync {
 	return row
 }
 
-// describe sets the state, the message, and what is waited for.
+// describe sets the state, the message, and the reason for a wait.
 func (r *Rows) describe(of *v1alpha1.SyncStatus, parent *object.Object, health status.ParentHealth, last *summary) {
 	for _, warning := range health.Warnings {
 		of.Warnings = append(of.Warnings, v1alpha1.SyncWarning{Reason: string(warning.Reason), Message: warning.Message})

@@ -39,10 +39,9 @@ func (c hookCall) compare(other hookCall) int {
 		cmp.Compare(c.parent.Namespace, other.parent.Namespace), cmp.Compare(c.parent.Name, other.parent.Name))
 }
 
-// Update notes how a call about the snapshot's parent ended. A call that an open circuit prevented
-// does not count. A response that cannot be decoded is an answer, and so is the request to be
-// called later. Calls about earlier versions of a parent do not count either: those about the
-// current version show whether the hook is reachable.
+// Update notes how a call about the snapshot's parent ended. A call that an open circuit prevented does not count. A
+// response that cannot be decoded counts as an answer, as does a response with status 429. Calls about earlier versions
+// of a parent do not count either: those about the current version show whether the hook is reachable.
 func (c *HookCalls) Update(hookName string, snapshot *pipeline.Snapshot, err error) {
 	if _, notMade := errors.AsType[*hook.CircuitOpenError](err); notMade || snapshot.Present != nil {
 		return
@@ -116,8 +115,7 @@ type StaleCredentials struct {
 	byHook map[*hook.Webhook]error
 }
 
-// Set notes why the credentials of a hook are stale; nil if they are not. It returns what was noted
-// before.
+// Set notes why the credentials of a hook are stale; nil if they are not. It returns the previous reason.
 func (s *StaleCredentials) Set(webhook *hook.Webhook, err error) (before error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

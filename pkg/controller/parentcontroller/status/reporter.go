@@ -19,8 +19,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/text"
 )
 
-// Reporter writes events about the parents of a controller, and notes in its Tracker what the status says about them.
-// Its methods may be called concurrently.
+// Reporter writes events about the parents of a controller, and records their part of the status in its Tracker. Its
+// methods may be called concurrently.
 type Reporter struct {
 	*Tracker
 	Events *report.Events
@@ -32,7 +32,7 @@ type Reporter struct {
 	types  typeWarnings
 }
 
-// Reported records what events have reported about a parent so that the next sync does not report it again.
+// Reported records the events about a parent so that the next sync does not repeat them.
 type Reported struct {
 	warnings reportedWarnings
 	// hookEvents are the keys of the events of the hook's last answer; nil if it had none.
@@ -45,12 +45,12 @@ type Reported struct {
 	syncErrors, nameConflicts deduplicator
 }
 
-// Reset forgets what was reported about an earlier parent of the same name.
+// Reset forgets the events about an earlier parent of the same name.
 func (r *Reported) Reset() {
 	*r = Reported{rollout: r.rollout, nameConflicts: r.nameConflicts}
 }
 
-// ResetSyncErrors notes that the last failure has ended: the next one gets an event, also if it is the same.
+// ResetSyncErrors records that the last failure has ended: the next one gets an event, even if it is the same.
 func (r *Reported) ResetSyncErrors() { r.syncErrors = deduplicator{} }
 
 // deduplicator is the last event of one sort about a parent. A retry that fails like the one
@@ -98,8 +98,8 @@ func (r *Reporter) SyncError(reported *Reported, parent *object.Object, err erro
 	}
 }
 
-// Stalled writes an event about a parent whose syncs have waited for too long. What it waits for may differ each time:
-// one event says enough about one wait. Stalled reports whether it wrote one.
+// Stalled writes an event about a parent whose syncs have waited for too long. The reason may differ each time: one
+// event is enough for one wait. Stalled reports whether it wrote one.
 func (r *Reporter) Stalled(reported *Reported, parent *object.Object, wait string, err error) bool {
 	isDue := reported.syncErrors.markIfDue("stalled "+wait, time.Now())
 	if isDue {

@@ -41,8 +41,8 @@ type ParentHealth struct {
 	// Succeeded is true if the last sync succeeded. failure is the error of the last sync; nil if it
 	// Succeeded. Before the first sync has ended, succeeded is false and failure is nil.
 	Succeeded bool
-	// recovers is true if the end of the failure is worth an event, since there was one about the
-	// Failure. The end of a finalization is the end of the parent, so it needs none.
+	// recovers is true if the end of the failure is worth an event, because there was one about the Failure. The end of a
+	// finalization is the end of the parent, so it needs none.
 	recovers bool
 	Failure  *report.ParentError
 	// Warnings are those of the last sync that had a plan: one for each reason, with the messages of all that have it,
@@ -60,7 +60,7 @@ type ParentHealth struct {
 // AddParents adds to the number of parents, which their event handlers count.
 func (t *Tracker) AddParents(count int) { t.total.Add(int64(count)) }
 
-// AddTo sets in the health of a controller what the tracker knows. exists reports whether there is such a parent.
+// AddTo adds the data of the tracker to the health of a controller. exists reports whether there is such a parent.
 func (t *Tracker) AddTo(health *report.Health, exists func(object.Key) bool) {
 	health.Total = int(t.total.Load())
 	t.mu.Lock()
@@ -111,7 +111,7 @@ type UnfinalizedError struct{ Text string }
 
 func (e *UnfinalizedError) Error() string { return e.Text }
 
-// SetFindings notes what the last plan about a parent has found.
+// SetFindings records the findings of the last plan about a parent.
 func (t *Tracker) SetFindings(parent object.Key, warnings []pipeline.Warning, outdated int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -53,8 +53,8 @@ func (r *Reporter) TypeWarnings(view *cache.View) {
 	}
 }
 
-// DropTypeWarnings removes from outcomes what the host warned of because of the type of their objects, whose views are
-// given.
+// DropTypeWarnings removes from outcomes the warnings of the host that are about the type of their objects. The views
+// of these types are given.
 func (r *Reporter) DropTypeWarnings(outcomes []pipeline.Outcome, views []*cache.View) {
 	for i := range outcomes {
 		outcome := &outcomes[i]

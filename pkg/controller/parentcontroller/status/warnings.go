@@ -54,9 +54,8 @@ func (r *Reported) RecallDeletion(findings []pipeline.Warning) []pipeline.Warnin
 
 func (t *reportedWarnings) has(key string) bool { return t.planned.Has(key) || t.ofWrites.Has(key) }
 
-// Findings notes what an answer and its plan have in them that is probably a mistake, and writes an
-// event about each warning that the last plan did not have or, in the developer's mode, about each
-// warning.
+// Findings records the probable mistakes in an answer and its plan, and writes an event about each warning that the
+// last plan did not have or, in the developer's mode, about each warning.
 func (r *Reporter) Findings(reported *Reported, parent *object.Object, warnings []pipeline.Warning, outdated int) {
 	r.SetFindings(object.KeyOf(parent), warnings, outdated)
 	var planned sets.Set[string]

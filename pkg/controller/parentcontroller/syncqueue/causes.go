@@ -73,5 +73,5 @@ func (c Cause) info() causeInfo {
 
 func (c Cause) String() string { return c.info().text }
 
-// Trigger returns what hooks are sent about a sync of this cause.
+// Trigger returns the value of the header that hooks receive in a sync of this cause.
 func (c Cause) Trigger() pipeline.Trigger { return c.info().trigger }

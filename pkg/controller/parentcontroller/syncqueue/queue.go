@@ -136,7 +136,7 @@ func (q *Queue) syncIfNext(ctx context.Context, parent object.Key, came turn, no
 	}
 }
 
-// syncTraced syncs one parent in a span that begins with what caused the sync.
+// syncTraced syncs one parent in a span that begins with the causes of the sync.
 func (q *Queue) syncTraced(ctx context.Context, parent object.Key, wake wake) Result {
 	if q.tracer == nil {
 		return q.syncSafely(ctx, parent, wake.strongest())

@@ -51,8 +51,8 @@ func (r Result) Within(latest time.Duration) Result {
 	return r
 }
 
-// Forget returns the result of the sync of a parent that does not exist or is not selected. What
-// earlier syncs asked for is dropped.
+// Forget returns the result of the sync of a parent that does not exist or is not selected. The requests of earlier
+// syncs are dropped.
 func Forget() Result { return Result{kind: forget} }
 
 // requeueTimes has when each parent is synced again because of its last sync, and the earliest time at which a sync

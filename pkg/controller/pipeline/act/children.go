@@ -181,7 +181,7 @@ func isOfSameHostedController(snapshot *pipeline.Snapshot, child *object.Object)
 }
 
 // moveEngine moves a child from one apply engine to the other. One request changes the ownership of fields and the
-// annotation with what was last applied, and nothing else.
+// annotation with the last applied configuration, and nothing else.
 func (a *Actor) moveEngine(ctx context.Context, step pipeline.Step) (*object.Object, error) {
 	live, err := a.liveMetadata(ctx, step)
 	if err != nil {

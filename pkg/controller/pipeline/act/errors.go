@@ -95,8 +95,8 @@ func withMissingRule(err error) error {
 	}}}
 }
 
-// isFreedByDeletion reports whether the host rejected the dry run of a child's replacement only because the
-// child itself still uses what the replacement needs: its share of a quota, or the node ports of a Service.
+// isFreedByDeletion reports whether the host rejected the dry run of a child's replacement only because the child
+// itself still uses resources that the replacement needs: its share of a quota, or the node ports of a Service.
 func isFreedByDeletion(step pipeline.Step, err error) bool {
 	switch {
 	case apierrors.IsForbidden(err):

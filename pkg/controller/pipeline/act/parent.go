@@ -26,10 +26,10 @@ func lastOfParent(outcomes []pipeline.Outcome) (parent *object.Object) {
 	return parent
 }
 
-// writeParent takes a step that writes the parent. It starts from the form of the parent that an earlier write of
-// this sync has returned, if there is one. If others have written the parent since, it starts again from the current
-// form. It updates the step to what was written last. The result is nil if nothing had to be written. The error is
-// the error of the last attempt.
+// writeParent takes a step that writes the parent. It starts from the form of the parent that an earlier write of this
+// sync has returned, if there is one. If others have written the parent since, it starts again from the current form.
+// It updates the step to the last write. The result is nil if nothing had to be written. The error is the error of the
+// last attempt.
 func (a *Actor) writeParent(ctx context.Context, step *pipeline.Step, parent *object.Object) (*object.Object, error) {
 	if parent != nil {
 		if err := rebase(step, parent); err != nil {
@@ -57,9 +57,9 @@ func (a *Actor) writeParent(ctx context.Context, step *pipeline.Step, parent *ob
 	}
 }
 
-// mayWriteOn reports whether a decision about the parent is still valid for its live form: it is the same
-// object, and it has the generation that the hook has seen, unless the step does not depend on a hook. It is
-// being deleted only if it was before. If its type has no generations, its content must be the same, too.
+// mayWriteOn reports whether a decision about the parent is still valid for its live form: it is the same object, and
+// it has the generation that the hook has seen, unless the step does not depend on a hook. It is being deleted only if
+// it was before. If its type has no generations, its content must also be the same.
 func mayWriteOn(step *pipeline.Step, live *object.Object) bool {
 	observed := step.Observed
 	switch {

@@ -20,12 +20,12 @@ import (
 // exceeded matches the message of ResourceQuota about a request. The message lists the exceeded resources.
 var exceeded = regexp.MustCompile(`exceeded quota: \S+, requested: (\S+), used: (\S+), limited: (\S+)$`)
 
-// quotaDenial is what ResourceQuota says about an object that it denies.
+// quotaDenial has the amounts in the message of ResourceQuota about an object that it denies.
 type quotaDenial struct {
 	requested, used, limited corev1.ResourceList
 }
 
-// denialOf returns what a quota says in an error; nil if no quota denied the request.
+// denialOf parses the message of a quota in an error; nil if no quota denied the request.
 func denialOf(err error) *quotaDenial {
 	match := exceeded.FindStringSubmatch(err.Error())
 	if match == nil {
@@ -34,7 +34,7 @@ func denialOf(err error) *quotaDenial {
 	return &quotaDenial{amounts(match[1]), amounts(match[2]), amounts(match[3])}
 }
 
-// amounts parses a list such as "pods=1,requests.cpu=500m". It leaves out what it cannot read.
+// amounts parses a list such as "pods=1,requests.cpu=500m". It leaves out amounts that it cannot read.
 func amounts(text string) corev1.ResourceList {
 	of := corev1.ResourceList{}
 	for part := range strings.SplitSeq(text, ",") {
@@ -79,9 +79,9 @@ func (d *quotaDenial) isOnly(freed, needed corev1.ResourceList) bool {
 	return true
 }
 
-// usageOf returns what a quota that denied the replacement of a child counts for the child. It assumes that the quota
-// has no scopes that tell the two apart. It is empty for a child that no quota counts, and for types whose usage is not
-// known here.
+// usageOf returns the amounts that a quota, which denied the replacement of a child, counts for the child. It assumes
+// that the quota has no scopes that distinguish the two. It is empty for a child that no quota counts, and for types
+// whose usage is not known here.
 func usageOf(child *object.Object, of schema.GroupKind, denied *quotaDenial) corev1.ResourceList {
 	switch of {
 	case schema.GroupKind{Kind: "Pod"}:

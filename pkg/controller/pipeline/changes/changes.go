@@ -63,7 +63,7 @@ func OfStep(step *pipeline.Step, conceal Conceal) ([]Change, error) {
 	return between(withoutStatus(conceal(have)), withoutStatus(conceal(wanted))), nil
 }
 
-// OfObject returns what changes when an object becomes another; before is nil for a new one.
+// OfObject returns the changes between two states of an object; before is nil for a new object.
 func OfObject(before, after map[string]any, conceal Conceal) []Change {
 	if before == nil {
 		return created(conceal(after))
@@ -100,8 +100,8 @@ func created(content map[string]any) []Change {
 	return []Change{{To: withoutRecord(withoutVersion(content))}}
 }
 
-// between returns the changes of an object. It leaves out the record of what was last applied unless nothing else
-// changes.
+// between returns the changes of an object. It leaves out the record of the last applied configuration unless nothing
+// else changes.
 func between(before, after map[string]any) []Change {
 	before, after = withoutVersion(before), withoutVersion(after)
 	if found := difference(withoutRecord(before), withoutRecord(after)); len(found) > 0 {
@@ -110,9 +110,9 @@ func between(before, after map[string]any) []Change {
 	return difference(before, after)
 }
 
-// applied returns an estimate of an object after a configuration is applied to it: it removes what was applied
-// before and is no longer applied, and merges the configuration. Only the host knows whether others own a removed
-// field, and how lists are merged.
+// applied returns an estimate of an object after a configuration is applied to it: it removes the fields that were
+// applied before and are no longer applied, and merges the configuration. Only the host knows whether others own a
+// removed field, and how lists are merged.
 func applied(observed *object.Object, have, configuration map[string]any) (map[string]any, error) {
 	before, err := managedfields.Extract(observed.Applied, have)
 	if err != nil {
@@ -121,7 +121,7 @@ func applied(observed *object.Object, have, configuration map[string]any) (map[s
 	return merge(have, before, configuration).(map[string]any), nil
 }
 
-// merge returns have with the wanted fields, and without what was applied before and is no longer wanted.
+// merge returns have with the wanted fields, and without the fields that were applied before and are no longer wanted.
 func merge(have, before, wanted any) any {
 	merged, isObject := have.(map[string]any)
 	fields, wantsObject := wanted.(map[string]any)
@@ -188,7 +188,7 @@ func withoutVersion(content map[string]any) map[string]any {
 	return with(content, "metadata", metadata)
 }
 
-// withoutRecord returns content without the annotation with what was last applied.
+// withoutRecord returns content without the annotation with the last applied configuration.
 func withoutRecord(content map[string]any) map[string]any {
 	metadata, _ := content["metadata"].(map[string]any)
 	annotations, _ := metadata["annotations"].(map[string]any)

@@ -120,7 +120,7 @@ func (b *Budget) leave(name string) {
 }
 
 // Leave gives the room back, and returns how many bytes the next sync of the parent should enter with: an eighth more
-// than this one needed, since objects grow.
+// than this one needed, because objects grow.
 func (r *Room) Leave() (next int64) {
 	if r == nil {
 		return 0
@@ -217,7 +217,7 @@ func (r *Room) free(bytes int64) {
 	r.used -= bytes
 }
 
-// reader returns a reader that takes room for what it reads. It takes the given number of bytes at once.
+// reader returns a reader that takes room for the bytes that it reads. It takes the given number of bytes at once.
 func (r *Room) reader(of io.Reader, bytes int64) (io.Reader, error) {
 	if r == nil {
 		return of, nil

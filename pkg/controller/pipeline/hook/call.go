@@ -112,7 +112,7 @@ func (w *Webhook) keep(etags *etagCache, parent types.UID, reply *reply, answer 
 	etags.put(parent, reply.etag, answer, err, time.Now())
 }
 
-// ask returns the reply to a request: that of the webhook, or that of the template of an inline hook.
+// ask returns the reply to a request, from the webhook or from the template of an inline hook.
 func (w *Webhook) ask(
 	ctx context.Context, posted *buffer, trigger pipeline.Trigger, cached cachedAnswer,
 ) (reply, error) {

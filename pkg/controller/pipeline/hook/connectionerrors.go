@@ -100,7 +100,7 @@ func (a *address) changeScheme(at *url.URL, scheme string) string {
 	return fmt.Sprintf("write %s in %s", scheme, a.schemeField)
 }
 
-// unreachable returns what to do if no connection could be made because nothing is at that address. It is empty if the
+// unreachable returns what to do if no connection was possible because no server is at that address. It is empty if the
 // error is about something else, or about a proxy.
 func (a *address) unreachable(at *url.URL, err error) string {
 	if operation, ok := errors.AsType[*net.OpError](err); ok && operation.Op == "proxyconnect" {

@@ -78,7 +78,8 @@ func (m *Metrics) measure(
 	return m.byHook[hook].measure(transport, of.labels()), end
 }
 
-// measureInline returns what measures the evaluations of an inline hook. The series end like those of measure.
+// measureInline returns the function that measures the evaluations of an inline hook. The series end like those of
+// measure.
 func (m *Metrics) measureInline(hook string, controller ControllerRef) (measuring *evaluations, end func()) {
 	if m == nil {
 		return nil, func() {}

@@ -22,7 +22,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/inline"
 )
 
-// Limits are what administrators allow the hooks of all controllers.
+// Limits are the limits that administrators set for the hooks of all controllers.
 type Limits struct {
 	// MaxResponseBytes limits the size of an answer after decompression.
 	MaxResponseBytes int64
@@ -119,7 +119,7 @@ const (
 )
 
 // New returns the webhook of that name. The caller must connect it before its first call, and must close it. Endpoints
-// are the endpoint configs of the controller. The error says what is invalid in the spec.
+// are the endpoint configs of the controller. The error names the invalid field of the spec.
 func New(name string, hook *v1alpha1.Hook, endpoints []v1alpha1.EndpointConfig, options Options) (*Webhook, error) {
 	if hook.Inline != nil {
 		return newInline(name, hook.Inline, options)
@@ -212,7 +212,7 @@ func (w *Webhook) Connect(ctx context.Context, stale func(error)) error {
 	return nil
 }
 
-// Close stops what Connect began, closes idle connections and ends the hook's metrics.
+// Close closes the transport that Connect opened, closes idle connections and ends the hook's metrics.
 func (w *Webhook) Close() {
 	if w.inline == nil {
 		w.transport.Close()
@@ -221,7 +221,7 @@ func (w *Webhook) Close() {
 	w.etags.close()
 }
 
-// Forget drops what is cached for a parent that is gone.
+// Forget drops the cached answers for a parent that no longer exists.
 func (w *Webhook) Forget(parent types.UID) { w.etags.forget(parent) }
 
 // Name returns Sync, Finalize or Customize.

@@ -22,7 +22,7 @@ type OwnWrites struct {
 	writes []ownWrite
 }
 
-// ownWrite has what recognizes a write in a cache. It does not keep the written object: when many parents are
+// ownWrite has the data that identifies a write in a cache. It does not keep the written object: when many parents are
 // new, a long time passes before their next syncs, and all written objects would stay in memory for that time.
 type ownWrite struct {
 	view *cache.View // shows the object

@@ -283,7 +283,7 @@ func (c *children) deleteUnwanted(group pipeline.Group, observed []pipeline.Grou
 	}
 }
 
-// apply adds the steps that make the children of one type what the hook wants.
+// apply adds the steps that bring the children of one type into their desired state.
 func (c *children) apply(group pipeline.Group, wanted desiredGroup) {
 	observed := make(map[types.NamespacedName]*object.Object, len(group.Claimed))
 	for _, child := range group.Claimed {
@@ -312,8 +312,8 @@ func (c *children) apply(group pipeline.Group, wanted desiredGroup) {
 	c.warnOfOutdated(group, strategy)
 }
 
-// step returns the step for one desired child. It decides whether the child may be written at all; its update
-// method and engine decide what is written.
+// step returns the step for one desired child. It decides whether the child may be written at all; the update method
+// and the engine decide about the content of the write.
 func (c *children) step(
 	engine engine, method Method, orphans sets.Set[*object.Object], observed, desired *object.Object,
 ) (step pipeline.Step, err error) {

@@ -66,9 +66,9 @@ func (d dynamicApply) markListed(observed *object.Object) (pipeline.Step, error)
 	return pipeline.Step{Op: pipeline.ToDynamicApply, Observed: observed, Body: body, Why: whyMarked}, err
 }
 
-// toDynamicApply returns the step that moves a child from server-side apply to dynamic apply: the record of what was
-// last applied becomes what was applied, except for the owner reference to the parent. A later sync writes what
-// still differs.
+// toDynamicApply returns the step that moves a child from server-side apply to dynamic apply: the record of the last
+// applied configuration becomes the configuration that was applied, except for the owner reference to the parent. A
+// later sync writes the remaining differences.
 func (d dynamicApply) toDynamicApply(observed *object.Object) (pipeline.Step, error) {
 	applied, err := appliedFields(observed)
 	if err != nil {
@@ -108,7 +108,7 @@ func (d dynamicApply) newChild(desired *object.Object) ([]byte, error) {
 	return object.Canonical(content)
 }
 
-// mergeResult is the result of merging what the hook wants into an observed child.
+// mergeResult is the result of merging a desired child into the observed one.
 type mergeResult struct {
 	// merged is the merged child. If it differs, it has the record of what was last applied.
 	merged map[string]any
@@ -120,7 +120,8 @@ type mergeResult struct {
 	path string
 }
 
-// merge merges what the hook wants into an observed child. The base of the three-way merge is what was last applied.
+// merge merges a desired child into the observed one. The base of the three-way merge is the last applied
+// configuration.
 func (d dynamicApply) merge(observed, desired *object.Object) (*mergeResult, error) {
 	want, err := d.content(desired)
 	if err != nil {
@@ -155,8 +156,8 @@ func (d dynamicApply) merge(observed, desired *object.Object) (*mergeResult, err
 	return result, setLastApplied(merged, want)
 }
 
-// normalize turns what was last applied and what is desired into the form that the host gives them, before they are
-// merged. It changes both arguments.
+// normalize converts the last applied and the desired configuration to the form that the host gives them, before they
+// are merged. It changes both arguments.
 func (d dynamicApply) normalize(observed, lastApplied, desired map[string]any) (last, want map[string]any) {
 	have, _ := observed["metadata"].(map[string]any)
 	last, _ = lastApplied["metadata"].(map[string]any)
@@ -187,8 +188,8 @@ func (d dynamicApply) keepOwner(last map[string]any) {
 }
 
 // keepFieldsOfOthers adds empty labels, annotations, owners or finalizers to desired if the hook listed some earlier
-// and now leaves out the field. Merging then removes only what was applied. Otherwise it would remove the entire field,
-// as Metacontroller does, with the entries of others.
+// and now leaves out the field. Merging then removes only the entries that were applied. Otherwise it would remove the
+// entire field, as Metacontroller does, with the entries of others.
 func keepFieldsOfOthers(observed, lastApplied, desired map[string]any) {
 	for _, name := range [...]string{"labels", "annotations", "ownerReferences", "finalizers"} {
 		if desired == nil || desired[name] != nil || lastApplied[name] == nil {

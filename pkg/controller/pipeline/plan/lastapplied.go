@@ -19,20 +19,20 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/redact"
 )
 
-// recordsLastApplied reports whether a child has a record of what was last applied that can be read.
+// recordsLastApplied reports whether a child has a readable record of the last applied configuration.
 func recordsLastApplied(observed *object.Object) bool {
 	text, _ := observed.Annotation(object.LastAppliedAnnotation)
 	return readRecord(text) != nil
 }
 
-// hasRecord reports whether a child has a record of what was last applied, which may be malformed.
+// hasRecord reports whether a child has a record of the last applied configuration, which may be malformed.
 func hasRecord(observed *object.Object) bool {
 	text, _ := observed.Annotation(object.LastAppliedAnnotation)
 	return !isEmptyRecord(text)
 }
 
-// readRecord returns what the text of LastAppliedAnnotation records. It returns nil if that is nothing, or if the text
-// is not a JSON object because another client changed it.
+// readRecord returns the configuration that the text of LastAppliedAnnotation records. It returns nil if the text is
+// empty, or if it is not a JSON object because another client changed it.
 func readRecord(text string) map[string]any {
 	var record map[string]any
 	if isEmptyRecord(text) || utiljson.Unmarshal([]byte(text), &record) != nil {
@@ -47,9 +47,10 @@ func isEmptyRecord(text string) bool {
 	return text == "" || text == "null" || text == "{}"
 }
 
-// takeLastApplied removes LastAppliedAnnotation from have, the content of an observed child, and returns what it
-// records. It replaces digests by the texts that encodeLastApplied shortened, if have or want contains these texts.
-// The result is nil if the annotation is missing or empty, or cannot be read: then merging removes nothing.
+// takeLastApplied removes LastAppliedAnnotation from have, the content of an observed child, and returns the
+// configuration that it records. It replaces digests by the texts that encodeLastApplied shortened, if have or want
+// contains these texts. The result is nil if the annotation is missing or empty, or cannot be read: then merging
+// removes nothing.
 func takeLastApplied(have, want map[string]any) (map[string]any, error) {
 	text, found, err := unstructured.NestedString(have, "metadata", "annotations", object.LastAppliedAnnotation)
 	if err != nil || !found {
@@ -63,8 +64,8 @@ func takeLastApplied(have, want map[string]any) (map[string]any, error) {
 	return last, nil
 }
 
-// setLastApplied records in the LastAppliedAnnotation of a child what the hook wants, which may be the content
-// itself.
+// setLastApplied records the desired configuration, which may be the content itself, in the LastAppliedAnnotation of a
+// child.
 func setLastApplied(content, want map[string]any) error {
 	text, err := encodeLastApplied(want, content)
 	if err != nil {
@@ -75,9 +76,9 @@ func setLastApplied(content, want map[string]any) error {
 	return setAnnotation(content, object.LastAppliedAnnotation, text)
 }
 
-// encodeLastApplied returns the text of LastAppliedAnnotation for a child: all that was applied, with digests
-// in the place of a Secret's values. If that exceeds what a host allows for annotations, digests replace all
-// long texts, too. Digests suffice, because merging only compares the texts of what was last applied.
+// encodeLastApplied returns the text of LastAppliedAnnotation for a child: the applied configuration, with digests in
+// the place of a Secret's values. If that exceeds the limit of a host for annotations, digests also replace all long
+// texts. Digests suffice, because merging only compares the texts of the last applied configuration.
 func encodeLastApplied(applied, child map[string]any) (string, error) {
 	others := 0
 	metadata, _ := child["metadata"].(map[string]any)
@@ -177,9 +178,9 @@ func isSecret(content map[string]any) bool {
 	return content["apiVersion"] == "v1" && content["kind"] == "Secret"
 }
 
-// withoutSecretValues returns the record of what was applied, with digests in the place of the values if that is a
-// Secret. The record is in the metadata, which users may see who may not see the values. The keys stay, because
-// merging removes those that are no longer wanted.
+// withoutSecretValues returns the record of the applied configuration, with digests in the place of the values of a
+// Secret. The record is in the metadata, which users without access to the values may see. The keys stay, because
+// merging removes keys that are no longer wanted.
 func withoutSecretValues(record, applied map[string]any) map[string]any {
 	if !isSecret(applied) {
 		return record

@@ -22,8 +22,8 @@ import (
 // the record of dynamic apply, or in fields that server-side apply owns. An adoption changes only the owners.
 
 // isKnown reports whether the controller has created a child of the parent, or its hook has listed it once. Fields that
-// another controller applied do not count: an apply of ours has the reference to the parent. Adoption removes the
-// record of dynamic apply from an orphan that the hook does not list.
+// another controller applied do not count: an apply of this controller includes the reference to the parent. Adoption
+// removes the record of dynamic apply from an orphan that the hook does not list.
 func isKnown(child *object.Object, parent types.UID) bool {
 	if child.Applied != nil && bytes.Contains(child.Applied, []byte(parent)) {
 		return true
@@ -101,14 +101,14 @@ func (k *keptChildren) warning() pipeline.Warning {
 			"change its labels so that the parent's selector does not match them", k.objects)}
 }
 
-// outdatedPair has the hashes of a child that differs from what the hook wants, and the first field that differs.
+// outdatedPair has the hashes of a child that differs from its desired state, and the first field that differs.
 type outdatedPair struct {
 	hashPair
 	path string
 }
 
-// outdatedChildren counts the children of one type that OnDelete leaves alone although they differ from what the
-// hook wants.
+// outdatedChildren counts the children of one type that OnDelete leaves alone although they differ from their desired
+// state.
 type outdatedChildren struct {
 	number int
 	// first is the first of them, and path the first field in which it differs.
@@ -131,7 +131,7 @@ type outdatedWarning struct {
 	warning  []pipeline.Warning
 }
 
-// findOutdated counts a child that OnDelete leaves alone as outdated if it differs from what the hook wants.
+// findOutdated counts a child that OnDelete leaves alone as outdated if it differs from its desired state.
 func (c *children) findOutdated(engine engine, observed, desired *object.Object) {
 	if c.upToDate.isOutdated(observed, desired) {
 		c.outdated.add(observed, c.upToDate.outdated[observed.UID].path)

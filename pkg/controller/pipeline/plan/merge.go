@@ -13,7 +13,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/openapi"
 )
 
-// location is the place of a value in a child, with what is known about the value. The zero value knows nothing.
+// location is the place of a value in a child, with the known schema of the value. The zero value has no schema.
 type location struct {
 	// schema is the host's schema of the value; nil if there is none. described is true if the host describes the
 	// child, even if it does not describe this value.
@@ -43,12 +43,12 @@ func rootOf(schema *openapi.Type, observed *object.Object) (location, error) {
 	return l, nil
 }
 
-// merge merges three ways: it removes from observed what was last applied and is no longer desired, and adds what is
-// desired. What others have written stays. A desired value that is already there, in the form that the host gives it,
-// stays as it is. merge may change observed, and returns the result.
+// merge merges three ways: it removes from observed the fields that were last applied and are no longer desired, and
+// adds the desired ones. Fields that others have written stay. A desired value that is already there, in the form that
+// the host gives it, stays as it is. merge may change observed, and returns the result.
 //
-// A desired null removes what was last applied from an object, and from a list that is merged item
-// by item. It removes any other value as a whole.
+// A desired null removes the last applied fields from an object, and the last applied items from a list that is merged
+// item by item. It removes any other value as a whole.
 func (l location) merge(observed, lastApplied, desired any) any {
 	switch observed := observed.(type) {
 	case map[string]any:
@@ -87,7 +87,7 @@ func (l location) mergeObjects(observed, lastApplied, desired map[string]any) ma
 	return observed
 }
 
-// replace returns what is desired, or what is observed if that means the same.
+// replace returns the desired value, or the observed one if that means the same.
 func (l location) replace(observed, lastApplied, desired any) any {
 	if observed != nil && same(l.schema, observed, desired) || l.isHostsForm(observed, lastApplied, desired) {
 		return observed
@@ -133,8 +133,8 @@ func nullOr(list []any) any {
 	return list
 }
 
-// mergeItems merges lists like objects, keyed by what identifies their items. The observed order
-// stays, and new items come last.
+// mergeItems merges lists like objects, keyed by the identity of their items. The observed order stays, and new items
+// come last.
 func (l location) mergeItems(by identity, observed, lastApplied, desired []any) any {
 	last, wanted := by.keyed(lastApplied), by.keyed(desired)
 	result := make([]any, 0, len(observed)+len(desired))
@@ -158,7 +158,7 @@ func (l location) mergeItems(by identity, observed, lastApplied, desired []any) 
 	return result
 }
 
-// mergeSets adds what is desired, and removes what was last applied and is not desired.
+// mergeSets adds the desired items, and removes items that were last applied and are not desired.
 func mergeSets(observed, lastApplied, desired []any) any {
 	result := slices.DeleteFunc(slices.Clone(observed), func(item any) bool {
 		return slices.Contains(lastApplied, item) && !slices.Contains(desired, item)
@@ -223,7 +223,7 @@ func (i identity) has(item any) bool {
 	return ok
 }
 
-// of returns what identifies an item: its values of the fields, as they are printed.
+// of returns the identity of an item: its printed values of the fields.
 func (i identity) of(item any) string {
 	object, _ := item.(map[string]any)
 	values := make([]string, len(i))

@@ -21,7 +21,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// parent is the parent of a sync, with what every decision about its children needs.
+// parent is the parent of a sync, with the data that every decision about its children needs.
 type parent struct {
 	*object.Object
 	snapshot   *pipeline.Snapshot
@@ -89,8 +89,8 @@ func (p *parent) checkLabels(desired []*object.Object) error {
 	return nil
 }
 
-// content returns the content of a desired child with the namespace and the generated labels and
-// annotations. It is what last applied records.
+// content returns the content of a desired child with the namespace and the generated labels and annotations.
+// LastAppliedAnnotation records this content.
 func (p *parent) content(desired *object.Object) (map[string]any, error) {
 	content, err := desired.Decode()
 	if err != nil {
@@ -217,7 +217,7 @@ type ownersPatch struct {
 	Annotations map[string]*string `json:"annotations,omitempty"`
 }
 
-// fill makes the step the patch of a child.
+// fill turns the step into the patch of a child.
 func (o ownersPatch) fill(step *pipeline.Step, child *object.Object) (err error) {
 	o.UID, o.ResourceVersion = child.UID, child.ResourceVersion
 	step.Observed, step.Namespace, step.Name = child, child.Namespace, child.Name

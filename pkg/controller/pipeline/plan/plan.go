@@ -19,7 +19,7 @@ import (
 // childRules is the field of a CompositeController that declares the types of children.
 const childRules = "spec.childResources"
 
-// Composite plans the sync of a CompositeController's parent. It adds to upToDate what needs no write.
+// Composite plans the sync of a CompositeController's parent. It adds objects that need no write to upToDate.
 func Composite(
 	snapshot *pipeline.Snapshot, response *pipeline.Response, strategies Strategies, upToDate *UpToDateCache,
 ) (*pipeline.Plan, error) {
@@ -58,8 +58,8 @@ func Composite(
 	return plan, nil
 }
 
-// Decorator plans the sync of a DecoratorController's target and its attachments. The target is
-// written first. Decorator releases and adopts nothing. It adds to upToDate what needs no write.
+// Decorator plans the sync of a DecoratorController's target and its attachments. The target is written first.
+// Decorator releases and adopts nothing. It adds objects that need no write to upToDate.
 func Decorator(
 	snapshot *pipeline.Snapshot, response *pipeline.Response, strategies Strategies, upToDate *UpToDateCache,
 ) (*pipeline.Plan, error) {
@@ -137,9 +137,9 @@ func isDeletionKnown(response *pipeline.Response) bool {
 	return false
 }
 
-// CompositeInputs returns the hash of everything that the plan for a CompositeController's parent depends on,
-// except for the hook's answer. While both stay the same, so does the plan. The hash leaves out what does not
-// change a plan: what others write to the parent, such as its annotations.
+// CompositeInputs returns the hash of everything that the plan for a CompositeController's parent depends on, except
+// for the hook's answer. While both stay the same, so does the plan. The hash leaves out fields that do not change a
+// plan and that others write to the parent, such as its annotations.
 func CompositeInputs(snapshot *pipeline.Snapshot) uint64 {
 	h := snapshotHash{}
 	h.addSnapshot(snapshot)
@@ -159,10 +159,10 @@ func DecoratorInputs(snapshot *pipeline.Snapshot) uint64 {
 	return h.digest.Sum64()
 }
 
-// snapshotHash hashes what a plan depends on.
+// snapshotHash hashes the inputs of a plan.
 type snapshotHash struct{ digest xxhash.Digest }
 
-// addSnapshot adds what the plans of both kinds depend on.
+// addSnapshot adds the inputs of the plans of both kinds.
 func (h *snapshotHash) addSnapshot(snapshot *pipeline.Snapshot) {
 	h.digest.Reset()
 	h.addNumber(snapshot.SchemasVersion)

@@ -15,8 +15,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// serverSideApply is the engine that leaves merging to the host: it sends what the hook wants, and the host removes
-// what was sent before and is no longer sent.
+// serverSideApply is the engine that leaves merging to the host: it sends the desired fields, and the host removes
+// fields that were sent before and are no longer sent.
 type serverSideApply struct {
 	*parent
 	// schema is the host's schema of the children; nil if there is none.
@@ -68,8 +68,9 @@ func (s serverSideApply) change(method Method, observed, desired *object.Object)
 	return step, err
 }
 
-// markListed records on a child that the hook has listed it: it applies the reference to the parent, and what was
-// applied before, for another parent or before the child was released. The cluster would remove those fields otherwise.
+// markListed records on a child that the hook has listed it: it applies the reference to the parent, and the fields
+// that were applied before, for another parent or before the child was released. The cluster would remove those fields
+// otherwise.
 func (s serverSideApply) markListed(observed *object.Object) (pipeline.Step, error) {
 	configuration := identityOf(observed)
 	if observed.Applied != nil {
@@ -95,7 +96,7 @@ func identityOf(child *object.Object) map[string]any {
 }
 
 // toServerSideApply returns the step that moves a child from dynamic apply to server-side apply, which then owns the
-// fields that were last applied and the owner reference to the parent. A later sync writes what still differs.
+// fields that were last applied and the owner reference to the parent. A later sync writes the remaining differences.
 func (s serverSideApply) toServerSideApply(observed *object.Object, why string) (pipeline.Step, error) {
 	have, err := observed.Decode()
 	if err != nil {
@@ -113,7 +114,7 @@ func (s serverSideApply) toServerSideApply(observed *object.Object, why string) 
 	return pipeline.Step{Op: pipeline.ToServerSideApply, Observed: observed, Body: body, Why: why}, err
 }
 
-// configuration returns what is applied for a desired child.
+// configuration returns the configuration that is applied for a desired child.
 func (s serverSideApply) configuration(desired *object.Object) (map[string]any, error) {
 	content, err := s.content(desired)
 	if err != nil {

@@ -145,7 +145,7 @@ func withoutNullStatus(target *object.Object) ([]byte, error) {
 // value removes the label or annotation.
 type metadataChange struct{ labels, annotations map[string]*string }
 
-// metadataChangeOf returns what differs between the hook's answer and a target.
+// metadataChangeOf returns the differences between the hook's answer and a target.
 func metadataChangeOf(target *object.Object, response *pipeline.Response) metadataChange {
 	label := func(name string) (value string, there bool) {
 		value, there = target.Labels[name]

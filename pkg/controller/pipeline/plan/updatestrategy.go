@@ -22,7 +22,7 @@ import (
 //     rolling method updates one child. Package rollout decides when: until it is the child's turn, the desired form
 //     of the child is the old one, so this package sees nothing to change.
 
-// Method is the way in which a child that differs from what the hook wants is updated.
+// Method is the way to update a child that differs from its desired state.
 type Method string
 
 const (
@@ -94,7 +94,7 @@ func keep(observed *object.Object, why string) pipeline.Step {
 	return pipeline.Step{Op: pipeline.Keep, Observed: observed, Why: why}
 }
 
-// engine plans how the children of one type become what the hook wants. It does not decide whether a child may be
+// engine plans how the children of one type reach their desired state. It does not decide whether a child may be
 // written.
 type engine interface {
 	// create returns the step that creates a missing child.
@@ -117,8 +117,8 @@ func (p *parent) engine(name Engine, schema *openapi.Type) engine {
 }
 
 // UpToDate returns a function that reports whether the strategy of an observed child's type would not write the child
-// to make it the desired one. Rollouts use it for the children of rolling methods. It adds such children to upToDate.
-// One that cannot be compared is not up to date; the plan refuses it, and says why.
+// to make it the desired one. Rollouts use it for the children of rolling methods. It adds such children to upToDate. A
+// child that cannot be compared is not up to date; the plan refuses it with an error.
 func UpToDate(
 	snapshot *pipeline.Snapshot, strategies Strategies, upToDate *UpToDateCache,
 ) func(observed, desired *object.Object) (bool, error) {

@@ -16,9 +16,9 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// UpToDateCache remembers comparisons that found nothing to write. For each object of one parent it has the hashes of
-// what was desired and observed then. It also remembers the faults of what is desired, so that these are not searched
-// again either. The zero value is empty. It is not safe for concurrent use.
+// UpToDateCache remembers comparisons that found nothing to write. For each object of one parent, it has the hashes of
+// the desired and the observed state at that time. It also remembers the faults of the desired state, so that these are
+// not searched again either. The zero value is empty. It is not safe for concurrent use.
 type UpToDateCache struct {
 	objects map[types.UID]hashPair
 	// target is about the labels and annotations of a decorator's target, and about its status if that is written
@@ -35,7 +35,7 @@ type UpToDateCache struct {
 	hostWarnings     hostWarningsCache
 }
 
-// hashPair are the hashes of what the hook wanted and of what the host had.
+// hashPair has the hashes of the desired and of the observed state.
 type hashPair struct{ desired, observed uint64 }
 
 // Clone returns a copy of the cache.
@@ -96,7 +96,7 @@ func (c *UpToDateCache) isTargetUpToDate(uid types.UID, desired, observed uint64
 	return c.target.uid == uid && c.target.hashPair == hashPair{desired, observed}
 }
 
-// Wrote records the results of writes: while a result and what is desired stay the same, another write would change
+// Wrote records the results of writes: while a result and the desired state stay the same, another write would change
 // nothing.
 func (c *UpToDateCache) Wrote(outcomes []pipeline.Outcome) {
 	for i, outcome := range outcomes {
@@ -162,7 +162,7 @@ type unknownFieldsCache struct {
 	status uint64
 }
 
-// get returns the entry for what is desired, and whether it was found with schemas of that version.
+// get returns the entry for a desired state, and whether it was found with schemas of that version.
 func (c *unknownFieldsCache) get(desired, schemas uint64) (fields []openapi.UnknownField, current bool) {
 	found, known := c.found[desired]
 	if found != nil {
@@ -184,7 +184,7 @@ func (c *unknownFieldsCache) put(desired, schemas uint64, fields []openapi.Unkno
 	}
 }
 
-// add adds unknown fields that the host warned of when it was sent what is desired. The host may know more than the
+// add adds unknown fields that the host warned of when it received the desired state. The host may know more than the
 // schema says, which may be nil.
 func (c *unknownFieldsCache) add(desired uint64, paths []string, schema *openapi.Type) {
 	if len(paths) == 0 {
@@ -200,9 +200,8 @@ func (c *unknownFieldsCache) add(desired uint64, paths []string, schema *openapi
 	c.put(desired, c.schemas, fields)
 }
 
-// prune removes the entries of everything but the desired children and the status. If the schemas have changed,
-// it also removes what was not searched since. The entries that stay count as found with schemas of that
-// version.
+// prune removes all entries except those of the desired children and the status. If the schemas have changed, it also
+// removes entries that were not searched since. The entries that stay count as found with schemas of that version.
 func (c *unknownFieldsCache) prune(schemas uint64, desired []*object.Object) {
 	searched := c.searched
 	c.searched = nil
@@ -219,7 +218,7 @@ func (c *unknownFieldsCache) prune(schemas uint64, desired []*object.Object) {
 }
 
 // keepDesired returns only the entries of the desired children and of the status with that hash, if there are more
-// entries than that. The keys are hashes of what is desired.
+// entries than that. The keys are hashes of desired states.
 func keepDesired[V any](entries map[uint64]V, status uint64, desired []*object.Object) map[uint64]V {
 	if len(entries) <= len(desired)+1 {
 		return entries
@@ -237,11 +236,11 @@ func keepDesired[V any](entries map[uint64]V, status uint64, desired []*object.O
 	return kept
 }
 
-// hostWarningsCache has the host's warnings about the last writes for one parent, by the hash of what was
-// desired. They stay valid while the same is desired. The zero value is empty.
+// hostWarningsCache has the host's warnings about the last writes for one parent, by the hash of the desired state.
+// They stay valid while the desired state stays the same. The zero value is empty.
 type hostWarningsCache map[uint64][]string
 
-// put records the host's warnings about a write of what is desired, which may be none.
+// put records the host's warnings about a write of the desired state, which may be none.
 func (c *hostWarningsCache) put(desired uint64, texts []string) {
 	switch {
 	case len(texts) == 0:

@@ -20,7 +20,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// warn adds the warnings about what is desired to the plan.
+// warn adds the warnings about the desired objects to the plan.
 func (p *parent) warn(plan *pipeline.Plan, upToDate *UpToDateCache, duplicates []string, desired []*object.Object) {
 	plan.Warnings = append(p.unknown.warnings(), duplicateWarnings(duplicates)...)
 	plan.Warnings = append(plan.Warnings, p.warned.warnings()...)
@@ -34,9 +34,9 @@ func (p *parent) warn(plan *pipeline.Plan, upToDate *UpToDateCache, duplicates [
 	upToDate.hostWarnings = keepDesired(upToDate.hostWarnings, upToDate.unknown.status, desired)
 }
 
-// warnOfChild warns of fields of a desired child that the host does not know, of what the host warned of when the
-// child was written, and of owners that cannot own it. If the host now knows a field that it did not know before, the
-// child is compared again.
+// warnOfChild adds warnings about fields of a desired child that the host does not know, the warnings of the host about
+// the last write of the child, and warnings about owners that cannot own it. If the host now knows a field that it did
+// not know before, the child is compared again.
 func (c *children) warnOfChild(group pipeline.Group, strategy Strategy, observed, desired *object.Object) {
 	if observed == desired {
 		return // a rollout leaves it as it is
@@ -153,7 +153,7 @@ type warnedField struct {
 	advice      fieldAdvice
 }
 
-// fieldConsequence says what the host does about an unknown field.
+// fieldConsequence is the reaction of the host to an unknown field.
 type fieldConsequence string
 
 const (
@@ -163,8 +163,8 @@ const (
 	isNotSent    fieldConsequence = ""
 )
 
-// consequenceFor returns what the host does about an unknown field of a child of that group; the observed child is nil
-// if it does not exist. Server-side apply refuses the entire child. If the type has no schema, the host itself has
+// consequenceFor returns the reaction of the host to an unknown field of a child of that group; the observed child is
+// nil if it does not exist. Server-side apply refuses the entire child. If the type has no schema, the host itself has
 // warned of the field, so it has accepted the child.
 func consequenceFor(strategy Strategy, group pipeline.Group, observed *object.Object) fieldConsequence {
 	switch {
@@ -178,7 +178,7 @@ func consequenceFor(strategy Strategy, group pipeline.Group, observed *object.Ob
 	return isNotChanged
 }
 
-// fieldAdvice says what to do about an unknown field that no known field resembles.
+// fieldAdvice is the advice about an unknown field that no known field resembles.
 type fieldAdvice string
 
 const (
@@ -254,7 +254,7 @@ func (w *fieldWarnings) warnings() []pipeline.Warning {
 	return warnings
 }
 
-// warning says which objects have the field, what the host does about it, and what to do.
+// warning returns the warning: the objects with the field, the reaction of the host, and the advice.
 func (f *warnedField) warning() pipeline.Warning {
 	advice := string(f.advice)
 	if f.Meant != "" {

@@ -21,8 +21,8 @@ import (
 // together with the controller, such as a CustomResourceDefinition or a Role, may take effect in that time.
 const stalledDelay = 2 * time.Second
 
-// Status returns the status of a controller object of that generation. before is its present
-// status. health is nil if the controller does not run; problem is nil if it runs as its spec says.
+// Status returns the status of a controller object of that generation. before is its present status. health is nil if
+// the controller does not run; problem is nil if it runs with its current spec.
 func Status(
 	before v1alpha1.ControllerStatus, generation int64, health *Health, problem *Problem,
 ) v1alpha1.ControllerStatus {
@@ -112,9 +112,9 @@ func setStalled(status *v1alpha1.ControllerStatus, problem *Problem) {
 	meta.SetStatusCondition(&status.Conditions, stalled)
 }
 
-// keepsHooksReachable reports whether the condition HooksReachable stays as it is. It does if it is
-// about this generation and no hook has been called since the process started: the condition then
-// says more. One that names a parent that is gone does not stay.
+// keepsHooksReachable reports whether the condition HooksReachable stays as it is. It does if it is about this
+// generation and no hook has been called since the process started: the condition then says more. A condition that
+// names a parent that no longer exists does not stay.
 func (h *Health) keepsHooksReachable(said *metav1.Condition, generation int64) bool {
 	if h == nil || h.HookCalled || said == nil || said.ObservedGeneration != generation {
 		return false
@@ -162,7 +162,7 @@ func setParentsSynced(set setCondition, health *Health) {
 	}
 }
 
-// setPaused says which parents are paused, and how that ends.
+// setPaused sets the condition Paused: which parents are paused, and how to resume them.
 func setPaused(set setCondition, health *Health) {
 	if health.AllPaused {
 		set(v1alpha1.ConditionPaused, v1alpha1.ReasonPaused,
@@ -178,7 +178,7 @@ func setPaused(set setCondition, health *Health) {
 		more, v1alpha1.PausedAnnotation))
 }
 
-// failureOf says why one parent fails, and how many others do.
+// failureOf returns why one parent fails, and how many others fail.
 func failureOf(health *Health) string {
 	first := health.Failure
 	switch {
@@ -225,7 +225,7 @@ func setWarnings(set setCondition, health *Health) {
 
 // ReadyIsUpToDate reports whether a status is of that generation, and its conditions Ready and Stalled are the ones
 // that Status would set for that problem. It is called often, so it writes no rules: the problem has their text. It
-// does not compare what depends on the health.
+// does not compare conditions that depend on the health.
 func ReadyIsUpToDate(status *v1alpha1.ControllerStatus, generation int64, problem *Problem) bool {
 	said := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
 	if said == nil || status.ObservedGeneration != generation || status.RunningGeneration != problem.runningGeneration() ||

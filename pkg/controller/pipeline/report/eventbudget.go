@@ -46,8 +46,8 @@ func reasonKey(event *corev1.Event) string {
 		event.Type, event.Reason}, "/")
 }
 
-// withoutNumbers returns the message with each word that has a digit replaced, such as a number, a
-// hash, a time or the random end of a name. What is left is the kind of message.
+// withoutNumbers returns the message with each word that has a digit replaced, such as a number, a hash, a time or the
+// random end of a name. The result is the kind of the message.
 func withoutNumbers(message string) string {
 	isInWord := func(c byte) bool { return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' || c >= 0x80 }
 	var kind strings.Builder

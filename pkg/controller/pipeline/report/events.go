@@ -143,7 +143,7 @@ func (e *Events) DrainError(controller runtime.Object, err error) {
 }
 
 // NotFinalized writes that the finalizer of a controller was removed from a parent although the finalize hook has not
-// returned "finalized": true. What the hook made outside the cluster may be left there.
+// returned "finalized": true. Objects that the hook created outside the cluster may stay there.
 func (e *Events) NotFinalized(parent *object.Object, finalizer string, why pipeline.UnfinalizedReason) {
 	more := ""
 	switch {
@@ -167,7 +167,7 @@ func (e *Events) Finalizing(parent *object.Object, finalizer string) {
 			"when the hook returns \"finalized\": true", finalizer)
 }
 
-// NoLongerSelected writes that a parent without a finalizer is no longer one.
+// NoLongerSelected writes that a controller no longer selects a parent without a finalizer.
 func (e *Events) NoLongerSelected(parent *object.Object, controller string) {
 	e.record(parent, corev1.EventTypeNormal, reasonNoLongerSelected,
 		"The controller %s no longer selects this object: the server stops syncing it, and its children stay as they are",
@@ -213,8 +213,8 @@ func (e *Events) WriteLoop(parent *object.Object, loops []pipeline.WriteLoop, no
 // may be combined with others.
 const maxEvent = 1024 - len(combined)
 
-// record writes an event about an object. About an Event, it writes none: that would be a parent of the
-// controllers that are for Events, too.
+// record writes an event about an object. It writes no event about an Event, because the new event would also be a
+// parent of controllers for Events.
 func (e *Events) record(about runtime.Object, of, reason, format string, args ...any) {
 	if parent, ok := about.(*object.Object); ok && isEvent(parent) {
 		return

@@ -108,7 +108,7 @@ func about(parent object.Key, message string) string {
 	return message
 }
 
-// Problem describes what keeps a controller from running with its current spec.
+// Problem describes the reason why a controller does not run with its current spec.
 type Problem struct {
 	// Reason is a reason of the condition Ready.
 	Reason string

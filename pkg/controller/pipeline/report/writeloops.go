@@ -42,8 +42,8 @@ func WriteLoopsOfParent(loops []pipeline.WriteLoop) string {
 	return summary(loops, func(pipeline.WriteLoop) string { return "" })
 }
 
-// summary says of the first few loops, in the order of their names, what is written and why, and then
-// where it belongs.
+// summary describes the first few loops, in the order of their names: the object, the reason of the writes, and the
+// text that where returns.
 func summary(loops []pipeline.WriteLoop, where func(pipeline.WriteLoop) string) string {
 	const most = 3
 	loops = slices.SortedFunc(slices.Values(loops), func(a, b pipeline.WriteLoop) int {
@@ -61,7 +61,7 @@ func summary(loops []pipeline.WriteLoop, where func(pipeline.WriteLoop) string) 
 	return strings.Join(said, "; ")
 }
 
-// subject names what is written.
+// subject names the object that is written.
 func subject(loop pipeline.WriteLoop) string {
 	switch {
 	case loop.OfStatus:
@@ -72,7 +72,7 @@ func subject(loop pipeline.WriteLoop) string {
 	return loop.Object.String()
 }
 
-// done returns the participle for what the loop does to its object.
+// done returns the participle for the writes of the loop.
 func done(loop pipeline.WriteLoop) string {
 	switch {
 	case loop.OfNames:
@@ -87,7 +87,7 @@ func done(loop pipeline.WriteLoop) string {
 	return "written"
 }
 
-// cause returns why the object is written again and what would end that.
+// cause returns the reason why the object is written again, and how to end the loop.
 func cause(loop pipeline.WriteLoop) string {
 	const sameAnswer = "it must give the same answer to the same request, so leave out timestamps and random values"
 	rivals := strings.Join(loop.Rivals, " and ")
@@ -131,7 +131,7 @@ func cause(loop pipeline.WriteLoop) string {
 const remedyOfDeletion = "give the controllers labelSelectors (spec.parentResource.labelSelector) that do not " +
 	"overlap, or make one of them a DecoratorController"
 
-// values says, in brackets, between which values a field alternates, if that is known.
+// values returns, in brackets, the values between which a field alternates, if they are known.
 func values(loop pipeline.WriteLoop) string {
 	if loop.Has == "" {
 		return ""

@@ -63,7 +63,7 @@ type child struct {
 // until its turn comes.
 const unknown = -1
 
-// wanted returns what the revision of the child wants it to be.
+// wanted returns the desired state of the child at its revision.
 func (c *child) wanted() *object.Object {
 	if c.at == unknown {
 		return c.observed
@@ -144,9 +144,9 @@ func (r *Rollout) observedChildren() (observed map[object.Key]*object.Object, ad
 // latest revision on a child that is adopted does not count: it was made while the child was missing or was not the
 // parent's.
 //
-// A child that already matches the latest revision is at the latest. assign ignores claims on children of kinds that
-// no longer roll, on children that the latest revision does not want, and on children that the claiming revision itself
-// no longer wants: its answer does not say what the child should be.
+// A child that already matches the latest revision is at the latest. assign ignores claims on children of kinds that no
+// longer roll, on children that the latest revision does not want, and on children that the claiming revision itself no
+// longer wants: its answer has no desired state of the child.
 func (c *children) assign() error {
 	claims, earlier := c.claims(0), c.claims(1)
 	for _, child := range c.inOrder {
@@ -233,8 +233,8 @@ func (c *children) advance() (condition metav1.Condition, moved []*child, waitsF
 }
 
 // finish returns the condition when all children are at the latest revision. The rollout has finished once they are
-// healthy, too; until then finish also returns the child that the rollout waits for. Once the rollout has finished,
-// the health of the children does not change the condition.
+// also healthy; until then finish also returns the child that the rollout waits for. Once the rollout has finished, the
+// health of the children does not change the condition.
 func (c *children) finish() (metav1.Condition, *child, error) {
 	over := updated(onLatestRevision, "latest ControllerRevision: "+c.Revisions[0].Name)
 	if !c.inProgress() {
@@ -329,7 +329,7 @@ func keysOf(children []*child) []object.Key {
 // isBeforePartition reports whether the partition of its kind keeps the child at its revision.
 func (c *child) isBeforePartition() bool { return c.index < c.kind.Partition }
 
-// whyHeldBack says that the partition keeps the child at its revision, as the end of a message; empty if it does not.
+// whyHeldBack returns the end of a message if the partition keeps the child at its revision; empty if it does not.
 func (c *child) whyHeldBack() string {
 	if c.at == 0 || !c.isBeforePartition() {
 		return ""

@@ -21,8 +21,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/text"
 )
 
-// motion counts the children in motion, and decides which child may be set in motion next. A child is in motion
-// while it differs from what its revision wants, or is not healthy.
+// motion counts the children in motion, and decides which child may be set in motion next. A child is in motion while
+// it differs from its desired state at its revision, or is not healthy.
 type motion struct {
 	*children
 	// latest counts those at the latest revision, older those at all others.
@@ -52,9 +52,9 @@ func (c *children) countMotion() (*motion, error) {
 // children behind are in the order of the latest answer.
 //
 // The first child moves if fewer children than its limit are in motion, both at the latest revision and in total.
-// Children at older revisions count, too, because an earlier rollout that did not finish may have left some in
-// motion. If only these prevent the move, waiting would not help, because their revision may be the fault. Then one
-// of them moves, which does not set another child in motion.
+// Children at older revisions also count, because an earlier rollout that did not finish may have left some in motion.
+// If only these prevent the move, waiting would not help, because their revision may be the fault. Then one of them
+// moves, which does not set another child in motion.
 func (m *motion) next(behind []*child) int {
 	switch {
 	case len(behind) == 0 || m.latest >= m.limit(behind[0]):

@@ -50,9 +50,8 @@ type Revision struct {
 	stored []*revisions.Stored
 }
 
-// Open finds the revisions of the snapshot's parent among those stored in its namespace. The
-// latest one may not be stored yet. An error says what to change in the controller, the parent or a
-// revision.
+// Open finds the revisions of the snapshot's parent among those stored in its namespace. The latest one may not be
+// stored yet. An error names the change to make in the controller, the parent or a revision.
 func Open(
 	rules *Rules, snapshot *pipeline.Snapshot, stored []*revisions.Stored, cache *RevisionCache,
 ) (*Rollout, error) {
@@ -75,11 +74,10 @@ func Open(
 	return r, r.restore(cache)
 }
 
-// UpToDate reports whether nothing has to be written to make the observed child what desired
-// says.
+// UpToDate reports whether the observed child is in the desired state and needs no write.
 type UpToDate func(observed, desired *object.Object) (bool, error)
 
-// Decision is what a sync does for a parent's rollout.
+// Decision has the actions of a sync for a parent's rollout.
 type Decision struct {
 	// Writes update the stored revisions. They must be made in this order: after each of them, the revision of
 	// every child still names it.
@@ -176,9 +174,9 @@ func (r *Rollout) restore(cache *RevisionCache) error {
 	return err
 }
 
-// RevisionCache keeps the parsed revisions of one parent of one controller for the next sync, which parses only what
-// has changed. It also keeps the time from which the condition has had its status. The zero value is an empty cache. It
-// is not safe for concurrent use.
+// RevisionCache keeps the parsed revisions of one parent of one controller for the next sync, which parses only the
+// changed ones. It also keeps the time from which the condition has had its status. The zero value is an empty cache.
+// It is not safe for concurrent use.
 type RevisionCache struct {
 	// latest is the version of the parent with this UID, whose fields have this hash.
 	uid    types.UID

@@ -15,7 +15,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// Rules says how a controller rolls changes out.
+// Rules defines how a controller rolls out changes.
 type Rules struct {
 	// FieldPaths are the dotted paths of the parent's fields whose changes are rolled out. If there are none, it is the
 	// entire spec.

@@ -23,8 +23,8 @@ type Guard struct {
 	deletions deletions
 }
 
-// target is what a write changes: a child, or one part of a parent. The same object may be both a parent and a
-// child, if a controller has parents and children of the same type.
+// target is the object that a write changes: a child, or one part of a parent. The same object may be both a parent and
+// a child, if a controller has parents and children of the same type.
 type target struct {
 	object.Key
 	// as is the Op that writes the parent, or adopts, releases or deletes the child; empty for writes of the child's
@@ -51,8 +51,8 @@ func targetOf(step *pipeline.Step) target {
 // Postpone removes the writes that must wait from a plan. now is the time at which the sync began. The step of a
 // child becomes a Keep, and a step of the parent is removed.
 //
-// It returns the time when the first of these writes is due; zero if there are none. Until then the finalizer
-// stays on the parent, too, unless the parent is being deleted.
+// It returns the time when the first of these writes is due; zero if there are none. Until then, the finalizer also
+// stays on the parent, unless the parent is being deleted.
 //
 // It also returns the loops to report: those that were not reported before, or not for some time. The step of a
 // reported loop stays in the plan if it is due.

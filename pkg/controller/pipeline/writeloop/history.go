@@ -111,7 +111,7 @@ func (h *history) clone() *history {
 }
 
 // attempt records that a plan has the step, and reports whether it is too early to take it. It also returns the loop of
-// the step if the caller has to report it now. A step that may be taken can be in a loop, too: if two sides undo each
+// the step if the caller has to report it now. A step that may be taken can also be in a loop: if two sides undo each
 // other's writes, the side that was slowed down first sets the pace, and the steps of the other side are never too
 // early.
 func (h *history) attempt(step *pipeline.Step, state *state, now time.Time) (early bool, report []pipeline.WriteLoop) {
@@ -210,8 +210,8 @@ func (h *history) wrote(step *pipeline.Step, state *state, now time.Time) {
 	h.path, h.parent, h.parentUID = step.Path, object.KeyOf(state.snapshot.Parent), state.snapshot.Parent.UID
 }
 
-// noteDesired records what the hook wants of the target of a loop. It reports whether the loop has ended because the hook
-// keeps wanting something else than what was written again and again.
+// noteDesired records the desired state of the target of a loop. It reports whether the loop has ended because the
+// desired state now differs constantly from the one that was written repeatedly.
 func (h *history) noteDesired(desired, full uint64, now time.Time) bool {
 	switch {
 	case h.seenAt.IsZero():
@@ -291,9 +291,9 @@ type state struct {
 // For a child, this is the parent without its status. It does not include the children: writing children changes them
 // and, through controllers of the host, their status, so a loop would hide itself.
 //
-// For the parent's status, and for a target's labels and annotations, it includes the children and the related
-// objects, because these fields often describe them and may change as often as they do. It leaves out what the
-// step itself writes.
+// For the parent's status, and for a target's labels and annotations, it includes the children and the related objects,
+// because these fields often describe them and may change as often as they do. It leaves out the fields that the step
+// itself writes.
 func (s *state) hashFor(step *pipeline.Step) uint64 {
 	switch step.Op {
 	case pipeline.Status:

@@ -96,9 +96,8 @@ var writtenAs = append([]pipeline.Op{""}, parentOps...)
 // the other side may detect the loop first.
 const minRivalWrites = 3
 
-// isRivalIn reports whether this controller takes part in a loop of another controller: it, too, writes that
-// part of the object again and again or, if the other controller finds the object missing, deletes it again and
-// again.
+// isRivalIn reports whether this controller takes part in a loop of another controller: it also writes that part of the
+// object repeatedly or, if the other controller finds the object missing, deletes it repeatedly.
 func (g *Guard) isRivalIn(loop pipeline.WriteLoop) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -160,8 +160,8 @@ func (s *Store) WaitForSync(ctx context.Context) bool {
 	return cache.WaitFor(ctx, "ControllerRevisions", s.cache.HasSyncedChecker())
 }
 
-// For returns the revisions in the namespace that may belong to the parent with that UID: those that it
-// controls, and the orphans.
+// For returns the revisions in the namespace that may belong to the parent with that UID: revisions that it controls,
+// and orphans.
 func (s *Store) For(parent types.UID, namespace string) ([]*revisions.Stored, error) {
 	var found []*revisions.Stored
 	for _, at := range []struct{ index, value string }{{byController, string(parent)}, {orphans, namespace}} {
@@ -229,8 +229,8 @@ func (s *Store) send(
 // It is not safe for concurrent use.
 type OwnWrites struct{ writes []ownWrite }
 
-// ownWrite has what recognizes a write in the informer. It does not keep the revision, which may be as large as the
-// parent, because the parent's next sync may be far away.
+// ownWrite has the data that identifies a write in the informer. It does not keep the revision, which may be as large
+// as the parent, because the parent's next sync may be far away.
 type ownWrite struct {
 	name cache.ObjectName
 	// version is the resource version after the write, or empty for a deletion.

@@ -89,7 +89,7 @@ func (r *resyncStorage) Create(
 	}, nil
 }
 
-// resyncNotes says why parents are not synced.
+// resyncNotes returns why parents are not synced.
 func resyncNotes(found *v1alpha1.ResyncRequestStatus) []string {
 	switch {
 	case found.Paused == 1:

@@ -21,7 +21,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/storage/memory"
 )
 
-// kind holds what is particular to a kind.
+// kind has the properties of one kind.
 type kind[T memory.Object] struct {
 	// resource is the plural name of the resource, and singular is its singular name.
 	resource schema.GroupResource
@@ -56,7 +56,7 @@ func (s *storage[T]) NewList() runtime.Object { return s.kind.newList(metav1.Lis
 // Destroy does nothing: the rows have an owner.
 func (s *storage[T]) Destroy() {}
 
-// NamespaceScoped is true: the objects are in the namespaces of what they are about.
+// NamespaceScoped is true: each object is in the namespace of the object that it is about.
 func (s *storage[T]) NamespaceScoped() bool { return true }
 
 // GetSingularName returns the singular name of the resource.
@@ -74,7 +74,7 @@ func (s *storage[T]) Get(ctx context.Context, name string, _ *metav1.GetOptions)
 	return found, nil
 }
 
-// find is Get with the type of the object. The caller must not change what found points to.
+// find is Get with the type of the object. The caller must not change the object that found points to.
 func (s *storage[T]) find(ctx context.Context, name string) (found T, err error) {
 	store, closeSession, err := s.open(ctx)
 	if err != nil {

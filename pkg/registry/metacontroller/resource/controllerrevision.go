@@ -23,8 +23,8 @@ func NewControllerRevisions(scheme *runtime.Scheme, optsGetter generic.RESTOptio
 	return newStorage(controllerRevisions(), scheme, optsGetter)
 }
 
-// controllerRevisions returns what is particular to ControllerRevisions. They have a status subresource, as clients of
-// the original's CRD may expect one, and no status.
+// controllerRevisions returns the kind ControllerRevision. They have a status subresource, as clients of the original's
+// CRD may expect one, and no status.
 func controllerRevisions() kind[controllerRevision, *controllerRevision] {
 	return kind[controllerRevision, *controllerRevision]{
 		resource:      "controllerrevisions",

@@ -28,7 +28,7 @@ func NewDecoratorControllers(scheme *runtime.Scheme, optsGetter generic.RESTOpti
 	return newStorage(decoratorControllers(), scheme, optsGetter)
 }
 
-// compositeControllers returns what is particular to CompositeControllers.
+// compositeControllers returns the kind CompositeController.
 func compositeControllers() kind[compositeController, *compositeController] {
 	return controllers(kind[compositeController, *compositeController]{
 		resource:       "compositecontrollers",
@@ -56,7 +56,7 @@ func compositeControllers() kind[compositeController, *compositeController] {
 	})
 }
 
-// decoratorControllers returns what is particular to DecoratorControllers.
+// decoratorControllers returns the kind DecoratorController.
 func decoratorControllers() kind[decoratorController, *decoratorController] {
 	return controllers(kind[decoratorController, *decoratorController]{
 		resource:       "decoratorcontrollers",
@@ -85,7 +85,7 @@ func decoratorControllers() kind[decoratorController, *decoratorController] {
 	})
 }
 
-// controllers adds to a kind what both kinds of controllers have in common.
+// controllers adds the properties that both kinds of controllers have in common to a kind.
 func controllers[T any, O apiObject[T]](of kind[T, O], row func(O) controllerRow) kind[T, O] {
 	of.contentFields = []string{"spec"}
 	of.validateStatusUpdate = validation.ValidateControllerStatusUpdate

@@ -26,7 +26,7 @@ const (
 	maxListed = 3
 )
 
-// controllerRow holds what a table shows of a CompositeController or a DecoratorController.
+// controllerRow has the values that a table shows of a CompositeController or a DecoratorController.
 type controllerRow struct {
 	created             metav1.Time
 	parents, children   []v1alpha1.ResourceRule
@@ -133,7 +133,7 @@ func resources(rules []v1alpha1.ResourceRule) string {
 	return strings.Join(names, ",")
 }
 
-// address returns the address of a hook without what may be secret in it.
+// address returns the address of a hook without parts that may be secret.
 func address(hook *v1alpha1.Hook) string {
 	switch {
 	case hook == nil, hook.Webhook == nil && hook.Inline == nil:

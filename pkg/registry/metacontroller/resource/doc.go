@@ -11,7 +11,6 @@
 // both kinds of controllers (controllertable.go), and watches from a resourceVersion that the
 // storage has not reached (storage.go).
 //
-// Objects behave as those of a CRD do, since that is what their clients know: the main resource
-// cannot touch the status, the status subresource cannot touch anything else, an update needs a
-// resourceVersion, and no update creates an object.
+// Objects behave like objects of a CRD, because clients expect that: the main resource cannot touch the status, the
+// status subresource cannot touch anything else, an update needs a resourceVersion, and no update creates an object.
 package resource

@@ -25,7 +25,7 @@ type apiObject[T any] interface {
 	DeepCopyInto(*T)
 }
 
-// kind holds what is particular to a kind. Functions that may be nil are marked optional.
+// kind has the properties of one kind. Functions that may be nil are marked optional.
 type kind[T any, O apiObject[T]] struct {
 	// resource is the plural name, such as "compositecontrollers", and singular the singular one.
 	resource, singular string
@@ -95,7 +95,8 @@ func (s strategy[T, O]) AllowUnconditionalUpdate(context.Context) bool {
 	return false
 }
 
-// PrepareForCreate starts the generation at 1, and replaces the status by that of an object that no server has read.
+// PrepareForCreate starts the generation at 1, and replaces the status with the status of an object that no server has
+// read.
 func (s strategy[T, O]) PrepareForCreate(_ context.Context, obj runtime.Object) {
 	created := obj.(O)
 	if s.kind.status != nil {

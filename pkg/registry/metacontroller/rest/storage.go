@@ -18,7 +18,7 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/rights"
 )
 
-// StorageProvider makes the API group metacontroller.k8s.io.
+// StorageProvider provides the API group metacontroller.k8s.io.
 type StorageProvider struct {
 	// Scheme knows all types of the group, and the types of metav1 for group "" and version "v1".
 	Scheme *runtime.Scheme

@@ -159,7 +159,7 @@ func (l *Log) Get(name types.NamespacedName) (*v1alpha1.HookCall, []rights.Requi
 	return nil, nil
 }
 
-// names makes names of calls. They sort by time.
+// names creates names of calls, which sort by time.
 type names struct {
 	// process identifies the process.
 	process int64

@@ -51,7 +51,7 @@ func (r *ring) add(size, limit int) *call {
 	return added
 }
 
-// grow makes places for more calls.
+// grow adds places for more calls.
 func (r *ring) grow() {
 	calls := make([]call, min(r.maxCalls, max(2*len(r.calls), minCalls)))
 	for i := range r.number {
@@ -118,7 +118,7 @@ func (r *ring) fits(size int) bool {
 	return r.start(size)+uint64(size)-r.at(0).span.start <= uint64(len(r.bytes))
 }
 
-// shrink drops calls until what is left has at most limit bytes.
+// shrink drops calls until the remaining ones have at most limit bytes.
 func (r *ring) shrink(limit int) {
 	if len(r.bytes) <= limit {
 		return

@@ -94,7 +94,7 @@ func (c *Controller) get(name types.NamespacedName) (found *v1alpha1.HookCall, r
 	return found, required
 }
 
-// show adds what is kept of a body.
+// show adds the kept part of a body.
 func show(to *v1alpha1.HookCallBody, kept []byte, isWithheld bool, redactor *redact.Redactor) {
 	switch {
 	case isWithheld:

@@ -38,7 +38,7 @@ func (d *Decoder) readable(part []byte) string {
 	}
 }
 
-// redacted returns the error of a parser without what it quotes, if that may be a part of a Secret.
+// redacted returns the error of a parser without its quotation, if that may be a part of a Secret.
 func (d *Decoder) redacted(err error) error {
 	if err == nil || errors.Is(err, io.ErrUnexpectedEOF) || !d.Redactor.MayShowSecrets() {
 		return err
@@ -52,8 +52,8 @@ func (d *Decoder) redacted(err error) error {
 	return errors.New(redact.NotShown)
 }
 
-// Show returns an answer of any form as errors show it. The exception of a traceback comes first, because it says what
-// happened, and then the last calls, because they say where.
+// Show returns an answer of any form as errors show it. The exception of a traceback comes first, because it has the
+// error, and then the last calls, because they have the place.
 func (d *Decoder) Show(answer []byte) string {
 	text := d.readable(answer)
 	before, exception := cutException(text)
@@ -137,7 +137,7 @@ func beginning(of string, most int) string {
 	return text.Shorten(fold(of[:min(len(of), maxReadBytes)]), most)
 }
 
-// fold puts a text on one line. It leaves out what Python draws below the lines of a traceback.
+// fold puts a text on one line. It leaves out the marks that Python draws below the lines of a traceback.
 func fold(text string) string {
 	words := slices.DeleteFunc(strings.Fields(text), func(word string) bool { return strings.Trim(word, "^~") == "" })
 	return strings.Join(words, " ")

@@ -160,7 +160,7 @@ func Decorator() Format { return decorator }
 // ChildrenField returns the name of the field of an answer that lists the children.
 func (f Format) ChildrenField() string { return f.children }
 
-// keyForm is what the key of an object in a request consists of.
+// keyForm is the form of the keys of objects in a request.
 type keyForm int
 
 const (

@@ -174,7 +174,7 @@ type answeredEvent struct {
 	} `json:"child"`
 }
 
-// events reads the events that the hook wants to be written. An invalid one is only a strict error, since hooks that
+// events reads the events that the hook wants to be written. An invalid one is only a strict error, because hooks that
 // were written before events existed may have a field of that name. Values of Secrets are blanked in messages.
 func (d *Decoder) events(name string, value []byte) []pipeline.HookEvent {
 	answered, count, err := readEvents(value)

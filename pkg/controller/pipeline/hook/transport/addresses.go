@@ -107,8 +107,8 @@ const (
 	AnyHost Redirects = "any-host"
 )
 
-// Check is the CheckRedirect of a client that calls hooks. It removes from the next request what its target must not
-// see: the query of the URL that redirects, and, once a redirect has led from https to http, the credentials.
+// Check is the CheckRedirect of a client that calls hooks. It removes the parts of the next request that its target
+// must not see: the query of the URL that redirects, and, once a redirect has led from https to http, the credentials.
 func (r Redirects) Check(next *http.Request, via []*http.Request) error {
 	if r != AnyHost && !strings.EqualFold(next.URL.Hostname(), via[0].URL.Hostname()) {
 		return fmt.Errorf("the hook redirects to another host, %q, which the server does not follow (--hook-redirects): "+

@@ -33,7 +33,7 @@ func (s *settings) resolve(find finder) (*credentials, error) {
 	return resolved, nil
 }
 
-// credentials are what settings resolve to.
+// credentials are the resolved settings.
 type credentials struct {
 	// roots are the certificate authorities that the hook is verified with. If nil, the authorities of the system
 	// are used.

@@ -20,8 +20,8 @@ import (
 	"github.com/metacontroller/metacontroller-apiserver/pkg/controller/pipeline"
 )
 
-// rule is a rule of a hook's answer with its type, narrowed to what the hook may see. It selects the objects
-// that meet all of its conditions.
+// rule is a rule of a hook's answer with its type, narrowed to the objects that the hook may see. It selects the
+// objects that meet all of its conditions.
 type rule struct {
 	parent object.Key
 	of     object.Type
@@ -69,9 +69,9 @@ func ruleError(index int, rule pipeline.RelatedRule, err error) error {
 	return fmt.Errorf("customize hook: relatedResources[%d] (%s in %s): %w", index, rule.Resource, rule.APIVersion, err)
 }
 
-// narrow returns the rules that a hook wrote for a parent, narrowed to what the hook may see. With a
-// confinement, rules for namespaced objects select only in the namespace of a namespaced parent. Rules of a
-// controller that is limited to namespaces select only in these.
+// narrow returns the rules that a hook wrote for a parent, narrowed to the objects that the hook may see. With a
+// confinement, rules for namespaced objects select only in the namespace of a namespaced parent. Rules of a controller
+// that is limited to namespaces select only in these.
 func (c *Config) narrow(parent *object.Object, written []typed) ([]*rule, error) {
 	confinement := c.Confinement
 	if parent.Namespace == "" {
