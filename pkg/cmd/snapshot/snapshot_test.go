@@ -167,7 +167,7 @@ func TestWhatCannotBeSaved(t *testing.T) {
 			[]string{"--kubeconfig=" + serve(t, func(w http.ResponseWriter, _ *http.Request) { refuse(w, metav1.StatusReasonForbidden, 403) }), "a.db"}, "Forbidden it is"},
 		"an external etcd": {
 			[]string{"--kubeconfig=" + serve(t, func(w http.ResponseWriter, _ *http.Request) {
-				http.Error(w, "the server keeps its objects in an external etcd", http.StatusNotImplemented)
+				http.Error(w, "the server stores its objects in an external etcd", http.StatusNotImplemented)
 			}), "a.db"}, "external etcd"},
 		"no server": {
 			[]string{"--kubeconfig=" + serve(t, func(w http.ResponseWriter, _ *http.Request) { refuse(w, metav1.StatusReasonNotFound, 404) }), "a.db"},

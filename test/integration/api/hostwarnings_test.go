@@ -23,7 +23,7 @@ func TestAuthorsAreWarnedOfWhatTheHostLacks(t *testing.T) {
 	first, second := harness.Name("first"), harness.Name("second")
 	out := env.Apply(t, controller(first))
 	contains(t, out, fmt.Sprintf(`Warning: spec.parentResource: "pages" in %s has no status subresource`, noStatus.GroupVersion()))
-	contains(t, out, `Warning: spec.hooks.sync.webhook.url: the host "no-hooks.invalid" cannot be resolved`)
+	contains(t, out, `Warning: spec.hooks.sync.webhook.url: the server cannot resolve the host "no-hooks.invalid"`)
 
 	env.Eventually(t, func(context.Context) error {
 		out := env.Apply(t, controller(second), "--dry-run=server")

@@ -50,7 +50,7 @@ func TestWaitingHasAnEnd(t *testing.T) {
 			return hook.Answer{Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"1"}}}
 		})
 		f.CreateParent("a", object{"value": "1"})
-		f.waitUntilStalled("the hook asks")
+		f.waitUntilStalled("the hook answered 429")
 		f.Hook.Handle(answers(t, oneConfigMap))
 		f.waitUntilNoneFails()
 	})

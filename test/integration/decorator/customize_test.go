@@ -110,7 +110,7 @@ func TestCustomizeOfTargets(t *testing.T) {
 	harness.WaitForRequest(&f.Fixture, harness.FinalizePath, "a", func(asked request) bool { return len(asked.Related["Secret.v1"]) == 1 })
 
 	f.CreateParentWith("elsewhere", selected(), object{"related": []any{object{"apiVersion": "v1", "resource": "secrets", "namespace": "default"}}})
-	env.WaitForEvent(t, f.Namespace, "elsewhere", "SyncError", `namespace "default" is not the parent's`)
+	env.WaitForEvent(t, f.Namespace, "elsewhere", "SyncError", `namespace "default" is not the namespace of the parent`)
 	if calls := hook.Requests[request](f, f.Hook, harness.SyncPath, "elsewhere"); len(calls) > 0 {
 		t.Error("the sync hook was called although related objects are not known")
 	}

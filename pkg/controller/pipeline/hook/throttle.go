@@ -26,9 +26,9 @@ type ThrottledError struct {
 
 func (t *ThrottledError) Error() string {
 	if t.After == 0 {
-		return "the hook answered 429 (Too Many Requests), so the server calls it later"
+		return "the hook answered 429; the server calls it later"
 	}
-	return fmt.Sprintf("the hook answered 429 (Too Many Requests), so the server calls it again after %s", t.After)
+	return fmt.Sprintf("the hook answered 429; the server calls it again after %s", t.After)
 }
 
 // throttled reads Retry-After, which is a date or a number of seconds.

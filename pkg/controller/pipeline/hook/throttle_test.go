@@ -40,10 +40,10 @@ func TestRetryAfter(t *testing.T) {
 }
 
 func TestThrottledSaysWhen(t *testing.T) {
-	if got, want := (&ThrottledError{After: 90 * time.Second}).Error(), "the hook answered 429 (Too Many Requests), so the server calls it again after 1m30s"; got != want {
+	if got, want := (&ThrottledError{After: 90 * time.Second}).Error(), "the hook answered 429; the server calls it again after 1m30s"; got != want {
 		t.Errorf("it says %q, want %q", got, want)
 	}
-	if got, want := (&ThrottledError{}).Error(), "the hook answered 429 (Too Many Requests), so the server calls it later"; got != want {
+	if got, want := (&ThrottledError{}).Error(), "the hook answered 429; the server calls it later"; got != want {
 		t.Errorf("it says %q, want %q", got, want)
 	}
 }

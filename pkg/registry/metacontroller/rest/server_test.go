@@ -50,7 +50,7 @@ func newServer(t *testing.T) server {
 
 	generic, err := config.Complete(nil).New("registry-test", genericapiserver.NewEmptyDelegate())
 	if err != nil {
-		t.Fatalf("making the API server: %v", err)
+		t.Fatalf("creating the API server: %v", err)
 	}
 	group, err := rest.StorageProvider{Scheme: scheme}.NewRESTStorage(config.RESTOptionsGetter)
 	if err != nil {
