@@ -37,7 +37,7 @@ KEEP ?=
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
 # TEST_ENVIRONMENT names the programs that tests in a cluster run. With the default of Go, the garbage collector takes a
-# fifth of the CPU time of the host cluster. The server under test has the default.
+# fifth of the CPU time of the host cluster. The servers that package aggregation starts have the default.
 TEST_ENVIRONMENT = GOGC=400 KUBEBUILDER_ASSETS="$$(hack/hostcluster/build.sh --print-dir)" \
 	METACONTROLLER_APISERVER="$(CURDIR)/bin/metacontroller-apiserver" \
 	KUBECTL_METACONTROLLER="$(CURDIR)/bin/kubectl-metacontroller"
@@ -142,7 +142,7 @@ SLOWEST := $(addprefix ./test/integration/,composite migrate leaks examples load
 .PHONY: test
 test: host-binaries build ## Run all tests (RACED).
 	$(TEST_ENVIRONMENT) go test -count=1 -p 1 -parallel 16 -timeout 15m ./test/faults ./test/integration/mistakes
-	$(TEST_ENVIRONMENT) go test -C test/bench -count=1 -parallel 16 ./...
+	$(TEST_ENVIRONMENT) go test -C test/bench -count=1 -p 2 -parallel 16 -timeout 15m ./...
 	go build $(RACE) -o bin/test/ ./cmd/metacontroller-apiserver
 	others='/test/(faults|e2e|integration/mistakes)$$' && raced="$$(go list $(RACED) | grep -vE "$$others")" && \
 	go list $(SLOWEST) ./test/... | grep -vE "$$others" | grep -vxF "$$raced" | \

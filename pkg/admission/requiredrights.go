@@ -23,8 +23,8 @@ const (
 	impersonate       = "impersonate"
 )
 
-// requiredRights returns the rights that the author of a controller needs, as far as its spec shows. known is what the
-// host says about its types. The author of a controller with a service account needs only the right to impersonate it;
+// requiredRights returns the rights that the author of a controller needs, as far as its spec shows. known has the
+// types that the host serves. The author of a controller with a service account needs only the right to impersonate it;
 // the rights of that account are in Reads of parentcontroller.Spec.
 func (c *controller) requiredRights(known map[schema.GroupVersionResource]typeInfo) []rights.Required {
 	required := &rightsCollector{namespaces: c.access.Namespaces, known: known}
@@ -77,8 +77,8 @@ type rightsCollector struct {
 	known      map[schema.GroupVersionResource]typeInfo
 }
 
-// toImpersonate adds the right to act as a service account. Who has it needs no other right: the
-// controller can do what the author can do as that account.
+// toImpersonate adds the right to act as a service account. An author with this right needs no other right, because the
+// author can act as that account.
 func (r *rightsCollector) toImpersonate(account *v1alpha1.ServiceAccountReference) {
 	of := rights.Object{GroupResource: schema.GroupResource{Resource: "serviceaccounts"},
 		Namespace: account.Namespace, Name: account.Name}
@@ -109,8 +109,7 @@ func (r *rightsCollector) ofChildren(child typeRule) {
 	r.addConferred(child, theObject)
 }
 
-// ofRelated adds the rights to what a customize hook may ask for: to the types that are declared, or
-// else to all types.
+// ofRelated adds the rights to the types that a customize hook may select: the declared types, or else all types.
 func (r *rightsCollector) ofRelated(declared []typeRule) {
 	if len(declared) == 0 {
 		declared = []typeRule{{path: customizePath(),
@@ -197,7 +196,7 @@ type conferring struct {
 	needs []rights.Right
 }
 
-// scope says where a right is needed.
+// scope is where a right is needed.
 type scope bool
 
 const (
@@ -210,10 +209,10 @@ const (
 // conferringTypes returns all types that confer rights, of Kubernetes 1.36 and of this API. They were
 // found in plugin/pkg/admission and in the callers of Authorize in pkg/registry.
 //
-// Two things are not here. One is what a host may require of the writers of any type: the plugin
+// Two things are not here. One is a right that a host may require of the writers of any type: the plugin
 // OwnerReferencesPermissionEnforcement, which is off by default, requires the right to update finalizers of the parent.
-// The other is what depends on the configuration of a host: users that PodSecurity exempts, and plugins, webhooks and
-// policies that check who the user is.
+// The other are rights that depend on the configuration of a host: users that PodSecurity exempts, and plugins,
+// webhooks and policies that check who the user is.
 func conferringTypes() []conferring {
 	objectOrMetadata := []written{theObject, itsMetadata}
 	anything := schema.GroupResource{Group: "*", Resource: "*"}

@@ -185,8 +185,8 @@ func (a *adopt) show(of *adoption.Adoption) error {
 	return printTable(a.streams.Out, rows)
 }
 
-// perform changes the objects. ControllerRevisions come last: the server drops what a revision says about objects that
-// are not children.
+// perform changes the objects. ControllerRevisions come last: the server drops the names of objects that are not
+// children from a revision.
 func (a *adopt) perform(ctx context.Context, of *adoption.Adoption) error {
 	done := "adopted"
 	if a.dryRun {

@@ -253,9 +253,9 @@ func (e *Election) forgetTerm() {
 	e.term = nil
 }
 
-// see records the storage, the holder and the last renewal of the Lease. If another process holds the Lease, see ends
-// the term of this process, and that process is the known leader if it has renewed the Lease in time. see returns why
-// this process must not take the Lease; nil if it may.
+// see records the last renewal of the Lease. If the Lease does not name this process, see ends the term of this process.
+// Another process of the same storage that has renewed the Lease in time is the known leader. see returns why this
+// process must not take the Lease; nil if it may.
 func (e *Election) see(found *coordinationv1.Lease, identity string) error {
 	err := foreign(found, e.storage)
 	holder := ptr.Deref(found.Spec.HolderIdentity, "")

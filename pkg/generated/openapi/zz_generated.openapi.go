@@ -583,7 +583,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_CompositeControllerChildUpdateStrat
 					},
 					"statusChecks": {
 						SchemaProps: spec.SchemaProps{
-							Description: "statusChecks are the conditions that a child must have before a rolling update continues with the next one, for example {conditions: [{type: Ready, status: \"True\"}]}. The child's own controller must also have completed the change, except for a Pod, Job, PersistentVolumeClaim or an object without status. Other methods ignore the checks. Default: absent, no conditions.",
+							Description: "statusChecks are the conditions that a child must have before a rolling update continues with the next one, for example {conditions: [{type: Ready, status: \"True\"}]}. The child's own controller must also have completed the change, except for a Pod, Job, PersistentVolumeClaim or an object without any sign of a controller. Other methods ignore the checks. Default: absent, no conditions.",
 							Ref:         ref(v1alpha1.ChildUpdateStatusChecks{}.OpenAPIModelName()),
 						},
 					},
@@ -3912,7 +3912,7 @@ func schema_pkg_apis_metacontroller_v1alpha1_SyncReviewSpec(ref common.Reference
 					},
 					"details": {
 						SchemaProps: spec.SchemaProps{
-							Description: "details defines how much the status shows of each parent. Default: All.\n\nPossible enum values:\n - `\"All\"` shows everything.\n - `\"Steps\"` omits the answers of hooks, and the requests except those without an answer.",
+							Description: "details defines how much the status shows of each parent. Default: All.\n\nPossible enum values:\n - `\"All\"` shows everything.\n - `\"Steps\"` omits the answers of hooks, and the requests except those whose answer is missing.",
 							Default:     "All",
 							Type:        []string{"string"},
 							Format:      "",

@@ -5,10 +5,13 @@ package tenancy
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/metacontroller/metacontroller-apiserver/pkg/apis/metacontroller/v1alpha1"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness"
 	"github.com/metacontroller/metacontroller-apiserver/test/harness/hook"
 )
@@ -48,6 +51,12 @@ func TestANamespaceThatIsTakenOffTheListLetsGoOfItsParents(t *testing.T) {
 		t.Error("its child is gone")
 	}
 	f.WaitForFinalizers("a", f.Finalizer())
+	f.WaitForController(func(_ metav1.ObjectMeta, status v1alpha1.ControllerStatus) error {
+		if status.Parents == nil || status.Parents.Total != 1 {
+			return fmt.Errorf("the parents in the status are %+v, and one is in the namespaces of the controller", status.Parents)
+		}
+		return nil
+	})
 	if calls := hook.Requests[composite](t, f.Hook, harness.FinalizePath, "a"); len(calls) > 0 {
 		t.Errorf("the finalize hook was called about %s", calls[0].Parent.GetNamespace())
 	}

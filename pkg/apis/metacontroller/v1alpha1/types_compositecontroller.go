@@ -180,8 +180,8 @@ type CompositeControllerChildUpdateStrategy struct {
 
 	// statusChecks are the conditions that a child must have before a rolling update continues with the next one, for
 	// example {conditions: [{type: Ready, status: "True"}]}. The child's own controller must also have completed the
-	// change, except for a Pod, Job, PersistentVolumeClaim or an object without status. Other methods ignore the
-	// checks.
+	// change, except for a Pod, Job, PersistentVolumeClaim or an object without any sign of a controller. Other methods
+	// ignore the checks.
 	// Default: absent, no conditions.
 	// +optional
 	StatusChecks *ChildUpdateStatusChecks `json:"statusChecks,omitempty"`

@@ -202,7 +202,7 @@ type SyncReviewDetails string
 const (
 	// SyncReviewDetailsAll shows everything.
 	SyncReviewDetailsAll SyncReviewDetails = "All"
-	// SyncReviewDetailsSteps omits the answers of hooks, and the requests except those without an answer.
+	// SyncReviewDetailsSteps omits the answers of hooks, and the requests except those whose answer is missing.
 	SyncReviewDetailsSteps SyncReviewDetails = "Steps"
 )
 

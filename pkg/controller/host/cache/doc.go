@@ -36,7 +36,7 @@
 // # Filters
 //
 // A view may have a filter in addition to its selectors, such as the namespaces of a controller. The view does not show
-// the objects that the filter excludes. The informer watches them all the same, since other views share it.
+// the objects that the filter excludes. The informer still watches them, because other views share it.
 //
 // # Which views have selectors
 //

@@ -31,8 +31,8 @@ func ageColumn[R any](created func(R) metav1.Time) Column[R] {
 		Cell: func(row R) any { return metatable.ConvertToHumanReadableDateType(created(row)) }}
 }
 
-// NewTable returns the table convertor of a kind. row returns what the cells of an object are made of. columns are the
-// columns after the name, which is added.
+// NewTable returns the table convertor of a kind. row returns the values that the cells of an object show. columns are
+// the columns after the name, which is added.
 func NewTable[O, R any](row func(O) R, columns ...Column[R]) rest.TableConvertor {
 	definitions := []metav1.TableColumnDefinition{{Name: "Name", Type: "string", Format: "name",
 		Description: metav1.ObjectMeta{}.SwaggerDoc()["name"]}}
@@ -53,7 +53,7 @@ type tableConvertor[O, R any] struct {
 	columns     []Column[R]
 }
 
-// ConvertToTable makes a table of an object or a list of objects.
+// ConvertToTable returns a table of an object or a list of objects.
 func (c tableConvertor[O, R]) ConvertToTable(
 	_ context.Context, object, tableOptions runtime.Object,
 ) (*metav1.Table, error) {

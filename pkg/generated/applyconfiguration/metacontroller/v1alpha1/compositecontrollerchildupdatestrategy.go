@@ -28,8 +28,8 @@ type CompositeControllerChildUpdateStrategyApplyConfiguration struct {
 	Apply *metacontrollerv1alpha1.ChildApplyStrategy `json:"apply,omitempty"`
 	// statusChecks are the conditions that a child must have before a rolling update continues with the next one, for
 	// example {conditions: [{type: Ready, status: "True"}]}. The child's own controller must also have completed the
-	// change, except for a Pod, Job, PersistentVolumeClaim or an object without status. Other methods ignore the
-	// checks.
+	// change, except for a Pod, Job, PersistentVolumeClaim or an object without any sign of a controller. Other methods
+	// ignore the checks.
 	// Default: absent, no conditions.
 	StatusChecks *ChildUpdateStatusChecksApplyConfiguration `json:"statusChecks,omitempty"`
 	// maxUnavailable is the maximum number of a parent's children in motion while a rolling update updates children of
